@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# Language level, flags shared by all targets of the project, ccache.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release)
+  endif()
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(CCACHE_PROGRAM ccache)
+    if(CCACHE_PROGRAM)
+      set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+    endif()
+  endif()
+endif()
+
+# leadline_compile_options(<target>): every target of the project goes through here.
+function(leadline_compile_options target)
+  # Products and sums are fused only where a kernel asks for it, so that results do not depend on the
+  # instruction set a loop was compiled for. Nobody reads errno after a call of <cmath>.
+  target_compile_options(${target} PRIVATE
+    -ffp-contract=off -fno-math-errno
+    -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wextra-semi -Wundef)
+  if(LEADLINE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(LEADLINE_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${LEADLINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${LEADLINE_SANITIZE})
+  endif()
+endfunction()

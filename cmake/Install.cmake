@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cmake --install`: headers, library, CMake package, program. Components: dev, cli, and python, which has to be named
+# because its prefix is a site-packages folder.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leadline)
+install(TARGETS leadline EXPORT leadlineTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/leadline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
+  FILES_MATCHING PATTERN "*.h")
+install(EXPORT leadlineTargets NAMESPACE leadline:: DESTINATION ${package_dir} COMPONENT dev)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/leadlineConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/leadlineConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/leadlineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/leadlineConfig.cmake ${PROJECT_BINARY_DIR}/leadlineConfigVersion.cmake
+  DESTINATION ${package_dir} COMPONENT dev)
+
+if(TARGET leadline_cli)
+  if(DEFINED SKBUILD_SCRIPTS_DIR)
+    # In a wheel the program is one of the scripts that pip puts beside python.
+    install(PROGRAMS $<TARGET_FILE:leadline_cli> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+  else()
+    install(TARGETS leadline_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
+  endif()
+endif()
+
+if(TARGET _leadline)
+  install(TARGETS _leadline LIBRARY DESTINATION leadline COMPONENT python EXCLUDE_FROM_ALL)
+  if(NOT SKBUILD)  # scikit-build-core collects the Python files itself
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/leadline DESTINATION . COMPONENT python EXCLUDE_FROM_ALL
+      PATTERN __pycache__ EXCLUDE)
+  endif()
+endif()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Target leadline (leadline::leadline), and the header that flatc makes from the schema of .tflite files.
+
+leadline_sources(library_sources
+  src/base src/kernels src/ir src/ops src/model src/import src/passes src/plan src/runtime src/quantize src/debug
+  src/guard src/api)
+if(NOT library_sources)
+  return()
+endif()
+
+add_library(leadline ${library_sources})
+add_library(leadline::leadline ALIAS leadline)
+leadline_compile_options(leadline)
+set_target_properties(leadline PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+target_compile_features(leadline PUBLIC cxx_std_20)
+target_compile_definitions(leadline PRIVATE LEADLINE_VERSION="${PROJECT_VERSION}")
+target_include_directories(leadline
+  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+  PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(leadline
+  PRIVATE fmt::fmt hwy::hwy Threads::Threads $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+
+# Position-independent code with visible symbols must not be inlined across functions that somebody could
+# replace at load time; either of these says that nobody does.
+get_target_property(library_type leadline TYPE)
+if(library_type STREQUAL "STATIC_LIBRARY")
+  set_target_properties(leadline PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+else()
+  target_compile_options(leadline PRIVATE -fno-semantic-interposition)
+endif()
+
+set(schema ${PROJECT_SOURCE_DIR}/src/model/tflite.fbs)
+if(EXISTS ${schema})
+  find_program(FLATC_PROGRAM flatc REQUIRED)
+  find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
+  set(generated_dir ${PROJECT_BINARY_DIR}/generated)
+  set(schema_header ${generated_dir}/model/tflite_generated.h)
+  add_custom_command(OUTPUT ${schema_header}
+    COMMAND ${FLATC_PROGRAM} --cpp -o ${generated_dir}/model ${schema}
+    DEPENDS ${schema} VERBATIM)
+  add_custom_target(leadline_schema DEPENDS ${schema_header})
+  add_dependencies(leadline leadline_schema)
+  # SYSTEM: warnings in generated code are not ours to fix.
+  target_include_directories(leadline SYSTEM PRIVATE ${generated_dir} ${generated_dir}/model ${FLATBUFFERS_INCLUDE_DIR})
+endif()
+
+add_dependencies(product leadline)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# leadline_tests (every *_test.cc), the examples, and the installation test.
+include(GoogleTest)
+
+# leadline_json_model(<out> <file.json>): a .tflite file in the build folder from its text form.
+function(leadline_json_model out json)
+  cmake_path(GET json STEM name)
+  set(model ${PROJECT_BINARY_DIR}/testdata/${name}.tflite)
+  add_custom_command(OUTPUT ${model}
+    COMMAND ${FLATC_PROGRAM} --binary -o ${PROJECT_BINARY_DIR}/testdata ${schema} ${json}
+    DEPENDS ${schema} ${json} VERBATIM)
+  set(${out} ${model} PARENT_SCOPE)
+endfunction()
+
+if(FLATC_PROGRAM)
+  leadline_json_model(small_model ${PROJECT_SOURCE_DIR}/tests/data/add.json)
+  add_custom_target(leadline_testdata ALL DEPENDS ${small_model})
+endif()
+
+leadline_sources(test_sources TESTS src tests/cpp)
+if(test_sources)
+  find_package(GTest REQUIRED)
+  # Files of tests/cpp that are no test themselves are helpers for those that are.
+  leadline_sources(test_helpers tests/cpp)
+  add_executable(leadline_tests ${test_sources} ${test_helpers})
+  leadline_compile_options(leadline_tests)
+  target_include_directories(leadline_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(leadline_tests PRIVATE
+    LEADLINE_VERSION="${PROJECT_VERSION}" LEADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    LEADLINE_TESTDATA_DIR="${PROJECT_BINARY_DIR}/testdata")
+  target_link_libraries(leadline_tests PRIVATE
+    leadline GTest::gtest_main fmt::fmt hwy::hwy nlohmann_json::nlohmann_json Threads::Threads)
+  if(TARGET leadline_schema)
+    add_dependencies(leadline_tests leadline_schema)
+    target_include_directories(leadline_tests SYSTEM PRIVATE
+      ${generated_dir} ${generated_dir}/model ${FLATBUFFERS_INCLUDE_DIR})
+  endif()
+  gtest_discover_tests(leadline_tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    PROPERTIES TIMEOUT 600)
+endif()
+
+# Each example is one program; its first argument is a small model, which it may ignore.
+leadline_sources(example_sources examples)
+foreach(source IN LISTS example_sources)
+  cmake_path(GET source STEM name)
+  add_executable(example_${name} ${source})
+  leadline_compile_options(example_${name})
+  target_link_libraries(example_${name} PRIVATE leadline)
+  add_test(NAME example.${name} COMMAND example_${name} ${small_model} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+  set_tests_properties(example.${name} PROPERTIES TIMEOUT 600)
+endforeach()
+
+# A sanitized archive asks its user for the sanitizer too, which is not what is tested here.
+if(EXISTS ${PROJECT_SOURCE_DIR}/include/leadline/leadline.h AND FLATC_PROGRAM AND NOT LEADLINE_SANITIZE)
+  add_test(NAME install.find_package
+    COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${small_model} ${CMAKE_CXX_COMPILER})
+  set_tests_properties(install.find_package PROPERTIES TIMEOUT 600)
+endif()

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one exception type of Leadline.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace leadline {
+
+/// What kind of problem an Error reports. Faces map it to Python exception types and exit codes.
+enum class ErrorCode {
+  kInvalidModel,     ///< the file is damaged, truncated or breaks a rule of the format
+  kUnsupported,      ///< the model is legal but needs an op, version or type Leadline does not have
+  kInvalidArgument,  ///< a caller's value does not fit (index, shape, dtype, option)
+  kBudget,           ///< the job needs more memory than its Budget allows
+  kIo,               ///< the operating system refused to read, write or map a file
+  kRuntime,          ///< data met while running broke a rule of an op (index out of range, division by zero)
+  kCancelled,        ///< a limit on time or steps stopped the run
+  kInternal,         ///< a defect in Leadline itself
+};
+
+/// Thrown by every part of Leadline. `what()` is a full sentence for the user: it names the op, node
+/// and tensor, what was expected and what was got.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+/// The job does not fit its Budget. `needed()` is the planned need and `limit()` the budget, in bytes;
+/// `what()` ends with a table of what needs how much.
+class BudgetError : public Error {
+ public:
+  BudgetError(const std::string& message, long long needed, long long limit)
+      : Error(ErrorCode::kBudget, message), needed_(needed), limit_(limit) {}
+  long long needed() const noexcept { return needed_; }
+  long long limit() const noexcept { return limit_; }
+
+ private:
+  long long needed_;
+  long long limit_;
+};
+
+}  // namespace leadline

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of a model: a file mapped read-only, or memory somebody handed over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace leadline {
+
+/// Immutable bytes and whatever keeps them alive. Shared by a Graph and all that point into it.
+class ModelBytes {
+ public:
+  virtual ~ModelBytes() = default;
+  std::span<const std::byte> span() const noexcept { return bytes_; }
+  /// Tells the system that [begin, begin+bytes) will not be read soon; resident pages of a mapped file
+  /// may be dropped and come back from the file on the next access. Does nothing for other memory.
+  virtual void drop_pages(const std::byte* /*begin*/, int64_t /*bytes*/) const noexcept {}
+
+  /// Maps a file read-only. Throws Error(kIo) with the path and the system's reason.
+  static std::shared_ptr<ModelBytes> map_file(const std::string& path);
+  /// Borrows memory that `owner` keeps alive and unchanged.
+  static std::shared_ptr<ModelBytes> borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+  /// Copies into memory of its own.
+  static std::shared_ptr<ModelBytes> copy(std::span<const std::byte> bytes);
+
+ protected:
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace leadline

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fork-join parallelism for kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace leadline {
+
+/// A fixed set of worker threads. parallel_for may be called from one thread at a time.
+/// In a process forked from the one that made the pool, work runs on the calling thread alone.
+class ThreadPool {
+ public:
+  /// `threads` counts the calling thread too: 1 makes no workers. Throws Error(kInvalidArgument) below 1.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const noexcept { return threads_; }
+
+  /// Splits [0, count) into at most size() contiguous parts of at least `grain` items and calls
+  /// body(begin, end) for each, in parallel; returns when all are done. The body must not throw.
+  /// The split depends on count, grain and size() only, so results do not depend on timing.
+  template <typename Body>
+  void parallel_for(int64_t count, int64_t grain, const Body& body) {
+    using Stored = std::remove_reference_t<Body>;
+    run(count, grain, [](const void* f, int64_t b, int64_t e) { (*static_cast<const Stored*>(f))(b, e); }, &body);
+  }
+
+ private:
+  using Call = void (*)(const void*, int64_t, int64_t);
+  void run(int64_t count, int64_t grain, Call call, const void* body);
+
+  struct State;
+  int threads_;
+  std::unique_ptr<State> state_;
+};
+
+/// Number of CPUs this process may use (affinity and cgroup quota), at least 1.
+int usable_cpus();
+
+}  // namespace leadline

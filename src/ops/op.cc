@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op.h"
+
+#include <algorithm>
+
+namespace leadline::ops {
+namespace {
+
+std::string names_of(std::initializer_list<DType> types) {
+  std::string names;
+  for (DType type : types) {
+    if (!names.empty()) names += ", ";
+    names += dtype_name(type);
+  }
+  return names;
+}
+
+bool contains(std::initializer_list<DType> types, DType type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+}  // namespace
+
+void OpContext::throw_error(ErrorCode code, const std::string& message) const {
+  throw Error(code, ir::describe_node(subgraph_, node_index_) + ": " + message);
+}
+
+void OpContext::require_input_type(int i, std::initializer_list<DType> allowed) const {
+  if (contains(allowed, input(i).dtype())) return;
+  fail(ErrorCode::kUnsupported, "input {} '{}' has type {}, expected {}", i, input(i).value->name,
+       dtype_name(input(i).dtype()), names_of(allowed));
+}
+
+void OpContext::require_output_type(int i, std::initializer_list<DType> allowed) const {
+  if (contains(allowed, output(i).dtype())) return;
+  fail(ErrorCode::kUnsupported, "output {} '{}' has type {}, expected {}", i, output(i).value->name,
+       dtype_name(output(i).dtype()), names_of(allowed));
+}
+
+void OpContext::require_quantized(const Operand& operand, const char* what) const {
+  require(operand.quantization().scale.size() == 1, "{} '{}' has {} scales, expected one (quantized per tensor)", what,
+          operand.value->name, operand.quantization().scale.size());
+}
+
+void InferContext::set_output_shape(int i, const Shape& shape) {
+  Operand& result = outputs_[static_cast<size_t>(i)];
+  const auto bytes = storage_bytes(result.dtype(), shape);
+  if (!bytes) {
+    fail(ErrorCode::kInvalidModel, "output {} '{}' of shape {} does not fit into memory", i, result.value->name,
+         shape.to_string());
+  }
+  result.shape = shape;
+  result.bytes = *bytes;
+}
+
+void InferContext::set_output_bytes(int i, int64_t bytes) { outputs_[static_cast<size_t>(i)].bytes = bytes; }
+
+void RunContext::throw_error(const std::string& message) const {
+  throw Error(ErrorCode::kRuntime, ir::describe_node(subgraph_, node_index_) + ": " + message);
+}
+
+}  // namespace leadline::ops

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an op is: one row that says how to validate it, infer its shapes and run it.
+//
+// Life of a node:
+//   infer()   validates types, shapes, attributes and known operands, and sets the output shapes. It is
+//             called when all input shapes are known. If it needs the data of an input that is computed at
+//             run time it calls defer(), and is called again while running, when every input has data.
+//   prepare() chooses the kernel for these shapes, computes its parameters, and asks for scratch and packed
+//             memory. It allocates nothing that grows with the model.
+//   Kernel::pack() fills the packed memory once; Kernel::run() computes the outputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/tensor.h"
+#include "base/thread_pool.h"
+#include "ir/attributes.h"
+#include "ir/graph.h"
+
+namespace leadline::ops {
+
+class Resources;
+
+/// An input or output before the run. `data` is set when the contents are known already: constants,
+/// results folded while planning, and every input while a deferred node is inferred at run time.
+struct Operand {
+  const ir::Value* value = nullptr;  // null: absent optional operand
+  Shape shape;
+  const std::byte* data = nullptr;
+  int64_t bytes = 0;  // of `data`
+  bool known = false;  // data is valid (a known empty tensor may have null data)
+
+  bool present() const noexcept { return value != nullptr; }
+  DType dtype() const noexcept { return value->dtype; }
+  const Quantization& quantization() const noexcept { return value->quantization; }
+  template <typename T>
+  std::span<const T> values() const noexcept {
+    return {reinterpret_cast<const T*>(data), static_cast<size_t>(bytes) / sizeof(T)};
+  }
+};
+
+/// A subgraph that a control-flow node calls. Owned by the node's kernel; not thread-safe.
+class Callee {
+ public:
+  virtual ~Callee() = default;
+  /// Plans for these input shapes. Gives the output shapes when they do not depend on data.
+  virtual std::optional<std::vector<Shape>> plan(std::span<const Shape> inputs) = 0;
+  /// Bytes of workspace that run() needs after a successful plan().
+  virtual int64_t workspace_bytes() const = 0;
+  /// Copies the inputs, runs, and gives views of the outputs that stay valid until the next run() or
+  /// plan(). `workspace` may be null: then the callee allocates its own from the budget (needed when
+  /// shapes differ from the planned ones or depend on data).
+  virtual std::span<const TensorView> run(std::span<const TensorView> inputs, std::byte* workspace) = 0;
+};
+
+/// What control-flow and resource ops may ask of whoever runs them.
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual std::unique_ptr<Callee> make_callee(int subgraph) = 0;
+  virtual Resources& resources() = 0;
+  /// Throws Error(kCancelled) when the run was cancelled or used up its steps. Call once per loop round.
+  virtual void checkpoint() = 0;
+};
+
+/// What infer and prepare know about the node.
+class OpContext {
+ public:
+  OpContext(const ir::Subgraph& subgraph, int node_index, std::span<const Operand> inputs, std::span<Operand> outputs,
+            Host& host)
+      : subgraph_(subgraph), node_index_(node_index), inputs_(inputs), outputs_(outputs), host_(host) {}
+
+  const ir::Node& node() const { return subgraph_.nodes[static_cast<size_t>(node_index_)]; }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  int output_count() const { return static_cast<int>(outputs_.size()); }
+  /// True when input `i` is given and not marked absent.
+  bool has_input(int i) const { return i < input_count() && inputs_[static_cast<size_t>(i)].present(); }
+  const Operand& input(int i) const { return inputs_[static_cast<size_t>(i)]; }
+  const Operand& output(int i) const { return outputs_[static_cast<size_t>(i)]; }
+  const ir::Value& intermediate(int i) const {
+    return subgraph_.values[static_cast<size_t>(node().intermediates[static_cast<size_t>(i)])];
+  }
+  /// The node's attributes; A is the struct of the op's row.
+  template <typename A>
+  const A& attributes() const {
+    return static_cast<const A&>(*node().attributes);
+  }
+  Host& host() const { return host_; }
+
+  /// Throws with "CONV_2D #17 'block3/conv': " in front.
+  template <typename... Args>
+  [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) const {
+    throw_error(code, fmt::format(format, std::forward<Args>(args)...));
+  }
+  /// Throws Error(kInvalidModel) unless `ok`.
+  template <typename... Args>
+  void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {
+    if (!ok) [[unlikely]] throw_error(ErrorCode::kInvalidModel, fmt::format(format, std::forward<Args>(args)...));
+  }
+  /// Throws Error(kUnsupported) that names the types unless input/output `i` has one of `allowed`.
+  void require_input_type(int i, std::initializer_list<DType> allowed) const;
+  void require_output_type(int i, std::initializer_list<DType> allowed) const;
+  /// Throws unless input `i` has this type and is quantized per tensor (scale and zero point present).
+  void require_quantized(const Operand& operand, const char* what) const;
+
+ protected:
+  [[noreturn]] void throw_error(ErrorCode code, const std::string& message) const;
+
+  const ir::Subgraph& subgraph_;
+  int node_index_;
+  std::span<const Operand> inputs_;
+  std::span<Operand> outputs_;
+  Host& host_;
+};
+
+class InferContext : public OpContext {
+ public:
+  using OpContext::OpContext;
+  void set_output_shape(int i, const Shape& shape);
+  /// Bytes of a string output (a TFLite string buffer); needs deferral to run time as a rule.
+  void set_output_bytes(int i, int64_t bytes);
+  /// The output shapes need data that is not known yet; infer is called again at run time. Legal only
+  /// while some input is not known.
+  void defer() { deferred_ = true; }
+  /// True when the data of input `i` can be read now.
+  bool known(int i) const { return input(i).known; }
+
+  bool deferred() const { return deferred_; }
+
+ private:
+  bool deferred_ = false;
+};
+
+class PrepareContext : public OpContext {
+ public:
+  PrepareContext(const OpContext& context, int threads) : OpContext(context), threads_(threads) {}
+  /// Threads the kernel will have.
+  int threads() const { return threads_; }
+  /// Asks for workspace that is the kernel's alone while it runs. Contents are not kept between runs.
+  void request_scratch(int64_t bytes) { scratch_bytes_ = bytes; }
+  /// Asks for memory that pack() fills once and that is kept. `layout` tells packings of the same node apart.
+  void request_packed(int64_t bytes, std::string_view layout) {
+    packed_bytes_ = bytes;
+    packed_layout_ = layout;
+  }
+  /// The kernel reads constant input `i` only from its packed form: its file pages may be dropped.
+  void replaces_input(int i) { replaced_inputs_.push_back(i); }
+
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  int64_t packed_bytes() const { return packed_bytes_; }
+  const std::string& packed_layout() const { return packed_layout_; }
+  const std::vector<int>& replaced_inputs() const { return replaced_inputs_; }
+
+ private:
+  int threads_;
+  int64_t scratch_bytes_ = 0;
+  int64_t packed_bytes_ = 0;
+  std::string packed_layout_;
+  std::vector<int> replaced_inputs_;
+};
+
+/// What a kernel gets for one run.
+class RunContext {
+ public:
+  RunContext(const ir::Subgraph& subgraph, int node_index, std::span<const TensorView> inputs,
+             std::span<const TensorView> outputs, std::byte* scratch, const std::byte* packed, ThreadPool& pool,
+             Host& host)
+      : subgraph_(subgraph), node_index_(node_index), inputs_(inputs), outputs_(outputs), scratch_(scratch),
+        packed_(packed), pool_(pool), host_(host) {}
+
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  int output_count() const { return static_cast<int>(outputs_.size()); }
+  bool has_input(int i) const { return i < input_count() && inputs_[static_cast<size_t>(i)].quantization != nullptr; }
+  const TensorView& input(int i) const { return inputs_[static_cast<size_t>(i)]; }
+  const TensorView& output(int i) const { return outputs_[static_cast<size_t>(i)]; }
+  std::byte* scratch() const { return scratch_; }
+  template <typename T>
+  T* scratch_as() const {
+    return reinterpret_cast<T*>(scratch_);
+  }
+  const std::byte* packed() const { return packed_; }
+  ThreadPool& pool() const { return pool_; }
+  Host& host() const { return host_; }
+  std::span<const TensorView> inputs() const { return inputs_; }
+  std::span<const TensorView> outputs() const { return outputs_; }
+
+  /// For checks of data (indices, divisors), made before the loop: throws Error(kRuntime) naming the node.
+  template <typename... Args>
+  void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {
+    if (!ok) [[unlikely]] throw_error(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  [[noreturn]] void throw_error(const std::string& message) const;
+
+  const ir::Subgraph& subgraph_;
+  int node_index_;
+  std::span<const TensorView> inputs_;
+  std::span<const TensorView> outputs_;
+  std::byte* scratch_;
+  const std::byte* packed_;
+  ThreadPool& pool_;
+  Host& host_;
+};
+
+/// The executable form of a node. Small: what grows with the model lives in packed memory.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// Fills the packed memory (64-byte aligned, zeroed). Called at most once, before the first run.
+  virtual void pack(std::byte* /*packed*/) {}
+  virtual void run(RunContext& context) = 0;
+};
+
+/// Wraps a callable void(RunContext&).
+template <typename Run>
+std::unique_ptr<Kernel> make_kernel(Run run) {
+  struct Lambda final : Kernel {
+    explicit Lambda(Run r) : function(std::move(r)) {}
+    void run(RunContext& context) override { function(context); }
+    Run function;
+  };
+  return std::make_unique<Lambda>(std::move(run));
+}
+
+/// Wraps two callables: void(std::byte* packed) and void(RunContext&).
+template <typename Pack, typename Run>
+std::unique_ptr<Kernel> make_kernel(Pack pack, Run run) {
+  struct Lambda final : Kernel {
+    Lambda(Pack p, Run r) : pack_function(std::move(p)), function(std::move(r)) {}
+    void pack(std::byte* packed) override { pack_function(packed); }
+    void run(RunContext& context) override { function(context); }
+    Pack pack_function;
+    Run function;
+  };
+  return std::make_unique<Lambda>(std::move(pack), std::move(run));
+}
+
+/// How an op's result may share memory with its first inputs. Kernels must be right either way.
+enum class Sharing : uint8_t {
+  kNone,     ///< outputs have memory of their own
+  kInPlace,  ///< output 0 may overwrite an input of the same size: element i of the output depends only on
+             ///< element i of that input (and of other inputs)
+  kView,     ///< output 0 is input 0 with another shape; run() copies only when the pointers differ
+};
+
+/// Which of the format's two unions of option tables, and the member's number in it.
+struct OptionsTable {
+  int table = 0;      // 1: BuiltinOptions, 2: BuiltinOptions2, 0: the op has none
+  int member = 0;
+};
+
+/// One op: everything the rest of Leadline asks about it.
+struct OpDef {
+  std::string_view name;          // "CONV_2D", or the custom name
+  ir::OpCode code = ir::kCustomOp;
+  int max_version = 1;
+  int min_inputs = 0;
+  int max_inputs = 0;             // -1: any number
+  int required_inputs = 0;        // the first so many may not be absent
+  int min_outputs = 1;
+  int max_outputs = 1;            // -1: any number
+  OptionsTable options = {};
+  std::unique_ptr<ir::Attributes> (*make_attributes)() = nullptr;  // null: NoAttributes
+  void (*infer)(InferContext&) = nullptr;                          // null: known by name only, cannot run
+  std::unique_ptr<Kernel> (*prepare)(PrepareContext&) = nullptr;
+  Sharing sharing = Sharing::kNone;
+  bool pure = true;               // same inputs, same outputs, no state: may be folded
+  std::string_view types = {};    // for docs: "f32 i8 u8 i16x8 hybrid"
+};
+
+template <typename A>
+std::unique_ptr<ir::Attributes> make_attributes() {
+  return std::make_unique<A>();
+}
+
+}  // namespace leadline::ops
