@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# The `leadline` program.
+# The `leadline` program: main.cc, and the rest as a library that the tests link too.
 
 leadline_sources(cli_sources src/cli)
-if(NOT cli_sources)
+set(cli_main ${PROJECT_SOURCE_DIR}/src/cli/main.cc)
+list(REMOVE_ITEM cli_sources ${cli_main})
+if(NOT cli_sources OR NOT EXISTS ${cli_main})
   return()
 endif()
 
 find_package(CLI11 REQUIRED)
-add_executable(leadline_cli ${cli_sources})
+find_package(ZLIB REQUIRED)
+add_library(leadline_cli_parts STATIC ${cli_sources})
+leadline_compile_options(leadline_cli_parts)
+target_include_directories(leadline_cli_parts PUBLIC ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(leadline_cli_parts
+  PUBLIC leadline fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PRIVATE ZLIB::ZLIB)
+
+add_executable(leadline_cli ${cli_main})
 leadline_compile_options(leadline_cli)
 set_target_properties(leadline_cli PROPERTIES OUTPUT_NAME leadline)
-target_include_directories(leadline_cli PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_compile_definitions(leadline_cli PRIVATE LEADLINE_VERSION="${PROJECT_VERSION}")
-target_link_libraries(leadline_cli PRIVATE leadline fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json)
+if(BUILD_SHARED_LIBS)
+  set_target_properties(leadline_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+endif()
+target_link_libraries(leadline_cli PRIVATE leadline_cli_parts)
 add_dependencies(product leadline_cli)

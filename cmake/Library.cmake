@@ -13,7 +13,6 @@ add_library(leadline::leadline ALIAS leadline)
 leadline_compile_options(leadline)
 set_target_properties(leadline PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 target_compile_features(leadline PUBLIC cxx_std_20)
-target_compile_definitions(leadline PRIVATE LEADLINE_VERSION="${PROJECT_VERSION}")
 target_include_directories(leadline
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
   PRIVATE ${PROJECT_SOURCE_DIR}/src)

@@ -9,7 +9,7 @@ endif()
 if(NOT DEFINED Python_EXECUTABLE AND EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
   set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 endif()
-find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
   OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_dir ERROR_QUIET RESULT_VARIABLE nanobind_missing)
 if(nanobind_missing)
@@ -17,18 +17,12 @@ if(nanobind_missing)
 endif()
 find_package(nanobind CONFIG REQUIRED PATHS ${nanobind_dir} NO_DEFAULT_PATH)
 
-nanobind_add_module(_leadline NB_STATIC NOMINSIZE ${python_sources})
+nanobind_add_module(_leadline NB_STATIC NOMINSIZE NB_SUPPRESS_WARNINGS ${python_sources})
 leadline_compile_options(_leadline)
 set_target_properties(_leadline PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/leadline)
-target_compile_definitions(_leadline PRIVATE LEADLINE_VERSION="${PROJECT_VERSION}")
 target_link_libraries(_leadline PRIVATE leadline fmt::fmt)
 # The module offers PyInit__leadline and nothing else.
 target_link_options(_leadline PRIVATE -Wl,--exclude-libs,ALL)
-# nanobind's own sources are not held to our warnings.
-get_target_property(nanobind_include nanobind-static INTERFACE_INCLUDE_DIRECTORIES)
-if(nanobind_include)
-  target_include_directories(_leadline SYSTEM PRIVATE ${nanobind_include})
-endif()
 add_dependencies(product _leadline)

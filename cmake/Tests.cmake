@@ -2,22 +2,20 @@
 # leadline_tests (every *_test.cc), the examples, and the installation test.
 include(GoogleTest)
 
-# leadline_json_model(<out> <file.json>): a .tflite file in the build folder from its text form.
-function(leadline_json_model out json)
-  cmake_path(GET json STEM name)
-  set(model ${PROJECT_BINARY_DIR}/testdata/${name}.tflite)
-  add_custom_command(OUTPUT ${model}
-    COMMAND ${FLATC_PROGRAM} --binary -o ${PROJECT_BINARY_DIR}/testdata ${schema} ${json}
-    DEPENDS ${schema} ${json} VERBATIM)
-  set(${out} ${model} PARENT_SCOPE)
-endfunction()
-
-if(FLATC_PROGRAM)
-  leadline_json_model(small_model ${PROJECT_SOURCE_DIR}/tests/data/add.json)
-  add_custom_target(leadline_testdata ALL DEPENDS ${small_model})
-endif()
+# The model that examples, demo and installation test run is made by code, with Leadline's own writer.
+set(small_model ${PROJECT_BINARY_DIR}/sample.tflite)
+add_executable(sample_model ${PROJECT_SOURCE_DIR}/tests/sample_model/main.cc)
+leadline_compile_options(sample_model)
+target_include_directories(sample_model PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(sample_model PRIVATE leadline fmt::fmt)
+add_custom_command(OUTPUT ${small_model} COMMAND sample_model ${small_model} DEPENDS sample_model VERBATIM)
+add_custom_target(leadline_sample ALL DEPENDS ${small_model})
+add_dependencies(product leadline_sample)
 
 leadline_sources(test_sources TESTS src tests/cpp)
+if(NOT TARGET leadline_cli_parts)
+  list(FILTER test_sources EXCLUDE REGEX "/src/cli/")
+endif()
 if(test_sources)
   find_package(GTest REQUIRED)
   # Files of tests/cpp that are no test themselves are helpers for those that are.
@@ -25,11 +23,12 @@ if(test_sources)
   add_executable(leadline_tests ${test_sources} ${test_helpers})
   leadline_compile_options(leadline_tests)
   target_include_directories(leadline_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(leadline_tests PRIVATE
-    LEADLINE_VERSION="${PROJECT_VERSION}" LEADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    LEADLINE_TESTDATA_DIR="${PROJECT_BINARY_DIR}/testdata")
+  target_compile_definitions(leadline_tests PRIVATE LEADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(leadline_tests PRIVATE
     leadline GTest::gtest_main fmt::fmt hwy::hwy nlohmann_json::nlohmann_json Threads::Threads)
+  if(TARGET leadline_cli_parts)
+    target_link_libraries(leadline_tests PRIVATE leadline_cli_parts ZLIB::ZLIB)
+  endif()
   if(TARGET leadline_schema)
     add_dependencies(leadline_tests leadline_schema)
     target_include_directories(leadline_tests SYSTEM PRIVATE
@@ -51,7 +50,7 @@ foreach(source IN LISTS example_sources)
 endforeach()
 
 # A sanitized archive asks its user for the sanitizer too, which is not what is tested here.
-if(EXISTS ${PROJECT_SOURCE_DIR}/include/leadline/leadline.h AND FLATC_PROGRAM AND NOT LEADLINE_SANITIZE)
+if(EXISTS ${PROJECT_SOURCE_DIR}/include/leadline/leadline.h AND NOT LEADLINE_SANITIZE)
   add_test(NAME install.find_package
     COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${small_model} ${CMAKE_CXX_COMPILER})
   set_tests_properties(install.find_package PROPERTIES TIMEOUT 600)

@@ -42,10 +42,15 @@ class Budget : public std::enable_shared_from_this<Budget> {
   /// A budget with its own counts and no limit of its own, charged to this one too.
   std::shared_ptr<Budget> child();
 
-  /// Charges `bytes`, or throws BudgetError and charges nothing.
+  /// Charges `bytes` to this budget and all its parents, or throws BudgetError and charges nothing. The
+  /// error tells what would have been charged in all, the limit it passes and what is charged now.
   void charge(int64_t bytes, MemoryCategory category);
-  /// Gives back what was charged. Never throws.
+  /// Gives back what was charged; more than that is ignored. Never throws.
   void release(int64_t bytes, MemoryCategory category) noexcept;
+
+  /// Counts bytes that someone else is charged for, such as weights shared with other interpreters: used() and peak()
+  /// of this budget include them, its parents do not. Negative bytes take back.
+  void count_shared(int64_t bytes, MemoryCategory category) noexcept;
 
   /// The limit in force: the smallest along the chain.
   int64_t limit() const;
@@ -60,7 +65,8 @@ class Budget : public std::enable_shared_from_this<Budget> {
 
  private:
   Budget(int64_t limit, std::shared_ptr<Budget> parent);
-  bool try_charge(int64_t bytes, MemoryCategory category, int64_t* limit, int64_t* used);
+  struct Refusal;
+  bool try_charge(int64_t bytes, MemoryCategory category, Refusal* refusal);
 
   mutable std::mutex mutex_;
   const int64_t limit_;
@@ -70,7 +76,8 @@ class Budget : public std::enable_shared_from_this<Budget> {
   std::array<int64_t, kMemoryCategoryCount> by_category_{};
 };
 
-/// Reads "4096", "200MB", "1.5GiB", "50%" (of the memory available now).
+/// Reads "4096", "200MB", "1.5GiB", "50%" (of the memory available now). KB, MB, GB, TB are powers of
+/// 1000; KiB, MiB, GiB, TiB and the short K, M, G, T powers of 1024; upper or lower case.
 /// Throws Error(kInvalidArgument) with the accepted forms otherwise.
 int64_t parse_bytes(std::string_view text);
 
@@ -80,10 +87,10 @@ std::string format_bytes(int64_t bytes);
 /// What the machine and its limits leave to this process now, each in bytes; -1 where there is none.
 struct MemoryLimits {
   int64_t machine_available = -1;  ///< MemAvailable of /proc/meminfo
-  int64_t cgroup_available = -1;   ///< limit - usage of cgroup v2 or v1, smallest along the hierarchy
+  int64_t cgroup_available = -1;   ///< limit - usage of cgroup v2 or v1, reclaimable file pages not counted
   int64_t rlimit_as = -1;          ///< RLIMIT_AS - address space in use
   int64_t rlimit_data = -1;        ///< RLIMIT_DATA - data in use
-  /// The smallest of those that exist.
+  /// The smallest of those that exist; the maximum of int64 when none does.
   int64_t available() const noexcept;
 };
 MemoryLimits read_memory_limits();

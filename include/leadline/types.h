@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace leadline {
 
@@ -42,7 +44,7 @@ inline constexpr int kDTypeCount = 23;
 /// "float32", "int8", ...; never null, also for values outside the enumeration.
 const char* dtype_name(DType type) noexcept;
 
-/// Bits one element takes; 0 for types without a fixed size (string, resource, variant).
+/// Bits one element takes; 0 for types without a fixed size (string, variant). A resource is a 32-bit number.
 int dtype_bits(DType type) noexcept;
 
 /// The type called `name` ("float32", "int8", ...), if there is one.
@@ -69,10 +71,10 @@ class Shape {
 
   /// Sets one dimension; `axis` must be inside the rank and `size` not negative.
   void set(int axis, int64_t size) noexcept { dims_[static_cast<size_t>(axis)] = size; }
-  /// Adds an innermost dimension. Throws Error(kInvalidArgument) beyond kMaxRank.
+  /// Adds an innermost dimension. Throws Error(kInvalidArgument) beyond kMaxRank and for a negative size.
   void push_back(int64_t size);
 
-  /// Number of elements. Shapes that come out of a Graph or of inference fit in int64.
+  /// Number of elements. Shapes that come out of a Graph or of inference fit in int64; others give its maximum.
   int64_t elements() const noexcept;
   /// Number of elements, or nothing when the product does not fit in int64.
   std::optional<int64_t> checked_elements() const noexcept;
@@ -87,8 +89,13 @@ class Shape {
   int rank_ = 0;
 };
 
-/// Bytes that `elements` values of `type` take, sub-byte types packed; nothing when it does not fit in
-/// int64. Types without a fixed size give 0.
+/// Bytes that a tensor of `type` and `shape` takes, sub-byte types packed; nothing when it does not fit
+/// in int64. Types without a fixed size give 0.
 std::optional<int64_t> storage_bytes(DType type, const Shape& shape) noexcept;
+
+/// `text` (a name from a model, a message about one) fit for a terminal or a log: control characters, marks that change
+/// the direction of writing and bytes that are not UTF-8 are written as numbers (a backslash, x1b). With `keep_newlines`
+/// line ends stay too.
+std::string printable(std::string_view text, bool keep_newlines = false);
 
 }  // namespace leadline

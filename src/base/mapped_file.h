@@ -19,11 +19,12 @@ class ModelBytes {
   /// may be dropped and come back from the file on the next access. Does nothing for other memory.
   virtual void drop_pages(const std::byte* /*begin*/, int64_t /*bytes*/) const noexcept {}
 
-  /// Maps a file read-only. Throws Error(kIo) with the path and the system's reason.
+  /// Maps a file read-only. Throws Error(kIo) with the path and the system's reason. Whoever changes the file
+  /// must replace it (rename) and not write into it: the mapping shows the file, not a copy.
   static std::shared_ptr<ModelBytes> map_file(const std::string& path);
   /// Borrows memory that `owner` keeps alive and unchanged.
   static std::shared_ptr<ModelBytes> borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
-  /// Copies into memory of its own.
+  /// Copies into memory of its own, aligned to kAlignment. Throws BudgetError when the system refuses.
   static std::shared_ptr<ModelBytes> copy(std::span<const std::byte> bytes);
 
  protected:

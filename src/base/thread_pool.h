@@ -8,8 +8,10 @@
 
 namespace leadline {
 
-/// A fixed set of worker threads. parallel_for may be called from one thread at a time.
-/// In a process forked from the one that made the pool, work runs on the calling thread alone.
+/// A fixed set of worker threads. One parallel_for at a time uses them: a call made while another is under
+/// way (from a second thread, or from inside a body) runs on its calling thread alone, and so does every
+/// call in a process forked from the one that made the pool. The pool has fewer
+/// workers where the system refuses more, and at most 255; results are the same in all cases.
 class ThreadPool {
  public:
   /// `threads` counts the calling thread too: 1 makes no workers. Throws Error(kInvalidArgument) below 1.

@@ -36,6 +36,10 @@ class FieldVisitor {
   virtual void field(const char* name, std::vector<int32_t>& value) = 0;
   virtual void field(const char* name, std::vector<uint32_t>& value) = 0;
   virtual void field(const char* name, std::vector<int64_t>& value) = 0;
+  virtual void field(const char* name, std::vector<float>& value) = 0;
+  /// Index of a subgraph that the op calls.
+  virtual void subgraph(const char* name, int32_t& index) { field(name, index); }
+  virtual void subgraphs(const char* name, std::vector<int32_t>& indices) { field(name, indices); }
   /// A slot of the format that is deprecated and carries nothing.
   virtual void skip() = 0;
 

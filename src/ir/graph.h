@@ -104,6 +104,9 @@ struct Graph {
 /// "CONV_2D #17 'block3/conv'": how messages call a node (its first output's name).
 std::string describe_node(const Subgraph& subgraph, int node_index);
 
+/// Attributes as "stride_w=2 stride_h=2 ..."; empty when there are none.
+std::string attributes_text(const Attributes& attributes);
+
 /// Heap bytes the graph's own structures take (not the constants it points to).
 int64_t graph_bytes(const Graph& graph);
 

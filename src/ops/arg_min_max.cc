@@ -1,9 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
-// ARG_MAX, ARG_MIN.
+// ARG_MAX ARG_MIN. Of equal values the first wins; NaN loses against every number.
+#include "ops/arg_min_max.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/common.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace {
 
-void register_arg_min_max(Registry&) {}
+constexpr int64_t kBlock = 64;  // neighbouring outputs searched together
+
+template <bool kMax>
+void infer(InferContext& c) {
+  c.require_input_type(
+      0, {DType::kFloat32, DType::kUInt8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kBool});
+  c.require_input_type(1, {DType::kInt32, DType::kInt64});
+  c.require_output_type(0, {DType::kInt32, DType::kInt64});
+  const DType wanted = c.attributes<ArgMinMaxAttributes>().output_type;
+  c.require(wanted == c.output(0).dtype(), "output_type is {}, but the output '{}' has type {}", dtype_name(wanted),
+            c.output(0).value->name, dtype_name(c.output(0).dtype()));
+  const Shape& in = c.input(0).shape;
+  c.require(in.rank() >= 1, "the input is a scalar, expected at least one dimension");
+  c.require(c.input(1).shape.elements() == 1, "axis has shape {}, expected one value", c.input(1).shape.to_string());
+  if (!c.known(1)) return c.defer();
+  const int axis = resolve_axis(c, known_ints(c, 1)[0], in.rank());
+  c.require(in[axis] > 0, "axis {} of shape {} is empty", axis, in.to_string());
+  Shape out;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (i != axis) out.push_back(in[i]);
+  }
+  c.set_output_shape(0, out);
+}
+
+template <bool kMax, typename T>
+bool better(T candidate, T best) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return !std::isnan(candidate) && (std::isnan(best) || (kMax ? candidate > best : candidate < best));
+  } else {
+    return kMax ? candidate > best : candidate < best;
+  }
+}
+
+/// `n` neighbouring outputs: value i of output k lies at in[i * stride + k].
+template <bool kMax, typename T, typename Index>
+void search(const T* in, int64_t size, int64_t stride, int64_t n, Index* out) {
+  T best[kBlock];
+  Index index[kBlock];
+  for (int64_t k = 0; k < n; ++k) {
+    best[k] = in[k];
+    index[k] = 0;
+  }
+  for (int64_t i = 1; i < size; ++i) {
+    const T* row = in + i * stride;
+    for (int64_t k = 0; k < n; ++k) {
+      const bool wins = better<kMax>(row[k], best[k]);
+      best[k] = wins ? row[k] : best[k];
+      index[k] = wins ? static_cast<Index>(i) : index[k];
+    }
+  }
+  std::copy_n(index, n, out);
+}
+
+/// One output whose values are neighbours. Integers: a plain extreme first, which vectorises, then its place.
+template <bool kMax, typename T, typename Index>
+Index search_row(const T* in, int64_t size) {
+  if constexpr (std::is_floating_point_v<T>) {
+    int64_t index = 0;
+    for (int64_t i = 1; i < size; ++i) {
+      if (better<kMax>(in[i], in[index])) index = i;
+    }
+    return static_cast<Index>(index);
+  } else {
+    T best = in[0];
+    for (int64_t i = 1; i < size; ++i) best = kMax ? std::max(best, in[i]) : std::min(best, in[i]);
+    return static_cast<Index>(std::find(in, in + size, best) - in);
+  }
+}
+
+template <bool kMax, typename T, typename Index>
+std::unique_ptr<Kernel> make_search(int64_t outer, int64_t size, int64_t inner) {
+  return make_kernel([=](RunContext& c) {
+    const T* in = c.input(0).as<T>();
+    Index* out = c.output(0).mutable_as<Index>();
+    if (inner == 1) {
+      c.pool().parallel_for(outer, parallel_grain(static_cast<double>(size)), [&](int64_t begin, int64_t end) {
+        for (int64_t o = begin; o < end; ++o) out[o] = search_row<kMax, T, Index>(in + o * size, size);
+      });
+      return;
+    }
+    const int64_t blocks = (inner + kBlock - 1) / kBlock;
+    const double work = static_cast<double>(size) * static_cast<double>(kBlock);
+    c.pool().parallel_for(outer * blocks, parallel_grain(work), [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t o = b / blocks;
+        const int64_t k = b % blocks * kBlock;
+        search<kMax>(in + o * size * inner + k, size, inner, std::min(kBlock, inner - k), out + o * inner + k);
+      }
+    });
+  });
+}
+
+template <bool kMax>
+std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+  const Shape& in = c.input(0).shape;
+  if (c.output(0).shape.elements() == 0) return make_kernel([](RunContext&) {});
+  const int axis = resolve_axis(c, known_ints(c, 1)[0], in.rank());
+  int64_t outer = 1;
+  int64_t inner = 1;
+  for (int i = 0; i < axis; ++i) outer *= in[i];
+  for (int i = axis + 1; i < in.rank(); ++i) inner *= in[i];
+  const bool wide = c.output(0).dtype() == DType::kInt64;
+  auto make = [&](auto zero) -> std::unique_ptr<Kernel> {
+    using T = decltype(zero);
+    if (wide) return make_search<kMax, T, int64_t>(outer, in[axis], inner);
+    return make_search<kMax, T, int32_t>(outer, in[axis], inner);
+  };
+  switch (c.input(0).dtype()) {
+    case DType::kFloat32:
+      return make(float{});
+    case DType::kInt8:
+      return make(int8_t{});
+    case DType::kInt16:
+      return make(int16_t{});
+    case DType::kInt32:
+      return make(int32_t{});
+    case DType::kInt64:
+      return make(int64_t{});
+    default:
+      return make(uint8_t{});  // also bool, stored as 0 and 1
+  }
+}
+
+template <bool kMax>
+OpDef row(std::string_view name, ir::OpCode code, int options) {
+  return {.name = name,
+          .code = code,
+          .max_version = 3,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .required_inputs = 2,
+          .options = {1, options},
+          .make_attributes = make_attributes<ArgMinMaxAttributes>,
+          .infer = infer<kMax>,
+          .prepare = prepare<kMax>,
+          .types = "f32 u8 i8 i16 i32 i64 bool"};
+}
+
+}  // namespace
+
+void register_arg_min_max(Registry& registry) {
+  registry.add(row<true>("ARG_MAX", 56, 40));
+  registry.add(row<false>("ARG_MIN", 79, 57));
+}
 
 }  // namespace leadline::ops

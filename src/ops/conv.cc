@@ -1,9 +1,179 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONV_2D.
+// CONV_2D, also grouped: input [N,H,W,C], filter [O,KH,KW,C/groups], optional bias [O].
+#include "ops/conv.h"
+
+#include <limits>
+
+#include "kernels/conv/conv2d.h"
+#include "ops/common.h"
 #include "ops/families.h"
+#include "ops/packed_weights.h"
 
 namespace leadline::ops {
 
-void register_conv(Registry&) {}
+void check_conv_ranks(const OpContext& c, const Shape& input, const Shape& filter) {
+  c.require(input.rank() == 4, "the input has shape {}, expected rank 4 [batch, height, width, channels]",
+            input.to_string());
+  c.require(filter.rank() == 4, "the filter has shape {}, expected rank 4", filter.to_string());
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  for (int axis = 0; axis < 4; ++axis) {
+    c.require(input[axis] <= kLargest, "the input's shape {} is too large", input.to_string());
+    c.require(filter[axis] >= 1 && filter[axis] <= kLargest, "the filter has shape {}, expected no empty dimension",
+              filter.to_string());
+  }
+}
+
+namespace {
+
+ContractionRule conv_rule(const OpContext& c) {
+  ContractionRule rule;
+  rule.channels = c.input(1).shape[0];
+  rule.bias_attribute = c.attributes<Conv2DAttributes>().quantized_bias_type;
+  return rule;
+}
+
+kernels::ConvShape conv_shape(const OpContext& c) {
+  const auto& a = c.attributes<Conv2DAttributes>();
+  const Shape& input = c.input(0).shape;
+  const Shape& filter = c.input(1).shape;
+  check_conv_ranks(c, input, filter);
+  c.require(input[3] >= 1 && input[3] % filter[3] == 0,
+            "the input has {} channels, expected a multiple of the filter's {}", input[3], filter[3]);
+  c.require(filter[0] % (input[3] / filter[3]) == 0, "{} filters do not divide into {} groups", filter[0],
+            input[3] / filter[3]);
+  const Window rows = window(c, a.padding, input[1], filter[1], a.stride_h, a.dilation_h);
+  const Window columns = window(c, a.padding, input[2], filter[2], a.stride_w, a.dilation_w);
+  return {.batch = input[0],
+          .in_h = input[1],
+          .in_w = input[2],
+          .in_c = input[3],
+          .out_h = rows.output,
+          .out_w = columns.output,
+          .out_c = filter[0],
+          .filter_h = filter[1],
+          .filter_w = filter[2],
+          .filter_c = filter[3],
+          .stride_h = a.stride_h,
+          .stride_w = a.stride_w,
+          .dilation_h = a.dilation_h,
+          .dilation_w = a.dilation_w,
+          .pad_top = rows.pad_before,
+          .pad_left = columns.pad_before};
+}
+
+void infer(InferContext& c) {
+  const kernels::ConvShape s = conv_shape(c);
+  check_contraction(c, conv_rule(c));
+  activation_range(c, c.attributes<Conv2DAttributes>().activation);
+  c.set_output_shape(0, {s.batch, s.out_h, s.out_w, s.out_c});
+}
+
+/// Filters for the convolution kernels.
+struct ConvLayout {
+  kernels::ConvShape shape;
+  int64_t bytes_f32() const { return kernels::conv_packed_bytes_f32(shape); }
+  int64_t bytes_i8() const { return kernels::conv_packed_bytes_i8(shape); }
+  void pack(const float* source, std::byte* target) const { kernels::conv_pack_f32(shape, source, target); }
+  void pack(const uint16_t* source, std::byte* target) const { kernels::conv_pack_f32_from_f16(shape, source, target); }
+  void pack(const int8_t* source, std::byte* target) const { kernels::conv_pack_i8(shape, source, target); }
+  void pack(const uint8_t* source, std::byte* target) const { kernels::conv_pack_u8(shape, source, target); }
+};
+
+/// Pixels times packed filters.
+class GemmConv final : public Kernel {
+ public:
+  GemmConv(PrepareContext& c, const Contraction& contraction, const kernels::ConvShape& shape)
+      : GemmConv(c, contraction, shape, BlockLayout(), BlockLayout()) {}
+
+  void pack(std::byte* packed) override { weights_.pack(packed); }
+
+  void run(RunContext& c) override {
+    if (c.output(0).elements() == 0) return;
+    weights_.update(c);
+    const Contraction& f = weights_.contraction();
+    const kernels::ConvShape& shape = weights_.layout().shape;
+    std::byte* workspace = c.scratch() + workspace_at_;
+    if (f.arithmetic == Arithmetic::kFloat) {
+      const kernels::ConvF32 conv{.shape = shape,
+                                  .input = c.input(0).as<float>(),
+                                  .filter = weights_.get(c),
+                                  .bias = weights_.float_bias(c),
+                                  .output = c.output(0).mutable_as<float>(),
+                                  .lo = f.lo,
+                                  .hi = f.hi};
+      kernels::conv_f32(conv, workspace, c.pool());
+    } else if (f.arithmetic == Arithmetic::kQuantized) {
+      const bool is_unsigned = f.activation_type == DType::kUInt8;
+      const kernels::ConvI8 conv{.shape = shape,
+                                 .input = c.input(0).data,
+                                 .input_unsigned = is_unsigned,
+                                 .input_zero_point = f.input_zero,
+                                 .filter = weights_.get(c),
+                                 .filter_zero_point = weights_.zero_point(),
+                                 .bias = weights_.int_bias(c),
+                                 .output = c.output(0).data,
+                                 .output_unsigned = is_unsigned,
+                                 .scale = weights_.scales(c),
+                                 .output_zero_point = f.output_zero,
+                                 .lo = f.level_lo,
+                                 .hi = f.level_hi};
+      kernels::conv_i8(conv, workspace, c.pool());
+    } else {
+      images_.quantize(c, c.input(0).as<float>());
+      const kernels::ConvHybrid conv{.shape = shape,
+                                     .input = images_.values(c),
+                                     .input_scale = images_.scales(c),
+                                     .input_zero_point = images_.zeros(c),
+                                     .filter = weights_.get(c),
+                                     .scale = weights_.scales(c),
+                                     .bias = weights_.float_bias(c),
+                                     .output = c.output(0).mutable_as<float>(),
+                                     .lo = f.lo,
+                                     .hi = f.hi};
+      kernels::conv_hybrid(conv, workspace, c.pool());
+    }
+  }
+
+ private:
+  GemmConv(PrepareContext& c, const Contraction& contraction, const kernels::ConvShape& shape, BlockLayout packed,
+           BlockLayout scratch)
+      : weights_(contraction, {shape}, packed, scratch) {
+    const bool real = contraction.arithmetic == Arithmetic::kFloat;
+    workspace_at_ = scratch.take(
+        c.threads() * (real ? kernels::conv_workspace_bytes_f32(shape) : kernels::conv_workspace_bytes_i8(shape)));
+    if (contraction.arithmetic == Arithmetic::kHybrid) {
+      images_ = QuantizedRows(shape.batch, shape.in_h * shape.in_w * shape.in_c, scratch);
+    }
+    weights_.request(c, "conv", packed, scratch);
+  }
+
+  PackedWeights<ConvLayout> weights_;
+  QuantizedRows images_;      // dynamic range
+  int64_t workspace_at_ = 0;  // scratch
+};
+
+std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+  const kernels::ConvShape shape = conv_shape(c);
+  const Contraction contraction = make_contraction(c, conv_rule(c), c.attributes<Conv2DAttributes>().activation);
+  if (packable(contraction)) return std::make_unique<GemmConv>(c, contraction, shape);
+  return std::make_unique<ReferenceContraction<ConvLoop>>(c, contraction,
+                                                          ConvLoop{kernels::reference::conv_shape(shape)});
+}
+
+}  // namespace
+
+void register_conv(Registry& registry) {
+  registry.add({.name = "CONV_2D",
+                .code = 3,
+                .max_version = 8,
+                .min_inputs = 2,
+                .max_inputs = 3,
+                .required_inputs = 2,
+                .options = {1, 1},
+                .make_attributes = make_attributes<Conv2DAttributes>,
+                .infer = infer,
+                .prepare = prepare,
+                .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
+}
 
 }  // namespace leadline::ops

@@ -1,9 +1,212 @@
 // SPDX-License-Identifier: Apache-2.0
-// DEPTHWISE_CONV_2D.
+// DEPTHWISE_CONV_2D: input [N,H,W,C], filter [1,KH,KW,C*multiplier], optional bias [C*multiplier].
+#include <cstring>
+
+#include "kernels/depthwise/depthwise.h"
+#include "kernels/quant/dynamic.h"
+#include "ops/common.h"
+#include "ops/conv.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace {
 
-void register_depthwise_conv(Registry&) {}
+using kernels::reference::ConvShape;
+
+ContractionRule depthwise_rule(const OpContext& c) {
+  ContractionRule rule;
+  rule.channel_axis = 3;
+  rule.channels = c.input(1).shape[3];
+  return rule;
+}
+
+ConvShape depthwise_shape(const OpContext& c) {
+  const auto& a = c.attributes<DepthwiseConv2DAttributes>();
+  const Shape& input = c.input(0).shape;
+  const Shape& filter = c.input(1).shape;
+  check_conv_ranks(c, input, filter);
+  c.require(filter[0] == 1, "the filter has shape {}, expected [1, height, width, channels]", filter.to_string());
+  c.require(input[3] >= 1 && filter[3] % input[3] == 0,
+            "the filter has {} channels, expected a multiple of the input's {}", filter[3], input[3]);
+  const Window rows = window(c, a.padding, input[1], filter[1], a.stride_h, a.dilation_h);
+  const Window columns = window(c, a.padding, input[2], filter[2], a.stride_w, a.dilation_w);
+  return {.batch = input[0],
+          .in_h = input[1],
+          .in_w = input[2],
+          .in_c = input[3],
+          .out_h = rows.output,
+          .out_w = columns.output,
+          .out_c = filter[3],
+          .filter_h = filter[1],
+          .filter_w = filter[2],
+          .stride_h = a.stride_h,
+          .stride_w = a.stride_w,
+          .dilation_h = a.dilation_h,
+          .dilation_w = a.dilation_w,
+          .pad_h = rows.pad_before,
+          .pad_w = columns.pad_before,
+          .groups = input[3],
+          .step_o = 1,
+          .step_y = filter[2] * filter[3],
+          .step_x = filter[3],
+          .step_i = 0};
+}
+
+void infer(InferContext& c) {
+  const ConvShape s = depthwise_shape(c);
+  check_contraction(c, depthwise_rule(c));
+  activation_range(c, c.attributes<DepthwiseConv2DAttributes>().activation);
+  c.set_output_shape(0, {s.batch, s.out_h, s.out_w, s.out_c});
+}
+
+kernels::DepthwiseShape fast_shape(const ConvShape& s) {
+  return {.batch = s.batch,
+          .in_h = s.in_h,
+          .in_w = s.in_w,
+          .in_c = s.in_c,
+          .out_h = s.out_h,
+          .out_w = s.out_w,
+          .multiplier = s.out_c / s.in_c,
+          .filter_h = s.filter_h,
+          .filter_w = s.filter_w,
+          .stride_h = s.stride_h,
+          .stride_w = s.stride_w,
+          .dilation_h = s.dilation_h,
+          .dilation_w = s.dilation_w,
+          .pad_top = s.pad_h,
+          .pad_left = s.pad_w};
+}
+
+/// float32, 8-bit and dynamic range. The last takes the activations through int8 and back, image by image, and then
+/// multiplies real numbers: with few taps per output that is as fast as integers.
+class FastDepthwise final : public Kernel {
+ public:
+  FastDepthwise(PrepareContext& c, const Contraction& contraction, const ConvShape& shape)
+      : f_(contraction), shape_(fast_shape(shape)) {
+    BlockLayout packed;
+    BlockLayout scratch;
+    scales_at_ = packed.take(f_.arithmetic == Arithmetic::kFloat ? 0 : f_.rule.channels * 4);
+    if (converts())
+      filter_at_ = (f_.has_fixed_weights ? packed : scratch).take(f_.weight_count * (quantized() ? 1 : 4));
+    if (f_.bias_type == DType::kFloat16) bias_at_ = scratch.take(f_.rule.channels * 4);
+    if (f_.arithmetic == Arithmetic::kHybrid) {
+      levels_at_ = scratch.take(image_size());
+      image_at_ = scratch.take(image_size() * 4);
+    }
+    c.request_packed(packed.size(), f_.has_fixed_weights ? "depthwise" : "depthwise.factors");
+    c.request_scratch(scratch.size());
+    if (converts() && f_.has_fixed_weights) c.replaces_input(f_.rule.weights);
+  }
+
+  void pack(std::byte* packed) override {
+    auto* scales = reinterpret_cast<float*>(packed + scales_at_);
+    if (f_.arithmetic != Arithmetic::kFloat) f_.fill_scales(scales);
+    if (converts() && f_.has_fixed_weights) convert(f_.fixed_weights, scales, packed + filter_at_);
+  }
+
+  void run(RunContext& c) override {
+    if (c.output(0).elements() == 0) return;
+    const auto* scales = reinterpret_cast<const float*>(c.packed() + scales_at_);
+    const std::byte* filter = c.input(f_.rule.weights).data;
+    if (converts()) {
+      if (!f_.has_fixed_weights) convert(filter, scales, c.scratch() + filter_at_);
+      filter = (f_.has_fixed_weights ? c.packed() : c.scratch()) + filter_at_;
+    }
+    if (quantized()) {
+      const kernels::DepthwiseI8 conv{.shape = shape_,
+                                      .is_unsigned = f_.activation_type == DType::kUInt8,
+                                      .input = c.input(0).data,
+                                      .input_zero_point = f_.input_zero,
+                                      .filter = filter,
+                                      .filter_zero_point = f_.weight_zero,
+                                      .bias = f_.has_bias ? c.input(2).as<int32_t>() : nullptr,
+                                      .output = c.output(0).data,
+                                      .scale = scales,
+                                      .output_zero_point = f_.output_zero,
+                                      .lo = f_.level_lo,
+                                      .hi = f_.level_hi};
+      return kernels::depthwise_i8(conv, c.pool());
+    }
+    const float* bias =
+        f_.has_bias ? widen_bias(c.input(2), reinterpret_cast<float*>(c.scratch() + bias_at_)) : nullptr;
+    kernels::DepthwiseF32 conv{.shape = shape_,
+                               .input = c.input(0).as<float>(),
+                               .filter = reinterpret_cast<const float*>(filter),
+                               .bias = bias,
+                               .output = c.output(0).mutable_as<float>(),
+                               .lo = f_.lo,
+                               .hi = f_.hi};
+    if (f_.arithmetic == Arithmetic::kFloat) return kernels::depthwise_f32(conv, c.pool());
+    run_images(c, conv);
+  }
+
+ private:
+  bool quantized() const { return f_.arithmetic == Arithmetic::kQuantized; }
+  bool converts() const { return f_.compact_weights() || f_.arithmetic == Arithmetic::kHybrid; }
+  int64_t image_size() const { return shape_.in_h * shape_.in_w * shape_.in_c; }
+
+  /// Filters as the kernels read them: bytes for 8-bit sums, real numbers otherwise.
+  void convert(const std::byte* source, const float* scales, std::byte* target) const {
+    if (f_.arithmetic != Arithmetic::kHybrid) return f_.widen_weights(source, target);
+    // The levels go to the far end of the target first; reading them from there never meets what is written.
+    auto* real = reinterpret_cast<float*>(target);
+    auto* levels = reinterpret_cast<int8_t*>(target + f_.weight_count * 3);
+    if (f_.compact_weights()) {
+      f_.widen_weights(source, reinterpret_cast<std::byte*>(levels));
+    } else {
+      std::memcpy(levels, source, static_cast<size_t>(f_.weight_count));
+    }
+    for (int64_t i = 0; i < f_.weight_count; ++i) {
+      const auto level = static_cast<float>(levels[i]);
+      real[i] = level * scales[i % f_.rule.channels];
+    }
+  }
+
+  void run_images(RunContext& c, kernels::DepthwiseF32& conv) const {
+    auto* levels = reinterpret_cast<int8_t*>(c.scratch() + levels_at_);
+    auto* image = reinterpret_cast<float*>(c.scratch() + image_at_);
+    const float* input = conv.input;
+    conv.input = image;
+    conv.shape.batch = 1;
+    for (int64_t i = 0; i < shape_.batch; ++i) {
+      const kernels::DynamicQuantization q = kernels::quantize_row(input + i * image_size(), image_size(), levels);
+      c.pool().parallel_for(image_size(), parallel_grain(1), [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) image[k] = static_cast<float>(levels[k] - q.zero_point) * q.scale;
+      });
+      kernels::depthwise_f32(conv, c.pool());
+      conv.output += shape_.out_h * shape_.out_w * shape_.out_c();
+    }
+  }
+
+  Contraction f_;
+  kernels::DepthwiseShape shape_;
+  int64_t scales_at_ = 0;                               // packed
+  int64_t filter_at_ = 0;                               // packed, or scratch when it is computed while running
+  int64_t bias_at_ = 0, levels_at_ = 0, image_at_ = 0;  // scratch
+};
+
+std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+  const ConvLoop loop{depthwise_shape(c)};
+  const Contraction contraction =
+      make_contraction(c, depthwise_rule(c), c.attributes<DepthwiseConv2DAttributes>().activation);
+  if (contraction.arithmetic != Arithmetic::kWide) return std::make_unique<FastDepthwise>(c, contraction, loop.shape);
+  return std::make_unique<ReferenceContraction<ConvLoop>>(c, contraction, loop);
+}
+
+}  // namespace
+
+void register_depthwise_conv(Registry& registry) {
+  registry.add({.name = "DEPTHWISE_CONV_2D",
+                .code = 4,
+                .max_version = 7,
+                .min_inputs = 2,
+                .max_inputs = 3,
+                .required_inputs = 2,
+                .options = {1, 2},
+                .make_attributes = make_attributes<DepthwiseConv2DAttributes>,
+                .infer = infer,
+                .prepare = prepare,
+                .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
+}
 
 }  // namespace leadline::ops

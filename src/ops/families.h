@@ -26,6 +26,11 @@ void register_arg_min_max(Registry& registry);  // ARG_MAX ARG_MIN
 void register_resize(Registry& registry);  // RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR
 void register_quantize(Registry& registry);  // QUANTIZE DEQUANTIZE
 void register_sequence_lstm(Registry& registry);  // UNIDIRECTIONAL_SEQUENCE_LSTM
+void register_lstm(Registry& registry);  // LSTM
+void register_bidirectional_lstm(Registry& registry);  // BIDIRECTIONAL_SEQUENCE_LSTM
+void register_rnn(Registry& registry);  // RNN UNIDIRECTIONAL_SEQUENCE_RNN BIDIRECTIONAL_SEQUENCE_RNN
+void register_svdf(Registry& registry);  // SVDF
+void register_normalization(Registry& registry);  // L2_NORMALIZATION LOCAL_RESPONSE_NORMALIZATION
 void register_detection_postprocess(Registry& registry);  // TFLite_Detection_PostProcess
 void register_reshape(Registry& registry);  // RESHAPE SQUEEZE EXPAND_DIMS
 void register_transpose(Registry& registry);  // TRANSPOSE
@@ -34,12 +39,15 @@ void register_split(Registry& registry);  // SPLIT SPLIT_V UNPACK
 void register_slice(Registry& registry);  // SLICE STRIDED_SLICE
 void register_gather(Registry& registry);  // GATHER GATHER_ND
 void register_pad(Registry& registry);  // PAD PADV2 MIRROR_PAD
-void register_broadcast(Registry& registry);  // TILE BROADCAST_TO FILL
-void register_shape(Registry& registry);  // SHAPE RANK RANGE
+void register_broadcast(Registry& registry);  // TILE BROADCAST_TO FILL ZEROS_LIKE
+void register_shape(Registry& registry);  // SHAPE RANK RANGE BROADCAST_ARGS
 void register_cast(Registry& registry);  // CAST
 void register_one_hot(Registry& registry);  // ONE_HOT
 void register_top_k(Registry& registry);  // TOPK_V2
 void register_space_depth(Registry& registry);  // SPACE_TO_DEPTH DEPTH_TO_SPACE
+void register_space_batch(Registry& registry);  // SPACE_TO_BATCH_ND BATCH_TO_SPACE_ND
+void register_reverse(Registry& registry);  // REVERSE_V2
+void register_cumsum(Registry& registry);  // CUMSUM
 void register_variables(Registry& registry);  // VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE
 void register_control_flow(Registry& registry);  // CALL_ONCE IF WHILE
 void register_named_only(Registry& registry);  // the rest of the format: name, arity and options, no kernel

@@ -1,9 +1,189 @@
 // SPDX-License-Identifier: Apache-2.0
-// FULLY_CONNECTED.
+// FULLY_CONNECTED: input of any shape read as rows [M,K], weights [N,K], optional bias [N].
+#include "ops/fully_connected.h"
+
+#include <cstring>
+
+#include "kernels/gemm/gemm_i8.h"
+#include "kernels/reference/matmul.h"
+#include "ops/common.h"
+#include "ops/contraction.h"
 #include "ops/families.h"
+#include "ops/packed_weights.h"
 
 namespace leadline::ops {
+namespace {
 
-void register_fully_connected(Registry&) {}
+using kernels::reference::MatmulShape;
+
+struct FullyConnectedLoop {
+  MatmulShape shape;
+  int64_t images() const { return shape.m; }
+  int64_t image_size() const { return shape.k; }
+  template <typename In, typename Zero, typename Weight, typename Finish, typename Out>
+  void operator()(ThreadPool& pool, const In* input, Zero input_zero, const Weight* weights, int32_t weight_zero,
+                  const Finish& finish, Out* output) const {
+    pool.parallel_for(shape.m, 1, [&](int64_t begin, int64_t end) {
+      kernels::reference::matmul(shape, input, input_zero, weights, weight_zero, finish, output, begin, end);
+    });
+  }
+};
+
+ContractionRule fully_connected_rule(const OpContext& c) {
+  ContractionRule rule;
+  rule.channels = c.input(1).shape[0];
+  rule.bias_attribute = c.attributes<FullyConnectedAttributes>().quantized_bias_type;
+  rule.int16_weights = true;
+  rule.int16_output = true;
+  return rule;
+}
+
+/// The rows and columns of the product.
+MatmulShape fully_connected_shape(const OpContext& c) {
+  const Shape& input = c.input(0).shape;
+  const Shape& weights = c.input(1).shape;
+  c.require(weights.rank() == 2, "the weights have shape {}, expected [units, depth]", weights.to_string());
+  const int64_t k = weights[1];
+  int64_t rows = 0;
+  if (k == 0 || c.attributes<FullyConnectedAttributes>().keep_num_dims) {
+    c.require(input.rank() >= 1 && input[input.rank() - 1] == k,
+              "the input has shape {}, the weights expect a last dimension of {}", input.to_string(), k);
+    Shape outer = input;
+    outer.set(input.rank() - 1, 1);
+    rows = outer.elements();
+  } else {
+    c.require(input.elements() % k == 0, "the input has shape {}, expected a multiple of {} values", input.to_string(),
+              k);
+    rows = input.elements() / k;
+  }
+  return {.m = rows, .n = weights[0], .k = k, .a_row = k, .b_column = k, .c_row = weights[0]};
+}
+
+void infer(InferContext& c) {
+  const auto& a = c.attributes<FullyConnectedAttributes>();
+  if (a.weights_format != WeightsFormat::kDefault || c.output_count() != 1) {
+    c.fail(ErrorCode::kUnsupported, "weights in the shuffled 4x16 layout are not supported");
+  }
+  const MatmulShape s = fully_connected_shape(c);
+  check_contraction(c, fully_connected_rule(c));
+  activation_range(c, a.activation);
+  if (!a.keep_num_dims) return c.set_output_shape(0, {s.m, s.n});
+  Shape output = c.input(0).shape;
+  output.set(output.rank() - 1, s.n);
+  c.set_output_shape(0, output);
+}
+
+/// Rows times packed weights.
+class GemmFullyConnected final : public Kernel {
+ public:
+  GemmFullyConnected(PrepareContext& c, const Contraction& contraction, const MatmulShape& shape)
+      : GemmFullyConnected(c, contraction, shape, BlockLayout(), BlockLayout()) {}
+
+  void pack(std::byte* packed) override { weights_.pack(packed); }
+
+  void run(RunContext& c) override {
+    if (c.output(0).elements() == 0) return;
+    weights_.update(c);
+    const Contraction& f = weights_.contraction();
+    const auto [n, k, count] = weights_.layout();
+    if (f.arithmetic == Arithmetic::kFloat) {
+      kernels::gemm_f32({.a = c.input(0).as<float>(),
+                         .lda = k,
+                         .m = m_,
+                         .b = weights_.get(c),
+                         .n = n,
+                         .k = k,
+                         .bias = weights_.float_bias(c),
+                         .c = c.output(0).mutable_as<float>(),
+                         .ldc = n,
+                         .lo = f.lo,
+                         .hi = f.hi},
+                        c.pool());
+      return;
+    }
+    kernels::GemmI8 g{.a = c.input(0).data,
+                      .a_unsigned = f.activation_type == DType::kUInt8,
+                      .lda = k,
+                      .m = m_,
+                      .a_zero_point = f.input_zero,
+                      .b = weights_.get(c),
+                      .b_zero_point = weights_.zero_point(),
+                      .n = n,
+                      .k = k};
+    std::byte* workspace = c.scratch() + workspace_at_;
+    if (f.arithmetic == Arithmetic::kQuantized) {
+      g.bias = weights_.int_bias(c);
+      const kernels::RequantizedOutput output{.c = c.output(0).data,
+                                              .c_unsigned = g.a_unsigned,
+                                              .ldc = n,
+                                              .scale = weights_.scales(c),
+                                              .zero_point = f.output_zero,
+                                              .lo = f.level_lo,
+                                              .hi = f.level_hi};
+      return kernels::gemm_i8(g, output, workspace, c.pool());
+    }
+    rows_.quantize(c, c.input(0).as<float>());
+    g.a = rows_.values(c);
+    g.a_row_zero_points = rows_.zeros(c);
+    const kernels::DequantizedOutput output{.c = c.output(0).mutable_as<float>(),
+                                            .ldc = n,
+                                            .row_scale = rows_.scales(c),
+                                            .scale = weights_.scales(c),
+                                            .bias = weights_.float_bias(c),
+                                            .lo = f.lo,
+                                            .hi = f.hi};
+    kernels::gemm_i8(g, output, workspace, c.pool());
+  }
+
+ private:
+  GemmFullyConnected(PrepareContext& c, const Contraction& contraction, const MatmulShape& shape, BlockLayout packed,
+                     BlockLayout scratch)
+      : m_(shape.m), weights_(contraction, {shape.n, shape.k}, packed, scratch) {
+    if (contraction.arithmetic != Arithmetic::kFloat) {
+      workspace_at_ = scratch.take(c.threads() * kernels::gemm_i8_workspace_bytes(m_, shape.k));
+    }
+    if (contraction.arithmetic == Arithmetic::kHybrid) rows_ = QuantizedRows(m_, shape.k, scratch);
+    weights_.request(c, "gemm", packed, scratch);
+  }
+
+  int64_t m_;
+  PackedWeights<GemmLayout> weights_;
+  QuantizedRows rows_;        // dynamic range
+  int64_t workspace_at_ = 0;  // scratch
+};
+
+std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+  const FullyConnectedLoop loop{fully_connected_shape(c)};
+  if (loop.shape.k == 0) {
+    // TFLite's answer to a sum over nothing: zero bytes, without the bias.
+    return make_kernel([](RunContext& run) {
+      if (run.output(0).bytes > 0) std::memset(run.output(0).data, 0, static_cast<size_t>(run.output(0).bytes));
+    });
+  }
+  Contraction contraction =
+      make_contraction(c, fully_connected_rule(c), c.attributes<FullyConnectedAttributes>().activation);
+  if (packable(contraction)) return std::make_unique<GemmFullyConnected>(c, contraction, loop.shape);
+  const bool wide_bias = (contraction.has_bias && contraction.bias_type == DType::kInt64) ||
+                         contraction.rule.bias_attribute == DType::kInt64;
+  contraction.narrow = !wide_bias && contraction.weight_type != DType::kInt16;
+  return std::make_unique<ReferenceContraction<FullyConnectedLoop>>(c, contraction, loop);
+}
+
+}  // namespace
+
+void register_fully_connected(Registry& registry) {
+  registry.add({.name = "FULLY_CONNECTED",
+                .code = 9,
+                .max_version = 14,
+                .min_inputs = 2,
+                .max_inputs = 3,
+                .required_inputs = 2,
+                .max_outputs = 2,
+                .options = {1, 8},
+                .make_attributes = make_attributes<FullyConnectedAttributes>,
+                .infer = infer,
+                .prepare = prepare,
+                .types = "f32 f16-weights i8 u8 i16x8 i16 i4-weights i2-weights hybrid"});
+}
 
 }  // namespace leadline::ops

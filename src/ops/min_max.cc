@@ -1,9 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// MAXIMUM, MINIMUM.
+// MAXIMUM, MINIMUM and their StableHLO twins. Quantized operands are compared as they are: the format gives all
+// three tensors the same scale.
+#include "kernels/elementwise/binary_f32.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace {
 
-void register_min_max(Registry&) {}
+void infer(InferContext& c) {
+  infer_binary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8,
+                   DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64});
+}
+
+void infer_stablehlo(InferContext& c) {
+  infer(c);
+  c.require(c.input(0).shape == c.input(1).shape, "shapes {} and {} differ", c.input(0).shape.to_string(),
+            c.input(1).shape.to_string());
+}
+
+template <bool kMaximum>
+struct Choose {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return (kMaximum ? a > b : a < b) ? a : b;
+  }
+};
+
+template <bool kMaximum>
+std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+  const DType type = c.input(0).dtype();
+  const auto plain = [&](auto zero) {
+    using T = decltype(zero);
+    return binary_kernel<T, T>(c, Choose<kMaximum>{});
+  };
+  if (type == DType::kFloat32) {
+    const auto row = kernels::binary_row_f32(kMaximum ? kernels::BinaryF32::kMaximum : kernels::BinaryF32::kMinimum);
+    return binary_row_kernel<float>(c, [row](const float* a, int64_t a_step, const float* b, int64_t b_step,
+                                             float* out, int64_t count) {
+      row(a, a_step, b, b_step, out, count, 0.0F, 0.0F);
+    });
+  }
+  return is_floating(type) ? visit_floating(c, type, plain) : visit_numeric(c, type, plain);
+}
+
+}  // namespace
+
+void register_min_max(Registry& registry) {
+  constexpr std::string_view kTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64";
+  registry.add({.name = "MAXIMUM", .code = 55, .max_version = 4, .min_inputs = 2, .max_inputs = 2,
+                .required_inputs = 2, .options = {1, 39}, .infer = infer, .prepare = prepare<true>,
+                .sharing = Sharing::kInPlace, .types = kTypes});
+  registry.add({.name = "MINIMUM", .code = 57, .max_version = 4, .min_inputs = 2, .max_inputs = 2,
+                .required_inputs = 2, .options = {1, 39}, .infer = infer, .prepare = prepare<false>,
+                .sharing = Sharing::kInPlace, .types = kTypes});
+  registry.add({.name = "STABLEHLO_MAXIMUM", .code = 166, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
+                .infer = infer_stablehlo, .prepare = prepare<true>, .sharing = Sharing::kInPlace, .types = kTypes});
+  registry.add({.name = "STABLEHLO_MINIMUM", .code = 181, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
+                .infer = infer_stablehlo, .prepare = prepare<false>, .sharing = Sharing::kInPlace, .types = kTypes});
+}
 
 }  // namespace leadline::ops

@@ -50,27 +50,38 @@ struct Operand {
   }
 };
 
-/// A subgraph that a control-flow node calls. Owned by the node's kernel; not thread-safe.
+/// A subgraph that a control-flow node calls, one instance per calling node. Not thread-safe.
 class Callee {
  public:
   virtual ~Callee() = default;
-  /// Plans for these input shapes. Gives the output shapes when they do not depend on data.
-  virtual std::optional<std::vector<Shape>> plan(std::span<const Shape> inputs) = 0;
-  /// Bytes of workspace that run() needs after a successful plan().
+  /// Plans for inputs of these shapes. True when the output shapes do not depend on data: then output_shape() and
+  /// workspace_bytes() are valid. Cheap when the shapes are those of the last call.
+  virtual bool plan(std::span<const Shape> inputs) = 0;
+  virtual int output_count() const = 0;
+  virtual const Shape& output_shape(int i) const = 0;
+  /// Memory that run() needs from its caller after a successful plan().
   virtual int64_t workspace_bytes() const = 0;
-  /// Copies the inputs, runs, and gives views of the outputs that stay valid until the next run() or
-  /// plan(). `workspace` may be null: then the callee allocates its own from the budget (needed when
-  /// shapes differ from the planned ones or depend on data).
+  /// Copies the inputs, runs, and gives views of the outputs. They stay valid until the next run() or plan(), and do not
+  /// overlap the copied inputs, so they may be the next run's inputs. Without a workspace the callee takes memory of its
+  /// own from the budget; it must, when plan() returned false.
   virtual std::span<const TensorView> run(std::span<const TensorView> inputs, std::byte* workspace) = 0;
+  /// The outputs of the last run(); empty after forget_results() or plan() for other shapes.
+  virtual std::span<const TensorView> results() const = 0;
+  virtual void forget_results() = 0;
+  /// Number of inputs the subgraph has, and the type of each; the same for outputs.
+  virtual int input_count() const = 0;
+  virtual DType input_type(int i) const = 0;
+  virtual DType output_type(int i) const = 0;
 };
 
 /// What control-flow and resource ops may ask of whoever runs them.
 class Host {
  public:
   virtual ~Host() = default;
-  virtual std::unique_ptr<Callee> make_callee(int subgraph) = 0;
+  /// The instance of `subgraph` that belongs to node `node_index`; made on first use.
+  virtual Callee& callee(int node_index, int subgraph) = 0;
   virtual Resources& resources() = 0;
-  /// Throws Error(kCancelled) when the run was cancelled or used up its steps. Call once per loop round.
+  /// Throws Error(kCancelled) when the run used up its rounds. Call once per loop round.
   virtual void checkpoint() = 0;
 };
 
@@ -97,6 +108,7 @@ class OpContext {
     return static_cast<const A&>(*node().attributes);
   }
   Host& host() const { return host_; }
+  Callee& callee(int subgraph) const { return host_.callee(node_index_, subgraph); }
 
   /// Throws with "CONV_2D #17 'block3/conv': " in front.
   template <typename... Args>
@@ -192,6 +204,7 @@ class RunContext {
   const std::byte* packed() const { return packed_; }
   ThreadPool& pool() const { return pool_; }
   Host& host() const { return host_; }
+  Callee& callee(int subgraph) const { return host_.callee(node_index_, subgraph); }
   std::span<const TensorView> inputs() const { return inputs_; }
   std::span<const TensorView> outputs() const { return outputs_; }
 
@@ -272,11 +285,13 @@ struct OpDef {
   int min_outputs = 1;
   int max_outputs = 1;            // -1: any number
   OptionsTable options = {};
-  std::unique_ptr<ir::Attributes> (*make_attributes)() = nullptr;  // null: NoAttributes
+  std::unique_ptr<ir::Attributes> (*make_attributes)() = nullptr;  // null: what `slots` says
+  std::string_view slots = {};                                     // for ops without a struct: see SlotAttributes
   void (*infer)(InferContext&) = nullptr;                          // null: known by name only, cannot run
   std::unique_ptr<Kernel> (*prepare)(PrepareContext&) = nullptr;
   Sharing sharing = Sharing::kNone;
   bool pure = true;               // same inputs, same outputs, no state: may be folded
+  bool reads_shapes_only = false;  // the result depends on the inputs' shapes, not on their data (SHAPE)
   std::string_view types = {};    // for docs: "f32 i8 u8 i16x8 hybrid"
 };
 
@@ -284,5 +299,8 @@ template <typename A>
 std::unique_ptr<ir::Attributes> make_attributes() {
   return std::make_unique<A>();
 }
+
+/// Default attributes of the op.
+std::unique_ptr<ir::Attributes> new_attributes(const OpDef& op);
 
 }  // namespace leadline::ops

@@ -51,7 +51,7 @@ class OpTester {
     require(row_ != nullptr && row_->infer != nullptr, ErrorCode::kUnsupported, "no op {}", op);
     node_.code = row_->code;
     node_.op = op;
-    node_.attributes = row_->make_attributes ? row_->make_attributes() : std::make_unique<ir::NoAttributes>();
+    node_.attributes = new_attributes(*row_);
   }
 
   template <typename A>
@@ -85,6 +85,17 @@ class OpTester {
     node_.inputs.push_back(ir::kAbsent);
     data_.emplace_back();
     known_.push_back(false);
+    return *this;
+  }
+  /// A variable: state that the op may change, see state().
+  template <typename T>
+  OpTester& variable(const Shape& shape, const std::vector<T>& data, Quantization q = {}) {
+    input(shape, data, std::move(q), false);
+    subgraph_.values.back().variable = true;
+    return *this;
+  }
+  OpTester& intermediate(DType type, Quantization q) {
+    node_.intermediates.push_back(add_value(type, {}, std::move(q), "intermediate"));
     return *this;
   }
   OpTester& output(DType type, Quantization q = {}) {
@@ -157,7 +168,17 @@ class OpTester {
   Shape shape(int i) const { return outputs_[static_cast<size_t>(i)].shape; }
   template <typename T>
   std::vector<T> result(int i) const {
-    const auto& bytes = results_[static_cast<size_t>(i)];
+    return values_of<T>(results_[static_cast<size_t>(i)]);
+  }
+  /// The contents of input `i` after the runs so far.
+  template <typename T>
+  std::vector<T> state(int i) const {
+    return values_of<T>(data_[static_cast<size_t>(i)]);
+  }
+
+ private:
+  template <typename T>
+  static std::vector<T> values_of(const std::vector<std::byte>& bytes) {
     std::vector<T> values(bytes.size() / sizeof(T));
     for (size_t k = 0; k < values.size(); ++k) {
       T value;
@@ -167,9 +188,8 @@ class OpTester {
     return values;
   }
 
- private:
   struct NoHost final : Host {
-    std::unique_ptr<Callee> make_callee(int) override { leadline::fail(ErrorCode::kInternal, "no subgraphs here"); }
+    Callee& callee(int, int) override { leadline::fail(ErrorCode::kInternal, "no subgraphs here"); }
     Resources& resources() override { leadline::fail(ErrorCode::kInternal, "no resources here"); }
     void checkpoint() override {}
   };

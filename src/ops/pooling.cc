@@ -1,9 +1,206 @@
 // SPDX-License-Identifier: Apache-2.0
 // AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D.
+//
+// One loop serves them all: for every output pixel, blocks of channels are accumulated over the part of the
+// window that lies inside the image, so that the inner loop is contiguous.
+#include "ops/pooling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+
+#include "ops/common.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace {
 
-void register_pooling(Registry&) {}
+enum class Pool { kAverage, kMax, kL2 };
+
+constexpr int64_t kBlock = 64;  // channels accumulated at a time; the accumulators stay in the first-level cache
+
+struct PoolPlan {
+  int64_t rows = 0;  // batches * output height
+  int64_t in_h = 0, in_w = 0, channels = 0, out_h = 0, out_w = 0;
+  int64_t stride_h = 0, stride_w = 0, filter_h = 0, filter_w = 0, pad_h = 0, pad_w = 0;
+  float real_lo = 0.0F, real_hi = 0.0F;
+  int32_t int_lo = 0, int_hi = 0;
+};
+
+struct Span {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+/// The part of a window that lies inside [0, size). Never empty: see window() in common.h.
+Span clip(int64_t position, int64_t stride, int64_t pad, int64_t filter, int64_t size) {
+  const int64_t origin = position * stride - pad;
+  return {std::max<int64_t>(0, origin), std::min(size, origin + filter)};
+}
+
+template <typename T, typename Acc>
+struct AverageOp {
+  static constexpr Acc kInit = 0;
+  static void step(Acc& acc, T value) { acc += static_cast<Acc>(value); }
+  static T finish(Acc acc, int64_t count, const PoolPlan& p) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::min(std::max(acc / static_cast<T>(count), p.real_lo), p.real_hi);
+    } else {
+      // Rounded to nearest, ties away from zero.
+      const auto half = static_cast<Acc>(count / 2);
+      const Acc rounded = (acc > 0 ? acc + half : acc - half) / static_cast<Acc>(count);
+      return static_cast<T>(std::clamp<Acc>(rounded, p.int_lo, p.int_hi));
+    }
+  }
+};
+
+template <typename T>
+struct MaxOp {
+  static constexpr T kInit = std::numeric_limits<T>::lowest();
+  static void step(T& acc, T value) { acc = acc < value ? value : acc; }
+  static T finish(T acc, int64_t, const PoolPlan& p) {
+    if constexpr (std::is_floating_point_v<T>) return std::min(std::max(acc, p.real_lo), p.real_hi);
+    return static_cast<T>(std::clamp<int32_t>(acc, p.int_lo, p.int_hi));
+  }
+};
+
+struct L2Op {
+  static constexpr float kInit = 0.0F;
+  static void step(float& acc, float value) { acc += value * value; }
+  static float finish(float acc, int64_t count, const PoolPlan& p) {
+    return std::min(std::max(std::sqrt(acc / static_cast<float>(count)), p.real_lo), p.real_hi);
+  }
+};
+
+template <typename T, typename Acc, typename Op>
+void pool_row(const PoolPlan& p, const T* image, int64_t out_y, T* out) {
+  const Span ys = clip(out_y, p.stride_h, p.pad_h, p.filter_h, p.in_h);
+  for (int64_t out_x = 0; out_x < p.out_w; ++out_x) {
+    const Span xs = clip(out_x, p.stride_w, p.pad_w, p.filter_w, p.in_w);
+    const int64_t count = (ys.end - ys.begin) * (xs.end - xs.begin);
+    for (int64_t c0 = 0; c0 < p.channels; c0 += kBlock) {
+      const int64_t n = std::min(kBlock, p.channels - c0);
+      Acc acc[kBlock];
+      std::fill_n(acc, n, Op::kInit);
+      for (int64_t y = ys.begin; y < ys.end; ++y) {
+        const T* in = image + (y * p.in_w + xs.begin) * p.channels + c0;
+        for (int64_t x = xs.begin; x < xs.end; ++x, in += p.channels) {
+          for (int64_t c = 0; c < n; ++c) Op::step(acc[c], in[c]);
+        }
+      }
+      T* to = out + out_x * p.channels + c0;
+      for (int64_t c = 0; c < n; ++c) to[c] = Op::finish(acc[c], count, p);
+    }
+  }
+}
+
+template <typename T, typename Acc, typename Op>
+std::unique_ptr<Kernel> pool_kernel(const PoolPlan& plan) {
+  return make_kernel([plan](RunContext& c) {
+    const T* in = c.input(0).as<T>();
+    T* out = c.output(0).mutable_as<T>();
+    const double window = static_cast<double>(std::min(plan.filter_h, plan.in_h)) *
+                          static_cast<double>(std::min(plan.filter_w, plan.in_w));
+    const double row_work = window * static_cast<double>(plan.out_w * plan.channels);
+    c.pool().parallel_for(plan.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        pool_row<T, Acc, Op>(plan, in + row / plan.out_h * plan.in_h * plan.in_w * plan.channels, row % plan.out_h,
+                             out + row * plan.out_w * plan.channels);
+      }
+    });
+  });
+}
+
+template <typename T>
+std::unique_ptr<Kernel> choose_kernel(Pool pool, const PoolPlan& p) {
+  if (pool == Pool::kMax) return pool_kernel<T, T, MaxOp<T>>(p);
+  if constexpr (std::is_same_v<T, float>) {
+    if (pool == Pool::kL2) return pool_kernel<float, float, L2Op>(p);
+    return pool_kernel<float, float, AverageOp<float, float>>(p);
+  } else {
+    // 65535 values of 16 bits and the rounding term still fit into 32 bits.
+    const int64_t h = std::min(p.filter_h, p.in_h);
+    const int64_t w = std::min(p.filter_w, p.in_w);
+    if (h <= 65535 && w <= 65535 && h * w <= 65535) return pool_kernel<T, int32_t, AverageOp<T, int32_t>>(p);
+    return pool_kernel<T, int64_t, AverageOp<T, int64_t>>(p);
+  }
+}
+
+template <Pool pool>
+void infer(InferContext& c) {
+  if (pool == Pool::kL2) {
+    c.require_input_type(0, {DType::kFloat32});
+  } else {
+    c.require_input_type(0, {DType::kFloat32, DType::kUInt8, DType::kInt8, DType::kInt16});
+  }
+  c.require_output_type(0, {c.input(0).dtype()});
+  const Shape& in = c.input(0).shape;
+  c.require(in.rank() == 4, "input has shape {}, expected 4 dimensions", in.to_string());
+  const auto& a = c.attributes<PoolAttributes>();
+  const Window h = window(c, a.padding, in[1], a.filter_height, a.stride_h, 1);
+  const Window w = window(c, a.padding, in[2], a.filter_width, a.stride_w, 1);
+  activation_range(c, a.activation);
+  if (c.input(0).dtype() != DType::kFloat32 && a.activation != ir::Activation::kNone) {
+    c.require_quantized(c.output(0), "output");
+  }
+  c.set_output_shape(0, {in[0], h.output, w.output, in[3]});
+}
+
+template <Pool pool>
+std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+  const auto& a = c.attributes<PoolAttributes>();
+  const Shape& in = c.input(0).shape;
+  const Shape& out = c.output(0).shape;
+  if (out.elements() == 0) return make_kernel([](RunContext&) {});
+  PoolPlan p;
+  p.rows = out[0] * out[1];
+  p.in_h = in[1];
+  p.in_w = in[2];
+  p.channels = in[3];
+  p.out_h = out[1];
+  p.out_w = out[2];
+  p.stride_h = a.stride_h;
+  p.stride_w = a.stride_w;
+  p.filter_h = a.filter_height;
+  p.filter_w = a.filter_width;
+  p.pad_h = window(c, a.padding, in[1], a.filter_height, a.stride_h, 1).pad_before;
+  p.pad_w = window(c, a.padding, in[2], a.filter_width, a.stride_w, 1).pad_before;
+  std::tie(p.real_lo, p.real_hi) = activation_range(c, a.activation);
+  if (c.input(0).dtype() == DType::kFloat32) return choose_kernel<float>(pool, p);
+  std::tie(p.int_lo, p.int_hi) = quantized_activation_range(c, a.activation, c.output(0));
+  switch (c.input(0).dtype()) {
+    case DType::kUInt8:
+      return choose_kernel<uint8_t>(pool, p);
+    case DType::kInt8:
+      return choose_kernel<int8_t>(pool, p);
+    default:
+      return choose_kernel<int16_t>(pool, p);
+  }
+}
+
+template <Pool pool>
+OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types) {
+  return {.name = name,
+          .code = code,
+          .max_version = version,
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .required_inputs = 1,
+          .options = {1, 5},
+          .make_attributes = make_attributes<PoolAttributes>,
+          .infer = infer<pool>,
+          .prepare = prepare<pool>,
+          .types = types};
+}
+
+}  // namespace
+
+void register_pooling(Registry& registry) {
+  registry.add(row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 u8 i8 i16"));
+  registry.add(row<Pool::kL2>("L2_POOL_2D", 12, 1, "f32"));
+  registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 u8 i8 i16"));
+}
 
 }  // namespace leadline::ops

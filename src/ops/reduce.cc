@@ -1,9 +1,311 @@
 // SPDX-License-Identifier: Apache-2.0
-// MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_ANY, REDUCE_ALL.
+// MEAN SUM REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_ANY REDUCE_ALL.
+//
+// Without values to reduce the result is the reduction's neutral element; the mean of no floats is NaN.
+#include "ops/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <tuple>
+
+#include "kernels/quant/fixed_point.h"
+#include "kernels/reduce/reduce.h"
+#include "ops/common.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace {
 
-void register_reduce(Registry&) {}
+using kernels::Multiplier;
+using kernels::ReducePlan;
+
+enum class Reduction { kMean, kSum, kMax, kMin, kProd, kAny, kAll };
+
+/// Which axes are reduced; repeated and negative axes are fine. A scalar has none, whatever the list says.
+std::array<bool, kMaxRank> reduced_axes(const OpContext& c) {
+  std::array<bool, kMaxRank> reduce{};
+  const int rank = c.input(0).shape.rank();
+  if (rank == 0) return reduce;
+  for (int64_t axis : known_ints(c, 1)) reduce[static_cast<size_t>(resolve_axis(c, axis, rank))] = true;
+  return reduce;
+}
+
+bool quantized_type(DType type) { return type == DType::kInt8 || type == DType::kUInt8 || type == DType::kInt16; }
+
+template <Reduction reduction>
+void check_types(const OpContext& c) {
+  if (reduction == Reduction::kAny || reduction == Reduction::kAll) {
+    c.require_input_type(0, {DType::kBool});
+  } else {
+    c.require_input_type(0,
+                         {DType::kFloat32, DType::kInt32, DType::kInt64, DType::kUInt8, DType::kInt8, DType::kInt16});
+  }
+  c.require_output_type(0, {c.input(0).dtype()});
+  c.require_input_type(1, {DType::kInt32, DType::kInt64});
+  const DType type = c.input(0).dtype();
+  if (!quantized_type(type)) return;
+  const Quantization& in = c.input(0).quantization();
+  const Quantization& out = c.output(0).quantization();
+  if (type == DType::kInt16) {
+    c.require(in.zero_point0() == 0 && out.zero_point0() == 0, "int16 zero points are {} and {}, expected 0",
+              in.zero_point0(), out.zero_point0());
+  }
+  if (reduction == Reduction::kMax || reduction == Reduction::kMin) {
+    c.require(in.scale0() == out.scale0() && in.zero_point0() == out.zero_point0(),
+              "input and output are quantized differently");
+    return;
+  }
+  if (reduction == Reduction::kProd) {
+    if (!in.quantized()) return;
+    c.require_input_type(0, {DType::kInt8, DType::kInt16});
+  }
+  c.require_quantized(c.input(0), "input");
+  c.require_quantized(c.output(0), "output");
+}
+
+template <Reduction reduction>
+void infer(InferContext& c) {
+  check_types<reduction>(c);
+  if (!c.known(1) && c.input(0).shape.rank() > 0) return c.defer();
+  const Shape& in = c.input(0).shape;
+  const auto reduce = reduced_axes(c);
+  const bool keep_dims = c.attributes<ReduceAttributes>().keep_dims;
+  Shape out;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (!reduce[static_cast<size_t>(i)]) {
+      out.push_back(in[i]);
+    } else if (keep_dims) {
+      out.push_back(1);
+    }
+  }
+  c.set_output_shape(0, out);
+}
+
+/// Runs one reduction over all outputs, in parallel over outputs or blocks of them.
+template <typename T, typename Op, typename Finish>
+void run_reduce(RunContext& c, const ReducePlan& plan, const Op& op, const Finish& finish) {
+  const T* in = c.input(0).as<T>();
+  if (plan.inner_reduced) {
+    c.pool().parallel_for(plan.kept.count, parallel_grain(static_cast<double>(plan.reduced_count)),
+                          [&](int64_t begin, int64_t end) { kernels::reduce_rows(plan, op, in, begin, end, finish); });
+  } else {
+    const int64_t blocks = plan.kept.count * ((plan.inner + kernels::kReduceBlock - 1) / kernels::kReduceBlock);
+    const double work = static_cast<double>(plan.reduced_count) * static_cast<double>(kernels::kReduceBlock);
+    c.pool().parallel_for(blocks, parallel_grain(work), [&](int64_t begin, int64_t end) {
+      kernels::reduce_columns(plan, op, in, begin, end, finish);
+    });
+  }
+}
+
+template <typename T, typename Op>
+std::unique_ptr<Kernel> plain_kernel(const ReducePlan& plan) {
+  return make_kernel([plan](RunContext& c) {
+    T* out = c.output(0).mutable_as<T>();
+    run_reduce<T>(c, plan, Op{}, [out](typename Op::Acc acc, int64_t o) { out[o] = static_cast<T>(acc); });
+  });
+}
+
+/// Means of integers are cut off towards zero.
+template <typename T>
+std::unique_ptr<Kernel> mean_kernel(const ReducePlan& plan) {
+  return make_kernel([plan](RunContext& c) {
+    T* out = c.output(0).mutable_as<T>();
+    run_reduce<T>(c, plan, kernels::SumOp<T>{}, [out, n = plan.reduced_count](auto sum, int64_t o) {
+      if constexpr (std::is_floating_point_v<T>) {
+        out[o] = static_cast<T>(sum / static_cast<double>(n));
+      } else {
+        out[o] = static_cast<T>(static_cast<int64_t>(sum) / n);
+      }
+    });
+  });
+}
+
+/// TFLite's fixed-point mean: 1/n is folded into the multiplier without losing its precision.
+Multiplier divided_multiplier(Multiplier m, int64_t n) {
+  int shift = std::min(63 - std::countl_zero(static_cast<uint64_t>(n)), 32);
+  shift = std::max(0, std::min(shift, 31 + m.shift));
+  return {static_cast<int32_t>((int64_t{m.value} << shift) / n), m.shift - shift};
+}
+
+template <typename T>
+std::unique_ptr<Kernel> quantized_mean_kernel(const PrepareContext& c, const ReducePlan& plan) {
+  const Quantization& in_q = c.input(0).quantization();
+  const Quantization& out_q = c.output(0).quantization();
+  const Multiplier whole = kernels::quantize_multiplier(static_cast<double>(in_q.scale0()) / out_q.scale0());
+  const Multiplier m = divided_multiplier(whole, plan.reduced_count);
+  return make_kernel([plan, m, in_zero = in_q.zero_point0(), out_zero = out_q.zero_point0()](RunContext& run) {
+    T* out = run.output(0).mutable_as<T>();
+    run_reduce<T>(run, plan, kernels::SumOp<T>{}, [&](uint64_t sum, int64_t o) {
+      const int64_t shifted = static_cast<int64_t>(sum) - in_zero * plan.reduced_count;
+      const int64_t value = int64_t{kernels::multiply(kernels::saturate_i32(shifted), m)} + out_zero;
+      out[o] = static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+    });
+  });
+}
+
+/// TFLite rescales quantized sums in floats.
+template <typename T>
+std::unique_ptr<Kernel> quantized_sum_kernel(const PrepareContext& c, const ReducePlan& plan) {
+  const Quantization& in_q = c.input(0).quantization();
+  const Quantization& out_q = c.output(0).quantization();
+  const float scale = in_q.scale0() / out_q.scale0();
+  const float bias = static_cast<float>(-in_q.zero_point0()) * scale * static_cast<float>(plan.reduced_count);
+  return make_kernel([plan, scale, bias, out_zero = out_q.zero_point0()](RunContext& run) {
+    T* out = run.output(0).mutable_as<T>();
+    run_reduce<T>(run, plan, kernels::SumOp<T>{}, [&](uint64_t sum, int64_t o) {
+      const float real = std::round(static_cast<float>(static_cast<int64_t>(sum)) * scale + bias);
+      // An infinite scale times zero is no number; the lowest value is as good as any then.
+      const float level = std::isnan(real) ? -std::numeric_limits<float>::max() : real;
+      out[o] = static_cast<T>(std::clamp(level + static_cast<float>(out_zero),
+                                         static_cast<float>(std::numeric_limits<T>::min()),
+                                         static_cast<float>(std::numeric_limits<T>::max())));
+    });
+  });
+}
+
+/// Products are rescaled after every factor, so the values are taken in order, output by output.
+template <typename T>
+std::unique_ptr<Kernel> quantized_prod_kernel(const PrepareContext& c, const ReducePlan& plan) {
+  const Quantization& in_q = c.input(0).quantization();
+  const Quantization& out_q = c.output(0).quantization();
+  const double root = std::pow(static_cast<double>(out_q.scale0()), 1.0 / static_cast<double>(plan.reduced_count));
+  const Multiplier m = kernels::quantize_multiplier(static_cast<double>(in_q.scale0()) / root);
+  return make_kernel([plan, m, in_zero = in_q.zero_point0(), out_zero = out_q.zero_point0()](RunContext& run) {
+    const T* in = run.input(0).as<T>();
+    T* out = run.output(0).mutable_as<T>();
+    const int64_t inner_kept = plan.inner_reduced ? 1 : plan.inner;
+    const int64_t inner_reduced = plan.inner_reduced ? plan.inner : 1;
+    const double work = 8.0 * static_cast<double>(plan.reduced_count);
+    run.pool().parallel_for(plan.kept.count * inner_kept, parallel_grain(work), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const T* base = in + plan.kept.offset(o / inner_kept) + o % inner_kept;
+        int32_t product = 0;
+        for (int64_t r = 0; r < plan.reduced.count; ++r) {
+          const T* row = base + plan.reduced.offset(r);
+          for (int64_t i = 0; i < inner_reduced; ++i) {
+            const int32_t factor = row[i] - in_zero;
+            product = r + i == 0 ? factor : kernels::multiply_wide(int64_t{product} * factor, m);
+          }
+        }
+        const int64_t value = int64_t{kernels::multiply_wide(product, m)} + out_zero;
+        out[o] =
+            static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      }
+    });
+  });
+}
+
+/// Nothing to reduce along: the values themselves.
+std::unique_ptr<Kernel> copy_kernel() {
+  return make_kernel([](RunContext& c) {
+    if (c.output(0).bytes > 0) std::memcpy(c.output(0).data, c.input(0).data, static_cast<size_t>(c.output(0).bytes));
+  });
+}
+
+/// The input has no values, but the output may have some.
+template <Reduction reduction, typename T>
+std::unique_ptr<Kernel> fill_kernel(const PrepareContext& c) {
+  T value{};
+  if (quantized_type(c.input(0).dtype()) && (reduction == Reduction::kSum || reduction == Reduction::kMean)) {
+    value = static_cast<T>(c.output(0).quantization().zero_point0());
+  } else if (reduction == Reduction::kMean) {
+    value = std::numeric_limits<T>::quiet_NaN();  // 0 for integers
+  } else if (reduction == Reduction::kMax) {
+    value = std::numeric_limits<T>::lowest();
+  } else if (reduction == Reduction::kMin) {
+    value = std::numeric_limits<T>::max();
+  } else if (reduction == Reduction::kProd || reduction == Reduction::kAll) {
+    value = T{1};
+  }
+  return make_kernel(
+      [value](RunContext& run) { std::fill_n(run.output(0).mutable_as<T>(), run.output(0).elements(), value); });
+}
+
+template <Reduction reduction, typename T>
+std::unique_ptr<Kernel> typed_kernel(const PrepareContext& c, const ReducePlan& plan) {
+  constexpr bool kQuantized = sizeof(T) <= 2;
+  if constexpr (reduction == Reduction::kMax) return plain_kernel<T, kernels::ExtremeOp<T, true>>(plan);
+  if constexpr (reduction == Reduction::kMin) return plain_kernel<T, kernels::ExtremeOp<T, false>>(plan);
+  if constexpr (reduction == Reduction::kSum) {
+    if constexpr (kQuantized) return quantized_sum_kernel<T>(c, plan);
+    return plain_kernel<T, kernels::SumOp<T>>(plan);
+  }
+  if constexpr (reduction == Reduction::kMean) {
+    if constexpr (kQuantized) return quantized_mean_kernel<T>(c, plan);
+    return mean_kernel<T>(plan);
+  }
+  if constexpr (reduction == Reduction::kProd) {
+    if constexpr (kQuantized) {
+      if (c.input(0).quantization().quantized()) return quantized_prod_kernel<T>(c, plan);
+    }
+    return plain_kernel<T, kernels::ProdOp<T>>(plan);
+  }
+}
+
+template <Reduction reduction>
+std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+  const Shape& in = c.input(0).shape;
+  const auto reduce = reduced_axes(c);
+  const bool empty = in.elements() == 0;
+  ReducePlan plan;
+  if (!empty) plan = kernels::fold_shape(in.dims(), reduce);
+  if constexpr (reduction == Reduction::kAny || reduction == Reduction::kAll) {
+    if (empty) return fill_kernel<reduction, uint8_t>(c);
+    return plain_kernel<uint8_t, kernels::LogicOp<reduction == Reduction::kAny>>(plan);
+  } else {
+    // TFLite copies a product of one factor without rescaling it.
+    if (!empty && reduction == Reduction::kProd && plan.reduced_count == 1) return copy_kernel();
+    auto make = [&](auto zero) -> std::unique_ptr<Kernel> {
+      using T = decltype(zero);
+      if (empty) return fill_kernel<reduction, T>(c);
+      return typed_kernel<reduction, T>(c, plan);
+    };
+    switch (c.input(0).dtype()) {
+      case DType::kFloat32:
+        return make(float{});
+      case DType::kInt32:
+        return make(int32_t{});
+      case DType::kInt64:
+        return make(int64_t{});
+      case DType::kUInt8:
+        return make(uint8_t{});
+      case DType::kInt8:
+        return make(int8_t{});
+      default:
+        return make(int16_t{});
+    }
+  }
+}
+
+template <Reduction reduction>
+OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types) {
+  return {.name = name,
+          .code = code,
+          .max_version = version,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .required_inputs = 2,
+          .options = {1, 27},
+          .make_attributes = make_attributes<ReduceAttributes>,
+          .infer = infer<reduction>,
+          .prepare = prepare<reduction>,
+          .types = types};
+}
+
+}  // namespace
+
+void register_reduce(Registry& registry) {
+  constexpr std::string_view kTypes = "f32 i32 i64 u8 i8 i16";
+  registry.add(row<Reduction::kMean>("MEAN", 40, 3, kTypes));
+  registry.add(row<Reduction::kSum>("SUM", 74, 2, kTypes));
+  registry.add(row<Reduction::kProd>("REDUCE_PROD", 81, 2, kTypes));
+  registry.add(row<Reduction::kMax>("REDUCE_MAX", 82, 3, kTypes));
+  registry.add(row<Reduction::kMin>("REDUCE_MIN", 89, 3, kTypes));
+  registry.add(row<Reduction::kAny>("REDUCE_ANY", 91, 1, "bool"));
+  registry.add(row<Reduction::kAll>("REDUCE_ALL", 140, 1, "bool"));
+}
 
 }  // namespace leadline::ops

@@ -46,6 +46,11 @@ const Registry& registry() {
     register_resize(all);
     register_quantize(all);
     register_sequence_lstm(all);
+    register_lstm(all);
+    register_bidirectional_lstm(all);
+    register_rnn(all);
+    register_svdf(all);
+    register_normalization(all);
     register_detection_postprocess(all);
     register_reshape(all);
     register_transpose(all);
@@ -60,6 +65,9 @@ const Registry& registry() {
     register_one_hot(all);
     register_top_k(all);
     register_space_depth(all);
+    register_space_batch(all);
+    register_reverse(all);
+    register_cumsum(all);
     register_variables(all);
     register_control_flow(all);
     return all;

@@ -1,9 +1,239 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR.
+// RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR.
+//
+// Where an output pixel lies in the input is computed once per column, into scratch memory, and once per row.
+#include "ops/resize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ops/common.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace {
 
-void register_resize(Registry&) {}
+struct ResizePlan {
+  int64_t rows = 0;  // batches * output height
+  int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0, channels = 0;
+  ResizeAttributes attributes;
+};
+
+/// One axis of an output pixel: the two input positions and how much the second one weighs.
+template <typename Weight>
+struct Tap {
+  int64_t first = 0;
+  int64_t second = 0;
+  Weight weight = 0;
+};
+
+float axis_scale(const ResizeAttributes& a, int64_t in, int64_t out) {
+  if (a.align_corners && out > 1) return static_cast<float>(in - 1) / static_cast<float>(out - 1);
+  return static_cast<float>(in) / static_cast<float>(out);
+}
+
+Tap<float> float_tap(const ResizeAttributes& a, int64_t position, int64_t in, int64_t out) {
+  const float scale = axis_scale(a, in, out);
+  const auto p = static_cast<float>(position);
+  const float raw = a.half_pixel_centers ? (p + 0.5F) * scale - 0.5F : p * scale;
+  const float x = std::clamp(raw, 0.0F, static_cast<float>(in - 1));
+  const auto first = std::min(static_cast<int64_t>(x), in - 1);
+  return {first, std::min(first + 1, in - 1), x - static_cast<float>(first)};
+}
+
+constexpr int kByteBits = 11;   // weight bits for 8-bit images: two of them and 8 bits fit into 32
+constexpr int kShortBits = 10;  // TFLite's integer resize computes positions, too, with 10 bits
+
+/// 8-bit images: exact positions, weights rounded to 11 bits.
+Tap<int32_t> byte_tap(const ResizeAttributes& a, int64_t position, int64_t in, int64_t out) {
+  const Tap<float> t = float_tap(a, position, in, out);
+  return {t.first, t.second, static_cast<int32_t>(std::lrint(t.weight * static_cast<float>(1 << kByteBits)))};
+}
+
+/// 16-bit images: TFLite's fixed-point positions, whose error grows with the position.
+Tap<int32_t> short_tap(const ResizeAttributes& a, int64_t position, int64_t in, int64_t out) {
+  constexpr int64_t kOne = 1 << kShortBits;
+  const bool corners = a.align_corners && out > 1;
+  const int64_t from = corners ? in - 1 : in;
+  const int64_t to = corners ? out - 1 : out;
+  const int64_t scale = (kOne * from + to / 2) / to;
+  const int64_t x = a.half_pixel_centers ? position * scale + scale / 2 - kOne / 2 : position * scale;
+  // Rounding may lead past the last pixel; both taps are the last one then, as they are the first before it.
+  const int64_t first = std::clamp<int64_t>(x / kOne, 0, in - 1);
+  const int64_t second = std::clamp<int64_t>((x + kOne - 1) / kOne, 0, in - 1);
+  return {first, second, first == second ? 0 : static_cast<int32_t>(x - kOne * first)};
+}
+
+/// Four neighbours, blended with the weight of the right column and of the lower row.
+template <typename T>
+T blend(T top_left, T top_right, T bottom_left, T bottom_right, float wx, float wy) {
+  const float top = top_left + (top_right - top_left) * wx;
+  const float bottom = bottom_left + (bottom_right - bottom_left) * wx;
+  return top + (bottom - top) * wy;
+}
+
+template <typename T>
+T blend(T top_left, T top_right, T bottom_left, T bottom_right, int32_t wx, int32_t wy) {
+  if constexpr (sizeof(T) == 1) {
+    const int32_t top = top_left * (1 << kByteBits) + (top_right - top_left) * wx;
+    const int32_t bottom = bottom_left * (1 << kByteBits) + (bottom_right - bottom_left) * wx;
+    const int32_t sum = top * (1 << kByteBits) + (bottom - top) * wy;
+    return static_cast<T>((sum + (1 << (2 * kByteBits - 1))) >> (2 * kByteBits));
+  } else {
+    constexpr int64_t kOne = 1 << kShortBits;
+    constexpr int64_t kHalf = kOne * kOne / 2;
+    const int64_t top = top_left * (kOne - wx) + int64_t{top_right} * wx;
+    const int64_t bottom = bottom_left * (kOne - wx) + int64_t{bottom_right} * wx;
+    const int64_t sum = top * (kOne - wy) + bottom * wy;
+    return static_cast<T>((sum + (sum > 0 ? kHalf : -kHalf)) / (kOne * kOne));
+  }
+}
+
+template <typename T, typename Weight>
+void bilinear_row(const ResizePlan& p, const T* image, const Tap<Weight>& y, const Tap<Weight>* columns, T* out) {
+  const T* top = image + y.first * p.in_w * p.channels;
+  const T* bottom = image + y.second * p.in_w * p.channels;
+  for (int64_t x = 0; x < p.out_w; ++x, out += p.channels) {
+    const Tap<Weight> t = columns[x];
+    const int64_t left = t.first * p.channels;
+    const int64_t right = t.second * p.channels;
+    for (int64_t c = 0; c < p.channels; ++c) {
+      out[c] = blend<T>(top[left + c], top[right + c], bottom[left + c], bottom[right + c], t.weight, y.weight);
+    }
+  }
+}
+
+template <typename T, typename Weight, auto tap>
+std::unique_ptr<Kernel> bilinear_kernel(const ResizePlan& p) {
+  return make_kernel([p](RunContext& c) {
+    auto* columns = c.scratch_as<Tap<Weight>>();
+    for (int64_t x = 0; x < p.out_w; ++x) columns[x] = tap(p.attributes, x, p.in_w, p.out_w);
+    const T* in = c.input(0).as<T>();
+    T* out = c.output(0).mutable_as<T>();
+    const double row_work = 8.0 * static_cast<double>(p.out_w * p.channels);
+    c.pool().parallel_for(p.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        bilinear_row<T, Weight>(p, in + row / p.out_h * p.in_h * p.in_w * p.channels,
+                                tap(p.attributes, row % p.out_h, p.in_h, p.out_h), columns,
+                                out + row * p.out_w * p.channels);
+      }
+    });
+  });
+}
+
+int64_t nearest(const ResizeAttributes& a, int64_t position, int64_t in, int64_t out) {
+  const float x = (static_cast<float>(position) + (a.half_pixel_centers ? 0.5F : 0.0F)) * axis_scale(a, in, out);
+  const float level = a.align_corners ? std::round(x) : std::floor(x);
+  return std::clamp<int64_t>(static_cast<int64_t>(level), 0, in - 1);
+}
+
+/// Moves whole pixels of `pixel` bytes.
+std::unique_ptr<Kernel> nearest_kernel(const ResizePlan& p, int64_t pixel) {
+  return make_kernel([p, pixel](RunContext& c) {
+    auto* columns = c.scratch_as<int64_t>();
+    for (int64_t x = 0; x < p.out_w; ++x) columns[x] = nearest(p.attributes, x, p.in_w, p.out_w) * pixel;
+    const std::byte* in = c.input(0).data;
+    std::byte* out = c.output(0).data;
+    const double row_work = static_cast<double>(p.out_w) * (8.0 + static_cast<double>(pixel) / 16.0);
+    c.pool().parallel_for(p.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t in_row = row / p.out_h * p.in_h + nearest(p.attributes, row % p.out_h, p.in_h, p.out_h);
+        const std::byte* from = in + in_row * p.in_w * pixel;
+        std::byte* to = out + row * p.out_w * pixel;
+        for (int64_t x = 0; x < p.out_w; ++x, to += pixel) {
+          std::memcpy(to, from + columns[x], static_cast<size_t>(pixel));
+        }
+      }
+    });
+  });
+}
+
+/// Shapes and the size operand, which both ops share. `smallest` is the smallest legal output size.
+void infer_shape(InferContext& c, int64_t smallest) {
+  c.require_output_type(0, {c.input(0).dtype()});
+  c.require_input_type(1, {DType::kInt32});
+  const Shape& in = c.input(0).shape;
+  c.require(in.rank() == 4, "input has shape {}, expected 4 dimensions", in.to_string());
+  c.require(c.input(1).shape == Shape{2}, "size has shape {}, expected [2]", c.input(1).shape.to_string());
+  if (!c.known(1)) return c.defer();
+  const auto size = c.input(1).values<int32_t>();
+  c.require(size[0] >= smallest && size[1] >= smallest, "size is {} x {}, expected at least {}", size[0], size[1],
+            smallest);
+  const Shape out{in[0], size[0], size[1], in[3]};
+  c.require(out.checked_elements().value_or(1) == 0 || (in[1] > 0 && in[2] > 0),
+            "input of shape {} has no pixels to resize", in.to_string());
+  c.set_output_shape(0, out);
+}
+
+void infer_bilinear(InferContext& c) {
+  c.require_input_type(0, {DType::kFloat32, DType::kUInt8, DType::kInt8, DType::kInt16});
+  const auto& a = c.attributes<ResizeBilinearAttributes>();
+  c.require(!(a.align_corners && a.half_pixel_centers), "align_corners and half_pixel_centers exclude each other");
+  infer_shape(c, 1);
+}
+
+void infer_nearest(InferContext& c) {
+  c.require_input_type(0, {DType::kFloat32, DType::kInt32, DType::kUInt32, DType::kUInt8, DType::kInt8, DType::kBool,
+                           DType::kInt16, DType::kUInt16, DType::kFloat16, DType::kBFloat16});
+  infer_shape(c, 0);
+}
+
+ResizePlan plan_of(const PrepareContext& c, const ResizeAttributes& a) {
+  const Shape& in = c.input(0).shape;
+  const Shape& out = c.output(0).shape;
+  return {out[0] * out[1], in[1], in[2], out[1], out[2], in[3], a};
+}
+
+std::unique_ptr<Kernel> prepare_bilinear(PrepareContext& c) {
+  if (c.output(0).shape.elements() == 0) return make_kernel([](RunContext&) {});
+  const ResizePlan p = plan_of(c, c.attributes<ResizeBilinearAttributes>());
+  static_assert(sizeof(Tap<float>) == sizeof(Tap<int32_t>));
+  c.request_scratch(p.out_w * static_cast<int64_t>(sizeof(Tap<float>)));
+  switch (c.input(0).dtype()) {
+    case DType::kFloat32:
+      return bilinear_kernel<float, float, float_tap>(p);
+    case DType::kUInt8:
+      return bilinear_kernel<uint8_t, int32_t, byte_tap>(p);
+    case DType::kInt8:
+      return bilinear_kernel<int8_t, int32_t, byte_tap>(p);
+    default:
+      return bilinear_kernel<int16_t, int32_t, short_tap>(p);
+  }
+}
+
+std::unique_ptr<Kernel> prepare_nearest(PrepareContext& c) {
+  if (c.output(0).shape.elements() == 0) return make_kernel([](RunContext&) {});
+  const ResizePlan p = plan_of(c, c.attributes<ResizeNearestAttributes>());
+  c.request_scratch(p.out_w * static_cast<int64_t>(sizeof(int64_t)));
+  return nearest_kernel(p, p.channels * (dtype_bits(c.input(0).dtype()) / 8));
+}
+
+}  // namespace
+
+void register_resize(Registry& registry) {
+  registry.add({.name = "RESIZE_BILINEAR",
+                .code = 23,
+                .max_version = 4,
+                .min_inputs = 2,
+                .max_inputs = 2,
+                .required_inputs = 2,
+                .options = {1, 15},
+                .make_attributes = make_attributes<ResizeBilinearAttributes>,
+                .infer = infer_bilinear,
+                .prepare = prepare_bilinear,
+                .types = "f32 u8 i8 i16"});
+  registry.add({.name = "RESIZE_NEAREST_NEIGHBOR",
+                .code = 97,
+                .max_version = 4,
+                .min_inputs = 2,
+                .max_inputs = 2,
+                .required_inputs = 2,
+                .options = {1, 74},
+                .make_attributes = make_attributes<ResizeNearestAttributes>,
+                .infer = infer_nearest,
+                .prepare = prepare_nearest,
+                .types = "f32 i32 u8 i8 i16 bool f16"});
+}
 
 }  // namespace leadline::ops

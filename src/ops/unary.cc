@@ -1,9 +1,265 @@
 // SPDX-License-Identifier: Apache-2.0
-// ABS, NEG, EXP, LOG, SQRT, RSQRT, SQUARE, SIN, COS, FLOOR, CEIL, ROUND.
+// ABS NEG EXP LOG SQRT RSQRT SQUARE SIN COS FLOOR CEIL ROUND SIGN.
+// Quantized forms are tables: the function of each of the 256 values, or TFLite's interpolated table for int16.
+#include <cmath>
+#include <limits>
+
+#include "kernels/quant/fixed_point.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace {
 
-void register_unary(Registry&) {}
+using kernels::Affine;
+using kernels::UnaryF32;
+
+bool is_small_integer(DType type) { return is_8bit(type) || type == DType::kInt16; }
+
+void require_quantized_pair(const OpContext& c) {
+  if (c.input(0).dtype() == DType::kInt16) {
+    require_symmetric(c, c.input(0), "input");
+    require_symmetric(c, c.output(0), "output");
+  } else {
+    c.require_quantized(c.input(0), "input");
+    c.require_quantized(c.output(0), "output");
+  }
+}
+
+template <typename T>
+int32_t clamp_level(int64_t level) {
+  return static_cast<int32_t>(
+      std::clamp<int64_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+}
+
+/// A function int32_t -> int32_t of the stored value: by table for 8 bits, else one by one.
+template <typename T, typename F>
+std::unique_ptr<Kernel> level_kernel(const F& f) {
+  if constexpr (sizeof(T) == 1) {
+    return lut8_kernel(kernels::make_lut8<T>(f));
+  } else {
+    return unary_kernel<T>(f, kHeavyGrain);
+  }
+}
+
+/// body(T) for the quantized type of input 0.
+template <typename Body>
+auto visit_quantized(const OpContext& c, const Body& body) {
+  switch (c.input(0).dtype()) {
+    case DType::kInt8: return body(int8_t{});
+    case DType::kUInt8: return body(uint8_t{});
+    default: return body(int16_t{});
+  }
+}
+
+// ABS.
+
+bool abs_is_quantized(const OpContext& c) {
+  return is_8bit(c.input(0).dtype()) ||
+         (c.input(0).dtype() == DType::kInt16 && c.input(0).quantization().quantized());
+}
+
+void infer_abs(InferContext& c) {
+  infer_unary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8, DType::kUInt8, DType::kInt16,
+                  DType::kInt32, DType::kInt64});
+  if (abs_is_quantized(c)) require_quantized_pair(c);
+}
+
+template <typename T>
+T wrapping_abs(T value) {
+  return value < 0 ? wrapping_sub(T{0}, value) : value;
+}
+
+std::unique_ptr<Kernel> prepare_abs(PrepareContext& c) {
+  if (abs_is_quantized(c)) {
+    const Affine in = affine(c.input(0));
+    const Affine out = affine(c.output(0));
+    const bool rescale = in.scale != out.scale;
+    const auto factor = kernels::quantize_multiplier(static_cast<double>(in.scale / out.scale));
+    return visit_quantized(c, [&](auto zero) {
+      using T = decltype(zero);
+      return level_kernel<T>([=](int32_t v) {
+        const int32_t magnitude = std::abs(v - in.zero_point);
+        const int32_t scaled = rescale ? kernels::multiply(magnitude, factor) : magnitude;
+        return clamp_level<T>(int64_t{scaled} + out.zero_point);
+      });
+    });
+  }
+  switch (c.input(0).dtype()) {
+    case DType::kInt16: return unary_kernel<int16_t>(wrapping_abs<int16_t>);
+    case DType::kInt32: return unary_kernel<int32_t>(wrapping_abs<int32_t>);
+    case DType::kInt64: return unary_kernel<int64_t>(wrapping_abs<int64_t>);
+    default: return unary_float_kernel(c, UnaryF32::kAbs);
+  }
+}
+
+// NEG: TFLite negates the stored integers.
+
+void infer_neg(InferContext& c) {
+  infer_unary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8, DType::kInt16, DType::kInt32,
+                  DType::kInt64});
+}
+
+std::unique_ptr<Kernel> prepare_neg(PrepareContext& c) {
+  const auto integers = [](auto zero) {
+    using T = decltype(zero);
+    return unary_kernel<T>([](T v) { return wrapping_sub(T{0}, v); });
+  };
+  switch (c.input(0).dtype()) {
+    case DType::kInt8: return integers(int8_t{});
+    case DType::kInt16: return integers(int16_t{});
+    case DType::kInt32: return integers(int32_t{});
+    case DType::kInt64: return integers(int64_t{});
+    default: return unary_float_kernel(c, UnaryF32::kNeg);
+  }
+}
+
+// EXP, LOG, SQRT, RSQRT.
+
+void infer_real(InferContext& c) {
+  infer_unary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8, DType::kInt16});
+  if (is_small_integer(c.input(0).dtype())) require_quantized_pair(c);
+}
+
+std::unique_ptr<Kernel> prepare_exp(PrepareContext& c) {
+  if (is_small_integer(c.input(0).dtype())) return real_lut_kernel(c, [](float v) { return std::exp(v); });
+  return unary_float_kernel(c, UnaryF32::kExp, 0.0F, 0.0F, kHeavyGrain);
+}
+
+template <typename F>
+std::unique_ptr<Kernel> float_function(const OpContext& c, F f) {
+  return visit_floating(c, c.input(0).dtype(),
+                        [&](auto zero) { return unary_kernel<decltype(zero)>(f, kHeavyGrain); });
+}
+
+std::unique_ptr<Kernel> prepare_log(PrepareContext& c) {
+  if (!is_small_integer(c.input(0).dtype())) return float_function(c, [](auto v) { return std::log(v); });
+  const Affine out = affine(c.output(0));
+  const int32_t lowest = integer_range(c.input(0).dtype()).first;
+  // Where there is no logarithm TFLite gives the smallest number the output can hold.
+  const float smallest = static_cast<float>(lowest - out.zero_point) * out.scale;
+  return real_lut_kernel(c, [smallest](float v) { return v <= 0.0F ? smallest : std::log(v); });
+}
+
+/// `kernel`, after a check that no input stands for a negative number.
+template <typename T>
+std::unique_ptr<Kernel> not_negative(std::unique_ptr<Kernel> kernel, int32_t zero_point) {
+  return make_kernel([kernel = std::move(kernel), zero_point](RunContext& c) {
+    const T* in = c.input(0).as<T>();
+    const int64_t count = c.input(0).elements();
+    int64_t negative = 0;
+    for (int64_t i = 0; i < count; ++i) negative += in[i] < zero_point ? 1 : 0;
+    c.require(negative == 0, "{} of {} inputs are negative, expected none", negative, count);
+    kernel->run(c);
+  });
+}
+
+std::unique_ptr<Kernel> prepare_sqrt(PrepareContext& c) {
+  if (!is_small_integer(c.input(0).dtype())) return unary_float_kernel(c, UnaryF32::kSqrt);
+  const Affine in = affine(c.input(0));
+  const Affine out = affine(c.output(0));
+  return visit_quantized(c, [&](auto zero) {
+    using T = decltype(zero);
+    // TFLite rounds towards zero here.
+    auto kernel = level_kernel<T>([=](int32_t v) {
+      const float real = in.scale * static_cast<float>(std::max(v - in.zero_point, 0));
+      return clamp_level<T>(int64_t{kernels::saturating_int(std::sqrt(real) / out.scale)} + out.zero_point);
+    });
+    return not_negative<T>(std::move(kernel), in.zero_point);
+  });
+}
+
+std::unique_ptr<Kernel> prepare_rsqrt(PrepareContext& c) {
+  const DType type = c.input(0).dtype();
+  if (!is_small_integer(type)) return unary_float_kernel(c, UnaryF32::kRsqrt);
+  const Affine in = affine(c.input(0));
+  const Affine out = affine(c.output(0));
+  if (type == DType::kInt16) {
+    const float largest = 32767.0F * out.scale;
+    auto kernel = real_lut_kernel(c, [largest](float v) { return v <= 0.0F ? largest : 1.0F / std::sqrt(v); });
+    return not_negative<int16_t>(std::move(kernel), in.zero_point);
+  }
+  const double factor = 1.0 / (std::sqrt(static_cast<double>(in.scale)) * out.scale);
+  auto kernel = level_kernel<int8_t>([=](int32_t v) {
+    if (v <= in.zero_point) return int32_t{127};
+    const double level = std::round(factor / std::sqrt(static_cast<double>(v - in.zero_point)));
+    return clamp_level<int8_t>(int64_t{kernels::saturating_int(level)} + out.zero_point);
+  });
+  return not_negative<int8_t>(std::move(kernel), in.zero_point);
+}
+
+// Float only.
+
+void infer_float(InferContext& c) { infer_unary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16}); }
+
+template <UnaryF32 kOp>
+std::unique_ptr<Kernel> prepare_float(PrepareContext& c) {
+  return unary_float_kernel(c, kOp);
+}
+
+std::unique_ptr<Kernel> prepare_sin(PrepareContext& c) {
+  return float_function(c, [](auto v) { return std::sin(v); });
+}
+
+std::unique_ptr<Kernel> prepare_cos(PrepareContext& c) {
+  return float_function(c, [](auto v) { return std::cos(v); });
+}
+
+// SIGN.
+
+void infer_sign(InferContext& c) {
+  infer_unary(c, {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16, DType::kInt32, DType::kInt64});
+}
+
+std::unique_ptr<Kernel> prepare_sign(PrepareContext& c) {
+  const auto sign = [](auto v) {
+    using T = decltype(v);
+    if (v != v) return v;
+    return static_cast<T>((v > T{0} ? 1 : 0) - (v < T{0} ? 1 : 0));
+  };
+  switch (c.input(0).dtype()) {
+    case DType::kInt32: return unary_kernel<int32_t>(sign);
+    case DType::kInt64: return unary_kernel<int64_t>(sign);
+    case DType::kFloat64: return unary_kernel<double>(sign);
+    default: return unary_float_kernel(c, UnaryF32::kSign);
+  }
+}
+
+struct Row {
+  std::string_view name;
+  ir::OpCode code;
+  int max_version;
+  OptionsTable options;
+  void (*infer)(InferContext&);
+  std::unique_ptr<Kernel> (*prepare)(PrepareContext&);
+  std::string_view types;
+};
+
+}  // namespace
+
+void register_unary(Registry& registry) {
+  constexpr std::string_view kFloats = "f32 f16 bf16";
+  constexpr std::string_view kReal = "f32 f16 bf16 i8 i16";
+  const Row rows[] = {
+      {"ABS", 101, 5, {1, 78}, infer_abs, prepare_abs, "f32 f16 bf16 i8 u8 i16 i32 i64"},
+      {"NEG", 59, 1, {1, 42}, infer_neg, prepare_neg, "f32 f16 bf16 i8 i16 i32 i64"},
+      {"EXP", 47, 2, {1, 33}, infer_real, prepare_exp, kReal},
+      {"LOG", 73, 2, {}, infer_real, prepare_log, kReal},
+      {"SQRT", 75, 2, {}, infer_real, prepare_sqrt, kReal},
+      {"RSQRT", 76, 3, {}, infer_real, prepare_rsqrt, kReal},
+      {"SQUARE", 92, 1, {1, 66}, infer_float, prepare_float<UnaryF32::kSquare>, kFloats},
+      {"SIN", 66, 2, {}, infer_float, prepare_sin, kFloats},
+      {"COS", 108, 2, {1, 84}, infer_float, prepare_cos, kFloats},
+      {"FLOOR", 8, 1, {}, infer_float, prepare_float<UnaryF32::kFloor>, kFloats},
+      {"CEIL", 104, 1, {}, infer_float, prepare_float<UnaryF32::kCeil>, kFloats},
+      {"ROUND", 116, 1, {}, infer_float, prepare_float<UnaryF32::kRound>, kFloats},
+      {"SIGN", 158, 2, {1, 123}, infer_sign, prepare_sign, "f32 f16 bf16 f64 i32 i64"},
+  };
+  for (const Row& row : rows) {
+    registry.add({.name = row.name, .code = row.code, .max_version = row.max_version, .min_inputs = 1,
+                  .max_inputs = 1, .required_inputs = 1, .options = row.options, .infer = row.infer,
+                  .prepare = row.prepare, .sharing = Sharing::kInPlace, .types = row.types});
+  }
+}
 
 }  // namespace leadline::ops

@@ -18,6 +18,7 @@ struct Multiplier {
 /// The closest Multiplier to `factor` >= 0. Too small factors become 0, too large ones the largest.
 inline Multiplier quantize_multiplier(double factor) {
   if (!(factor > 0.0)) return {};
+  if (std::isinf(factor)) return {std::numeric_limits<int32_t>::max(), 30};
   int shift = 0;
   const double mantissa = std::frexp(factor, &shift);
   int64_t fixed = std::llround(mantissa * static_cast<double>(int64_t{1} << 31));
@@ -31,8 +32,8 @@ inline Multiplier quantize_multiplier(double factor) {
 }
 
 inline int32_t saturate_i32(int64_t value) {
-  return static_cast<int32_t>(std::clamp<int64_t>(value, std::numeric_limits<int32_t>::min(),
-                                                  std::numeric_limits<int32_t>::max()));
+  return static_cast<int32_t>(
+      std::clamp<int64_t>(value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
 }
 
 /// High 32 bits of 2*a*b, rounded to nearest, ties away from zero; saturates for a == b == INT32_MIN.

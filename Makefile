@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# The daily commands. `make` alone lists them.
+
+JOBS ?= $(shell nproc)
+PYTHON ?= python3
+VENV_PYTHON := .venv/bin/python
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test asan tsan bench lint format clean
+.DELETE_ON_ERROR:
+
+help: ## list these commands
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what is missing: Debian packages, .venv
+	@tools/setup.sh
+
+# ninja reruns cmake by itself when a CMake file changes, but it does not watch the presets.
+build/%/build.ninja: CMakePresets.json
+	cmake --preset $*
+	@touch $@
+
+.PRECIOUS: build/%/build.ninja
+
+build: setup ## build (release) and install the package and the program into .venv
+	@$(MAKE) --no-print-directory build/release/build.ninja
+	cmake --build --preset release -j $(JOBS) --target product
+	@tools/install_venv.sh build/release
+
+demo: build ## run the main job on a model made on the spot
+	$(VENV_PYTHON) examples/demo.py
+
+test: build ## build and run all tests: layering, C++, examples, installation, Python
+	cmake --build --preset release -j $(JOBS)
+	@status=0; \
+	$(VENV_PYTHON) tools/check_layering.py || status=1; \
+	ctest --preset release -j $(JOBS) || status=1; \
+	$(VENV_PYTHON) -m pytest || status=1; \
+	exit $$status
+
+asan tsan: setup
+	@$(MAKE) --no-print-directory build/$@/build.ninja
+	cmake --build --preset $@ -j $(JOBS)
+	ctest --preset $@ -j $(JOBS)
+
+asan: ## run the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+tsan: ## run the C++ tests under ThreadSanitizer
+
+bench: build ## build and run the benchmarks; BENCH=gemm_bench for one, BENCH_ARGS for its arguments
+	cmake --build --preset release -j $(JOBS) --target $(or $(BENCH),leadline_bench)
+	@for program in build/release/bench/$(or $(BENCH),*); do echo "== $$program"; $$program $(BENCH_ARGS) || exit 1; done
+
+lint: setup ## check formatting, clang-tidy's short list, and the layering
+	@tools/lint.sh build/release
+
+format: ## format the C++ sources
+	@tools/setup.sh --lint
+	@tools/lint.sh --format
+
+clean: ## remove build/ (keeps .venv)
+	rm -rf build

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a Model.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "leadline/budget.h"
+#include "leadline/model.h"
+#include "leadline/observer.h"
+#include "leadline/plan.h"
+#include "leadline/types.h"
+
+namespace leadline {
+
+class Interpreter;
+
+struct InterpreterOptions {
+  /// Threads for one invoke(); -1: as many as CPUs are usable. Anything else below 1 is an error.
+  int num_threads = 1;
+  /// What the run may take; null: the model's budget.
+  std::shared_ptr<Budget> budget;
+  /// Which subgraph to run.
+  int subgraph = 0;
+  /// Every intermediate tensor keeps memory of its own, so that it can be read after a run.
+  bool preserve_all_tensors = false;
+  /// Named variables (VAR_HANDLE) are shared with this interpreter of the same model; null: a state of its own.
+  /// Interpreters that share state must not run at the same time.
+  const Interpreter* shares_state_with = nullptr;
+  /// Stops loops of a model that never end: rounds of WHILE in one invoke().
+  int64_t max_loop_rounds = 100'000'000;
+};
+
+/// Memory of an input, output or variable. The bytes live as long as someone holds `owner`, also when the interpreter
+/// is resized or destroyed.
+struct TensorMemory {
+  std::shared_ptr<const void> owner;
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+};
+
+/// One run-time instance of a model. Calls from several threads take turns; different interpreters run in parallel.
+///
+///   Model model = Model::load("model.tflite");
+///   Interpreter interpreter(model);
+///   std::cout << interpreter.plan().to_text();    // nothing large is allocated yet
+///   interpreter.allocate();
+///   interpreter.set_input(0, bytes);
+///   interpreter.invoke();
+///   auto result = interpreter.output(0);
+class Interpreter {
+ public:
+  /// Plans; allocates nothing that grows with the model. Throws Error(kUnsupported) listing the ops that cannot run, or
+  /// what an op's validation finds.
+  explicit Interpreter(const Model& model, InterpreterOptions options = {});
+  ~Interpreter();
+  Interpreter(Interpreter&&) noexcept;
+  Interpreter& operator=(Interpreter&&) noexcept;
+
+  const Model& model() const;
+  const InterpreterOptions& options() const;
+
+  /// The plan for the current input shapes. Complete from the start unless shapes depend on data; then it grows while
+  /// invoke() learns them.
+  Plan plan() const;
+
+  /// Takes the planned memory and packs the weights. Throws BudgetError, and takes nothing, when the plan does not fit.
+  /// Called by invoke() when it was not called before. Calling it again without a change does nothing.
+  void allocate();
+
+  /// Gives input tensor `index` (number in the file) a new shape; the plan is made anew. `strict`: only dimensions that
+  /// the model marks as unknown may change. Throws Error(kInvalidArgument).
+  void resize_input(int index, const Shape& shape, bool strict = false);
+
+  /// Numbers of the input and output tensors in the file.
+  const std::vector<int>& inputs() const;
+  const std::vector<int>& outputs() const;
+  /// Throws Error(kInvalidArgument) when there is no such tensor.
+  TensorInfo tensor_info(int index) const;
+  int tensor_count() const;
+
+  /// Copies `bytes` into input or variable tensor `index`. Throws Error(kInvalidArgument) when the size differs.
+  /// For string inputs `bytes` is a string buffer as the format lays it out.
+  void set_tensor(int index, std::span<const std::byte> bytes);
+
+  /// Memory of an input, output, constant, variable or preserved tensor, for reading (and for writing inputs).
+  /// Throws Error(kInvalidArgument) for tensors whose memory was reused, and says what to do.
+  TensorMemory tensor(int index) const;
+
+  /// Runs once. Throws BudgetError when data-dependent shapes do not fit, Error(kRuntime) for data an op cannot take.
+  /// After an exception the interpreter can be used again.
+  void invoke();
+
+  /// Sets all variables to their initial state.
+  void reset_variables();
+
+  /// Highest count of bytes charged for this interpreter and its model, file included; equals plan().peak_bytes after a
+  /// run.
+  int64_t counted_peak_bytes() const;
+
+  /// Observers are called in the order they were added; not owned, must outlive the interpreter or be removed.
+  void add_observer(Observer* observer);
+  void remove_observer(Observer* observer);
+
+  /// Time per node, summed over the runs since profiling was switched on.
+  void enable_profile(bool enabled);
+  std::vector<NodeProfile> profile() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace leadline

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leadline loads, verifies, plans and runs .tflite models, with memory known in advance.
+
+    import leadline
+
+    interpreter = leadline.lite.Interpreter("model.tflite", budget="200MB")
+    print(interpreter.plan())            # what the run will take; nothing large is allocated yet
+    interpreter.allocate_tensors()
+
+`leadline.lite` has the interface of `tf.lite`. Everything Leadline raises is a `leadline.Error`.
+"""
+
+from leadline import lite
+from leadline._leadline import (
+    Budget,
+    BudgetError,
+    Error,
+    InvalidArgumentError,
+    InvalidModelError,
+    IoError,
+    MemoryLimits,
+    Model,
+    Plan,
+    UnsupportedError,
+    __version__,
+    format_bytes,
+    parse_bytes,
+    read_memory_limits,
+)
+
+__all__ = [
+    "Budget",
+    "BudgetError",
+    "Error",
+    "InvalidArgumentError",
+    "InvalidModelError",
+    "IoError",
+    "MemoryLimits",
+    "Model",
+    "Plan",
+    "UnsupportedError",
+    "__version__",
+    "format_bytes",
+    "lite",
+    "parse_bytes",
+    "read_memory_limits",
+]

@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A drop-in for `tf.lite` and `ai_edge_litert.interpreter`: the same names, arguments, dicts and kinds of errors.
+
+What is different: views from `tensor()` never make another call fail, memory is planned before it is taken (`plan()`,
+`budget=`), and what cannot run says why.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from leadline import _leadline, _tensors
+from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError
+from leadline._reports import Profile, interpreter_html
+
+__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "load_delegate"]
+
+
+@enum.unique
+class OpResolverType(enum.Enum):
+    """tf.lite's choices of kernels. Leadline has one set of kernels; all of these select it."""
+
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+def load_delegate(library: str, options: dict | None = None) -> Any:
+    """Raises UnsupportedError, a ValueError, as tf.lite does when a delegate cannot be loaded."""
+    del options
+    raise UnsupportedError(
+        f"Failed to load delegate from {library}\n"
+        "Leadline runs models on the CPU and does not take delegates: create the Interpreter without one."
+    )
+
+
+def _thread_count(num_threads: int | None) -> int:
+    if num_threads is None:
+        return -1
+    try:
+        threads = operator.index(num_threads)
+    except TypeError:
+        raise InvalidArgumentError(
+            f"type of num_threads should be int, None or -1 for all CPUs; got {type(num_threads).__name__}"
+        ) from None
+    if threads < 1 and threads != -1:
+        raise InvalidArgumentError(f"num_threads should >= 1, or None or -1 for all CPUs; got {threads}")
+    return threads
+
+
+def _budget(budget: Budget | int | str | None) -> Budget | None:
+    if budget is None or isinstance(budget, Budget):
+        return budget
+    if isinstance(budget, str):
+        return Budget(budget)
+    try:
+        return Budget(operator.index(budget))
+    except TypeError:
+        raise InvalidArgumentError(
+            f"budget should be a number of bytes, a text such as '200MB', or a Budget; got {type(budget).__name__}"
+        ) from None
+
+
+class _Session:
+    """One subgraph and the native interpreter that runs it, made when it is first needed."""
+
+    def __init__(
+        self, model: Model, subgraph: int, lock: threading.RLock, make_native: Callable[[int], _leadline.Interpreter]
+    ):
+        self.model = model
+        self.subgraph = subgraph
+        self.lock = lock
+        self.ready = False
+        self._make_native = make_native
+        self._native: _leadline.Interpreter | None = None
+        self._description: _leadline.SubgraphInfo | None = None
+        self._inputs: dict[int, _leadline.TensorInfo] = {}
+
+    @property
+    def description(self) -> _leadline.SubgraphInfo:
+        """Tensors and nodes as the file has them."""
+        if self._description is None:
+            self._description = self.model.subgraph(self.subgraph)
+        return self._description
+
+    @property
+    def native(self) -> _leadline.Interpreter:
+        with self.lock:
+            if self._native is None:
+                self._native = self._make_native(self.subgraph)
+            return self._native
+
+    @property
+    def started(self) -> bool:
+        return self._native is not None
+
+    @property
+    def inputs(self) -> list[int]:
+        return self._native.inputs if self._native else self.description.inputs
+
+    @property
+    def outputs(self) -> list[int]:
+        return self._native.outputs if self._native else self.description.outputs
+
+    @property
+    def tensor_count(self) -> int:
+        return self._native.tensor_count if self._native else len(self.description.tensors)
+
+    def check_index(self, index: int) -> int:
+        index = operator.index(index)
+        count = self.tensor_count
+        if not 0 <= index < count:
+            raise InvalidArgumentError(f"Invalid tensor index {index} exceeds max tensor index {count}")
+        return index
+
+    def info(self, index: int) -> _leadline.TensorInfo:
+        index = self.check_index(index)
+        return self._native.tensor_info(index) if self._native else self.description.tensors[index]
+
+    def allocate(self) -> None:
+        self.native.allocate()
+        self.ready = True
+
+    def resize(self, index: int, shape: Sequence[int], strict: bool) -> None:
+        sizes = np.asarray(shape)
+        if sizes.ndim != 1:
+            raise InvalidArgumentError(f"Shape should be 1D instead of {sizes.ndim}.")
+        sizes = [int(size) for size in sizes]
+        index = self.check_index(index)
+        changed = sizes != list(self.info(index).shape)
+        self.native.resize_input(index, sizes, strict)
+        self._inputs.pop(index, None)
+        if changed:
+            self.ready = False
+
+    def set(self, index: int, value: Any) -> None:
+        index = operator.index(index)
+        info = self._inputs.get(index)
+        if info is None:
+            info = self.info(index)
+        data = _tensors.to_bytes(value, info)
+        if not self.ready:
+            raise InvalidArgumentError(
+                f"Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first for input {index}, "
+                f"name: {info.name}"
+            )
+        self.native.set_tensor(index, data)
+        self._inputs[index] = info  # its shape changes only by a resize
+
+    def array(self, index: int) -> np.ndarray:
+        """The tensor, as a view where numpy can express one."""
+        index = operator.index(index)
+        if not self.ready:
+            info = self.info(index)
+            if not info.constant:
+                raise InvalidArgumentError(
+                    f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {info.name}"
+                )
+        else:
+            self.check_index(index)
+        return _tensors.to_numpy(*self.native.tensor(index))
+
+    def get(self, index: int) -> np.ndarray:
+        # [()] makes a numpy scalar of a tensor without dimensions, as tf.lite returns it.
+        array = self.array(index)
+        return array.copy() if array.ndim or array.dtype == np.object_ else array[()]
+
+    def invoke(self) -> None:
+        if not self.ready:
+            raise Error("Invoke called on model that is not ready. Run allocate_tensors() first")
+        # Sessions of one interpreter share variables, so only one of them may run.
+        with self.lock:
+            self.native.invoke()
+
+
+def _details(info: _leadline.TensorInfo) -> dict[str, Any]:
+    """What tf.lite tells about a tensor."""
+    scales, zero_points = info.scales, info.zero_points
+    per_tensor = len(scales) == 1
+    return {
+        "name": info.name,
+        "index": info.index,
+        "shape": np.array(info.shape, np.int32),
+        "shape_signature": np.array(info.shape_signature, np.int32),
+        "dtype": _tensors.numpy_type(info.dtype),
+        "quantization": (scales[0], zero_points[0] if zero_points else 0) if per_tensor else (0.0, 0),
+        "quantization_parameters": {
+            "scales": np.array(scales, np.float32),
+            "zero_points": np.array(zero_points, np.int32),
+            "quantized_dimension": info.quantized_dimension,
+            "block_size": 0,
+        },
+        "sparsity_parameters": {},
+    }
+
+
+class SignatureRunner:
+    """Runs one signature of a model by the names of its inputs. Made by Interpreter.get_signature_runner().
+
+    runner = interpreter.get_signature_runner("encode")
+    result = runner(tokens=np.array([[1, 2, 3]], np.int32))
+    print(result["state"])
+    """
+
+    def __init__(self, interpreter: Interpreter, signature_key: str):
+        signature = interpreter._signatures.get(signature_key)
+        if signature is None:
+            raise InvalidArgumentError(f'Invalid signature_key provided: "{signature_key}".')
+        self._signature_key = signature_key
+        self._session = interpreter._session(signature.subgraph)
+        self._inputs: dict[str, int] = dict(sorted(signature.inputs.items()))
+        self._outputs: dict[str, int] = dict(sorted(signature.outputs.items()))
+
+    def __call__(self, **inputs: Any) -> dict[str, np.ndarray]:
+        """Resizes the inputs to the given arrays, runs, and returns the outputs by name."""
+        if len(inputs) != len(self._inputs):
+            raise InvalidArgumentError(
+                "Invalid number of inputs provided for running a SignatureDef, "
+                f"expected {len(self._inputs)} vs provided {len(inputs)}"
+            )
+        for name in inputs:
+            if name not in self._inputs:
+                raise InvalidArgumentError(
+                    f"Invalid Input name ({name}) for SignatureDef; its inputs are {', '.join(self._inputs)}"
+                )
+        session = self._session
+        with session.lock:
+            for name, value in inputs.items():
+                session.resize(self._inputs[name], np.shape(value), strict=False)
+            session.allocate()
+            for name, value in inputs.items():
+                session.set(self._inputs[name], value)
+            session.invoke()
+            return {name: session.get(index) for name, index in self._outputs.items()}
+
+    def get_input_details(self) -> dict[str, dict[str, Any]]:
+        """Details of each input by its name in the signature; see Interpreter.get_input_details()."""
+        return {name: _details(self._session.info(index)) for name, index in self._inputs.items()}
+
+    def get_output_details(self) -> dict[str, dict[str, Any]]:
+        """Details of each output by its name in the signature."""
+        return {name: _details(self._session.info(index)) for name, index in self._outputs.items()}
+
+
+class Interpreter:
+    """Runs a .tflite model.
+
+        interpreter = Interpreter("model.tflite", budget="200MB")
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], image)
+        interpreter.invoke()
+        result = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+    Calls from several threads take turns; different interpreters run in parallel. Python's lock is free while a model
+    loads, plans or runs.
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike | None = None,
+        model_content: bytes | None = None,
+        experimental_delegates: Sequence | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        experimental_disable_delegate_clustering: bool = False,
+        experimental_default_delegate_latest_features: bool = False,
+        experimental_compress_quantization_zero_points: bool = False,
+        experimental_disable_delegate_node_fusion: bool = False,
+        experimental_force_delegate_node_profiling: bool = False,
+        *,
+        budget: Budget | int | str | None = None,
+        model: Model | None = None,
+    ):
+        """Loads and verifies the model.
+
+        Args:
+          model_path: a .tflite file. It is mapped, not copied, and must not change while the interpreter lives.
+          model_content: the bytes of one. `bytes` are borrowed, other buffers copied.
+          experimental_delegates: must be empty; Leadline runs on the CPU.
+          num_threads: threads for one invoke(). None or -1: as many as there are usable CPUs.
+          experimental_op_resolver_type: an OpResolverType; all select the same kernels.
+          experimental_preserve_all_tensors: every intermediate tensor keeps memory of its own and can be read.
+          experimental_disable_delegate_clustering, experimental_default_delegate_latest_features,
+          experimental_compress_quantization_zero_points, experimental_disable_delegate_node_fusion,
+          experimental_force_delegate_node_profiling: accepted; they concern delegates.
+          budget: the most memory to take: bytes, a text such as "200MB", "1.5GiB" or "50%", or a Budget that
+            several interpreters share. None: LEADLINE_MEMORY, or 90 % of what the machine leaves now.
+          model: a leadline.Model to share with other interpreters, instead of model_path or model_content.
+
+        Raises:
+          ValueError: the file or an argument is bad (IoError, InvalidModelError, InvalidArgumentError, ...).
+          BudgetError: the file alone is larger than the budget.
+        """
+        if not isinstance(experimental_op_resolver_type, OpResolverType) and (
+            # An enum of tf.lite or ai_edge_litert means the same.
+            getattr(experimental_op_resolver_type, "name", None) not in OpResolverType.__members__
+        ):
+            raise InvalidArgumentError(f"Unrecognized passed in op resolver type: {experimental_op_resolver_type}")
+        if experimental_delegates:
+            raise UnsupportedError(
+                "experimental_delegates: Leadline runs models on the CPU and does not take delegates"
+            )
+        self._num_threads = _thread_count(num_threads)
+        self._preserve_all_tensors = bool(experimental_preserve_all_tensors)
+        # What only this interpreter may take, when the model is shared and charged elsewhere.
+        self._own_budget = None if model is None else _budget(budget)
+        self._model = self._load(model_path, model_content, model, budget)
+        self._signatures = {signature.key: signature for signature in self._model.signatures}
+        self._lock = threading.RLock()
+        self._sessions: dict[int, _Session] = {}
+        self._main = self._session(0)
+
+    @staticmethod
+    def _load(path: Any, content: Any, model: Model | None, budget: Budget | int | str | None) -> Model:
+        if model is not None:
+            if path or content:
+                raise InvalidArgumentError("Can't both provide `model` and `model_path` or `model_content`")
+            if not isinstance(model, Model):
+                raise InvalidArgumentError(f"model should be a leadline.Model; got {type(model).__name__}")
+            return model
+        if path and content:
+            raise InvalidArgumentError("Can't both provide `model_path` and `model_content`")
+        if path:
+            return Model.load(os.fspath(path), _budget(budget))
+        if content:
+            return Model.from_bytes(content, _budget(budget))
+        raise InvalidArgumentError("`model_path` or `model_content` must be specified.")
+
+    def _make_native(self, subgraph: int) -> _leadline.Interpreter:
+        variables = None if subgraph == 0 else self._main.native
+        return _leadline.Interpreter(
+            self._model, self._num_threads, self._own_budget, subgraph, self._preserve_all_tensors, variables
+        )
+
+    def _session(self, subgraph: int) -> _Session:
+        with self._lock:
+            session = self._sessions.get(subgraph)
+            if session is None:
+                session = self._sessions[subgraph] = _Session(self._model, subgraph, self._lock, self._make_native)
+            return session
+
+    def _session_of(self, subgraph_index: int) -> _Session:
+        """The session of a subgraph that a caller named."""
+        subgraph = operator.index(subgraph_index)
+        if not 0 <= subgraph < self._model.subgraph_count:
+            raise InvalidArgumentError(
+                f"subgraph_index is out of range: {subgraph} for the model, which has "
+                f"{self._model.subgraph_count} subgraphs."
+            )
+        return self._session(subgraph)
+
+    # Tensors ------------------------------------------------------------------------------------
+
+    def allocate_tensors(self) -> None:
+        """Takes the planned memory and packs the weights.
+
+        Raises UnsupportedError when ops cannot run, Error when shapes do not fit each other, and BudgetError, before
+        anything large is taken, when the plan does not fit the budget.
+        """
+        self._main.allocate()
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        """One dict per input: `name`, `index`, `shape`, `shape_signature` (-1: may change), `dtype`, `quantization`
+        (scale and zero point when there is one of each), `quantization_parameters` (`scales`, `zero_points`,
+        `quantized_dimension`, `block_size`) and `sparsity_parameters`."""
+        return [_details(self._main.info(index)) for index in self._main.inputs]
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        """One dict per output, as get_input_details()."""
+        return [_details(self._main.info(index)) for index in self._main.outputs]
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
+        """One dict per tensor of a subgraph, as get_input_details()."""
+        session = self._session_of(subgraph_index)
+        return [_details(session.info(index)) for index in range(session.tensor_count)]
+
+    def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
+        return _details(self._session_of(subgraph_index).info(tensor_index))
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> np.ndarray:
+        """A copy of a tensor: an input, output, constant or variable, and with experimental_preserve_all_tensors any."""
+        return self._session_of(subgraph_index).get(tensor_index)
+
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
+        """Copies `value` into an input. Its dtype and shape must be those of the tensor."""
+        self._main.set(tensor_index, value)
+
+    def tensor(self, tensor_index: int) -> Callable[[], np.ndarray]:
+        """A function that gives a numpy view of the tensor's current memory.
+
+        The memory lives as long as a view of it, even when the interpreter was resized or is gone, and holding a view
+        never makes a call fail. After a resize, call the function again for the new memory. Strings and types of less
+        than 8 bits have no such view: for them the function gives a copy.
+        """
+        session = self._main
+        index = session.check_index(tensor_index)
+        return lambda: session.array(index)
+
+    def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:
+        """Gives an input a new shape; call allocate_tensors() afterwards. `strict`: only dimensions that are -1 in
+        `shape_signature` may change."""
+        self._main.resize(input_index, tensor_size, strict)
+
+    # Running ------------------------------------------------------------------------------------
+
+    def invoke(self) -> None:
+        """Runs the model once. After an error the interpreter can be used again."""
+        self._main.invoke()
+
+    def reset_all_variables(self) -> None:
+        """Sets all variables to their initial state."""
+        for session in list(self._sessions.values()):
+            if session.ready:
+                session.native.reset_variables()
+
+    # Signatures and structure -------------------------------------------------------------------
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """The names of inputs and outputs of each signature: {'add': {'inputs': ['x', 'y'], 'outputs': ['sum']}}."""
+        return {
+            key: {"inputs": list(signature["inputs"]), "outputs": list(signature["outputs"])}
+            for key, signature in self._get_full_signature_list().items()
+        }
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        return {
+            key: {
+                "inputs": dict(sorted(signature.inputs.items())),
+                "outputs": dict(sorted(signature.outputs.items())),
+            }
+            for key, signature in sorted(self._signatures.items())
+        }
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """A callable that runs a signature with keyword arguments. None: the only signature of the model."""
+        if signature_key is None:
+            if len(self._signatures) != 1:
+                raise InvalidArgumentError(
+                    f"SignatureDef signature_key is None and model has {len(self._signatures)} Signatures. "
+                    "None is only allowed when the model has 1 SignatureDef"
+                )
+            signature_key = next(iter(self._signatures))
+        return SignatureRunner(self, signature_key)
+
+    def num_subgraphs(self) -> int:
+        """How many subgraphs the model has."""
+        return self._model.subgraph_count
+
+    def _get_op_details(self, op_index: int) -> dict[str, Any]:
+        nodes, tensors = self._main.description.nodes, self._main.description.tensors
+        if not 0 <= operator.index(op_index) < len(nodes):
+            raise InvalidArgumentError(f"Invalid node index {op_index}: there are {len(nodes)} nodes")
+        return _op_details(nodes[op_index], tensors)
+
+    def _get_ops_details(self) -> list[dict[str, Any]]:
+        """One dict per node: `index`, `op_name`, `inputs`, `outputs`, `operand_types`, `result_types`."""
+        nodes, tensors = self._main.description.nodes, self._main.description.tensors
+        return [_op_details(node, tensors) for node in nodes]
+
+    # Memory and time ----------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model:
+        """The model, to share with another interpreter: Interpreter(model=...)."""
+        return self._model
+
+    @property
+    def budget(self) -> Budget:
+        """What this interpreter's memory is charged to."""
+        return self._own_budget or self._model.budget
+
+    def plan(self) -> Plan:
+        """What a run with the current input shapes does and takes; nothing large is allocated for it."""
+        return self._main.native.plan()
+
+    def counted_peak_bytes(self) -> int:
+        """The most bytes charged at one time for this interpreter and its model; after a run, plan().peak_bytes."""
+        return self._main.native.counted_peak_bytes()
+
+    def enable_profile(self, enabled: bool = True) -> None:
+        """Starts (anew) or stops measuring the time of each node."""
+        self._main.native.enable_profile(enabled)
+
+    def profile(self) -> Profile:
+        """Time per node, summed over the runs since enable_profile()."""
+        return Profile(self._main.native.profile())
+
+    def _repr_html_(self) -> str:
+        tensors = [("input", details) for details in self.get_input_details()]
+        tensors += [("output", details) for details in self.get_output_details()]
+        try:
+            plan = self.plan()
+            facts: dict[str, object] = {"planned peak": plan.peak_bytes, **plan.categories}
+        except Error as error:
+            facts = {"cannot be planned": str(error)}
+        return interpreter_html("leadline.lite.Interpreter", tensors, facts)
+
+
+def _op_details(node: _leadline.NodeInfo, tensors: Sequence[_leadline.TensorInfo]) -> dict[str, Any]:
+    def types(indices: Iterable[int]) -> list[type]:
+        return [_tensors.numpy_type(tensors[index].dtype) for index in indices if index != -1]
+
+    return {
+        "index": node.index,
+        "op_name": node.op,
+        "inputs": np.array(node.inputs, np.int32),
+        "outputs": np.array(node.outputs, np.int32),
+        "operand_types": types(node.inputs),
+        "result_types": types(node.outputs),
+    }

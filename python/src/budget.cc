@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// leadline/budget.h.
+#include "leadline/budget.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
+
+#include <string>
+#include <variant>
+
+#include "module.h"
+
+namespace leadline::python {
+namespace {
+
+nb::dict used_by_category(const Budget& budget) {
+  nb::dict result;
+  for (int i = 0; i < kMemoryCategoryCount; ++i) {
+    const auto category = static_cast<MemoryCategory>(i);
+    result[memory_category_name(category)] = budget.used(category);
+  }
+  return result;
+}
+
+std::string describe(const Budget& budget) {
+  return "<leadline.Budget: " + format_bytes(budget.used()) + " used of " + format_bytes(budget.limit()) + ">";
+}
+
+void bind_budget(nb::module_& m) {
+  nb::class_<Budget>(m, "Budget",
+                     "A limit in bytes and the count of what is charged to it. Share one between models and "
+                     "interpreters to hold them to a common limit.")
+      .def(nb::new_([](const std::variant<int64_t, std::string>& limit) {
+             const auto* text = std::get_if<std::string>(&limit);
+             return Budget::with_limit(text != nullptr ? parse_bytes(*text) : std::get<int64_t>(limit));
+           }),
+           nb::arg("limit"), "A budget of `limit` bytes: an int, or a text such as '200MB', '1.5GiB', '50%'.")
+      .def_static("machine_default", &Budget::machine_default, WithoutGil(),
+                  "A budget of 90 % of what the machine and its limits (cgroup, RLIMIT_AS, RLIMIT_DATA, MemAvailable) "
+                  "leave now, or what the environment variable LEADLINE_MEMORY says.")
+      .def("child", &Budget::child, "A budget with counts of its own and no limit of its own, charged to this one too.")
+      .def_prop_ro("limit", &Budget::limit, "The limit in force, in bytes.")
+      .def_prop_ro("available", &Budget::available, "Bytes that can still be charged.")
+      .def_prop_ro("used", nb::overload_cast<>(&Budget::used, nb::const_), "Bytes charged now.")
+      .def_prop_ro("peak", &Budget::peak, "The most bytes that were charged at one time.")
+      .def_prop_ro("categories", &used_by_category, "Bytes charged now, by category.")
+      .def("reset_peak", &Budget::reset_peak, "Starts a new measurement: peak = used.")
+      .def("__repr__", &describe);
+}
+
+}  // namespace
+
+void init_budget(nb::module_& m) {
+  bind_budget(m);
+
+  m.def("parse_bytes", &parse_bytes, nb::arg("text"),
+        "Reads '4096', '200MB', '1.5GiB' or '50%' (of the memory available now).");
+  m.def("format_bytes", &format_bytes, nb::arg("bytes"), "Bytes for people: '1.2 GiB', '512 KiB', '17 B'.");
+
+  nb::class_<MemoryLimits>(m, "MemoryLimits",
+                           "What the machine and its limits leave to this process, each in bytes; -1: no such limit.")
+      .def_ro("machine_available", &MemoryLimits::machine_available, "MemAvailable of /proc/meminfo.")
+      .def_ro("cgroup_available", &MemoryLimits::cgroup_available, "Limit minus use of the control group.")
+      .def_ro("rlimit_as", &MemoryLimits::rlimit_as, "RLIMIT_AS minus the address space in use.")
+      .def_ro("rlimit_data", &MemoryLimits::rlimit_data, "RLIMIT_DATA minus the data in use.")
+      .def_prop_ro("available", &MemoryLimits::available, "The smallest of those that exist.");
+  m.def("read_memory_limits", &read_memory_limits, WithoutGil(), "The limits of this moment.");
+}
+
+}  // namespace leadline::python

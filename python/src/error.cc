@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// leadline/error.h: each ErrorCode becomes a Python class. All are RuntimeErrors, as tf.lite raises from allocate and
+// invoke; those about files and arguments are ValueErrors too, as tf.lite raises from the constructor and accessors.
+#include "leadline/error.h"
+
+#include <array>
+#include <exception>
+#include <initializer_list>
+#include <string>
+
+#include "module.h"
+
+namespace leadline::python {
+namespace {
+
+struct ErrorClasses {
+  PyObject* error;
+  PyObject* invalid_model;
+  PyObject* unsupported;
+  PyObject* invalid_argument;
+  PyObject* budget;
+  PyObject* io;
+};
+// Set once while the module is imported; the references are kept for ever, as those of built-in exceptions are.
+ErrorClasses classes;
+
+const char* code_name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidModel:
+      return "invalid_model";
+    case ErrorCode::kUnsupported:
+      return "unsupported";
+    case ErrorCode::kInvalidArgument:
+      return "invalid_argument";
+    case ErrorCode::kBudget:
+      return "budget";
+    case ErrorCode::kIo:
+      return "io";
+    case ErrorCode::kRuntime:
+      return "runtime";
+    case ErrorCode::kCancelled:
+      return "cancelled";
+    case ErrorCode::kInternal:
+      return "internal";
+  }
+  return "internal";
+}
+
+PyObject* class_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidModel:
+      return classes.invalid_model;
+    case ErrorCode::kUnsupported:
+      return classes.unsupported;
+    case ErrorCode::kInvalidArgument:
+      return classes.invalid_argument;
+    case ErrorCode::kBudget:
+      return classes.budget;
+    case ErrorCode::kIo:
+      return classes.io;
+    default:
+      return classes.error;
+  }
+}
+
+void raise(const Error& error) {
+  nb::object value = nb::handle(class_of(error.code()))(to_str(error.what()));
+  value.attr("code") = code_name(error.code());
+  if (const auto* budget = dynamic_cast<const BudgetError*>(&error)) {
+    value.attr("needed") = budget->needed();
+    value.attr("limit") = budget->limit();
+  }
+  PyErr_SetObject(class_of(error.code()), value.ptr());
+}
+
+PyObject* make_class(nb::module_& m, const char* name, const char* doc, std::initializer_list<PyObject*> bases) {
+  nb::list list;
+  for (PyObject* base : bases) {
+    list.append(nb::handle(base));
+  }
+  const std::string full_name = std::string("leadline.") + name;
+  PyObject* type = PyErr_NewExceptionWithDoc(full_name.c_str(), doc, nb::tuple(list).ptr(), nullptr);
+  if (type == nullptr) {
+    throw nb::python_error();
+  }
+  m.attr(name) = nb::handle(type);
+  return type;
+}
+
+}  // namespace
+
+void init_error(nb::module_& m) {
+  classes.error = make_class(m, "Error",
+                             "Any problem that Leadline reports. `code` says what kind: 'invalid_model', "
+                             "'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled' or 'internal'.",
+                             {PyExc_RuntimeError});
+  nb::handle(classes.error).attr("code") = "runtime";
+  const auto subclass = [&m](const char* name, ErrorCode code, const char* doc,
+                             std::initializer_list<PyObject*> bases) {
+    PyObject* type = make_class(m, name, doc, bases);
+    nb::handle(type).attr("code") = code_name(code);
+    return type;
+  };
+  classes.invalid_model =
+      subclass("InvalidModelError", ErrorCode::kInvalidModel,
+               "The file is damaged, truncated or breaks a rule of the format.", {classes.error, PyExc_ValueError});
+  classes.unsupported = subclass("UnsupportedError", ErrorCode::kUnsupported,
+                                 "The model is legal but needs an op, version or type that Leadline does not have.",
+                                 {classes.error, PyExc_NotImplementedError, PyExc_ValueError});
+  classes.invalid_argument = subclass("InvalidArgumentError", ErrorCode::kInvalidArgument,
+                                      "A value of the caller does not fit: an index, shape, dtype or option.",
+                                      {classes.error, PyExc_ValueError});
+  classes.budget = subclass("BudgetError", ErrorCode::kBudget,
+                            "The job needs more memory than its budget allows. `needed` and `limit` are in bytes; the "
+                            "message ends with a table of what needs how much.",
+                            {classes.error, PyExc_MemoryError});
+  nb::handle(classes.budget).attr("needed") = 0;
+  nb::handle(classes.budget).attr("limit") = 0;
+  classes.io = subclass("IoError", ErrorCode::kIo, "The operating system refused to read, write or map a file.",
+                        {classes.error, PyExc_ValueError, PyExc_OSError});
+
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      raise(error);
+    }
+  });
+}
+
+}  // namespace leadline::python

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// leadline/model.h.
+#include "leadline/model.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "module.h"
+
+namespace leadline::python {
+namespace {
+
+Model from_bytes(nb::object content, std::shared_ptr<Budget> budget) {
+  const BufferView view(content);
+  // Only `bytes` cannot change under the model; it is borrowed, everything else is copied.
+  std::shared_ptr<const void> owner = nb::isinstance<nb::bytes>(content) ? keep_alive(content) : nullptr;
+  const nb::gil_scoped_release released;
+  return Model::from_bytes(view.bytes(), std::move(owner), std::move(budget));
+}
+
+nb::bytes to_tflite(const Model& model) {
+  std::vector<std::byte> file;
+  {
+    const nb::gil_scoped_release released;
+    file = model.to_tflite();
+  }
+  return nb::bytes(file.data(), file.size());
+}
+
+nb::str to_text(const Model& model) { return to_str(model.to_text()); }
+
+nb::dict metadata(const Model& model) {
+  nb::dict result;
+  for (const auto& [name, bytes] : model.metadata()) {
+    result[to_str(name)] = bytes;
+  }
+  return result;
+}
+
+nb::dict by_name(const std::vector<std::pair<std::string, int>>& tensors) {
+  nb::dict result;
+  for (const auto& [name, index] : tensors) {
+    result[to_str(name)] = index;
+  }
+  return result;
+}
+
+void bind_infos(nb::module_& m) {
+  nb::class_<TensorInfo>(m, "TensorInfo", "Description of a tensor.")
+      .def_ro("index", &TensorInfo::index)
+      .def_prop_ro("name", [](const TensorInfo& self) { return to_str(self.name); })
+      .def_ro("dtype", &TensorInfo::dtype)
+      .def_prop_ro("shape", [](const TensorInfo& info) { return to_tuple(info.shape); })
+      .def_ro("shape_signature", &TensorInfo::shape_signature, "-1 where the size may change.")
+      .def_ro("scales", &TensorInfo::scales, "Empty: not quantized.")
+      .def_ro("zero_points", &TensorInfo::zero_points)
+      .def_ro("quantized_dimension", &TensorInfo::quantized_dimension)
+      .def_ro("constant", &TensorInfo::constant)
+      .def_ro("variable", &TensorInfo::variable)
+      .def_ro("sparse", &TensorInfo::sparse)
+      .def_ro("bytes", &TensorInfo::bytes)
+      .def("__repr__", [](const TensorInfo& info) {
+        return to_str("<leadline.TensorInfo " + std::to_string(info.index) + " '" + info.name +
+                      "': " + dtype_name(info.dtype) + info.shape.to_string() + ">");
+      });
+
+  nb::class_<NodeInfo>(m, "NodeInfo", "One node of a subgraph.")
+      .def_ro("index", &NodeInfo::index)
+      .def_prop_ro("op", [](const NodeInfo& self) { return to_str(self.op); })
+      .def_ro("version", &NodeInfo::version)
+      .def_ro("inputs", &NodeInfo::inputs, "Tensor numbers; -1: absent.")
+      .def_ro("outputs", &NodeInfo::outputs)
+      .def_prop_ro(
+          "attributes", [](const NodeInfo& self) { return to_str(self.attributes); }, "'stride_w=2 stride_h=2 ...'");
+
+  nb::class_<SubgraphInfo>(m, "SubgraphInfo", "One subgraph of a model.")
+      .def_prop_ro("name", [](const SubgraphInfo& self) { return to_str(self.name); })
+      .def_ro("inputs", &SubgraphInfo::inputs)
+      .def_ro("outputs", &SubgraphInfo::outputs)
+      .def_ro("tensors", &SubgraphInfo::tensors)
+      .def_ro("nodes", &SubgraphInfo::nodes);
+
+  nb::class_<SignatureInfo>(m, "SignatureInfo", "A named way to call a subgraph.")
+      .def_prop_ro("key", [](const SignatureInfo& self) { return to_str(self.key); })
+      .def_ro("subgraph", &SignatureInfo::subgraph)
+      .def_prop_ro(
+          "inputs", [](const SignatureInfo& info) { return by_name(info.inputs); }, "Tensor numbers by name.")
+      .def_prop_ro("outputs", [](const SignatureInfo& info) { return by_name(info.outputs); });
+}
+
+}  // namespace
+
+void init_model(nb::module_& m) {
+  bind_infos(m);
+
+  nb::class_<Model>(m, "Model", "A loaded, verified model. Immutable; share it between interpreters and threads.")
+      .def_static("load", &Model::load, nb::arg("path"), nb::arg("budget").none() = nb::none(), WithoutGil(),
+                  "Maps the file (no copy) and verifies it. The file must not change while the model lives.")
+      .def_static("from_bytes", &from_bytes, nb::arg("content"), nb::arg("budget").none() = nb::none(),
+                  "The same from memory: `bytes` are borrowed, any other buffer is copied.")
+      .def_prop_ro("description", [](const Model& model) { return to_str(model.description()); })
+      .def_prop_ro("subgraph_count", &Model::subgraph_count)
+      .def("subgraph", &Model::subgraph, nb::arg("index"), "Tensors and nodes of one subgraph.")
+      .def_prop_ro("signatures", &Model::signatures)
+      .def_prop_ro("metadata", &metadata, "Bytes of each metadata entry.")
+      .def_prop_ro("file_bytes", &Model::file_bytes)
+      .def("to_text", &to_text, "One line per node, for people.")
+      .def("to_tflite", &to_tflite, "The model as the bytes of a new .tflite file.")
+      .def_prop_ro("budget", &Model::budget, "What this model is charged to.")
+      .def("__str__", &to_text)
+      .def("__repr__", [](const Model& model) {
+        return "<leadline.Model: " + format_bytes(model.file_bytes()) + ", " + std::to_string(model.subgraph_count()) +
+               " subgraphs>";
+      });
+}
+
+}  // namespace leadline::python

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension module leadline._leadline: declares it and calls one init function per public header.
+#include "module.h"
+
+#include "leadline/version.h"
+
+NB_MODULE(_leadline, m) {
+  m.doc() = "Leadline's native part. Use it through the package `leadline`.";
+  m.attr("__version__") = leadline::kVersion;
+  leadline::python::init_error(m);
+  leadline::python::init_types(m);
+  leadline::python::init_budget(m);
+  leadline::python::init_model(m);
+  leadline::python::init_observer(m);
+  leadline::python::init_plan(m);
+  leadline::python::init_interpreter(m);
+}

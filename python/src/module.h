@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the binding files share. Each init_* binds one public header; none holds logic beyond adapting types.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "leadline/plan.h"
+#include "leadline/types.h"
+
+namespace leadline::python {
+
+namespace nb = nanobind;
+
+/// Every call that may wait for another thread's run gives up the GIL, or all of Python would wait with it.
+using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+
+void init_error(nb::module_& m);
+void init_types(nb::module_& m);
+void init_budget(nb::module_& m);
+void init_model(nb::module_& m);
+void init_observer(nb::module_& m);
+void init_plan(nb::module_& m);
+void init_interpreter(nb::module_& m);
+
+/// Text from a model file, which need not be UTF-8: what is not becomes U+FFFD.
+nb::str to_str(const std::string& text);
+
+/// The dimensions as a tuple of int.
+nb::tuple to_tuple(const Shape& shape);
+
+/// Bytes by the name of their category, in the order of reports.
+nb::dict to_dict(std::span<const CategoryBytes> categories);
+
+/// A reference to `object` that any thread may drop, with or without the GIL.
+std::shared_ptr<const void> keep_alive(nb::object object);
+
+/// The memory of a Python object that offers the buffer protocol, for the lifetime of this. Needs the GIL.
+class BufferView {
+ public:
+  explicit BufferView(nb::handle object);
+  ~BufferView();
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+
+  std::span<const std::byte> bytes() const;
+
+ private:
+  Py_buffer view_{};
+};
+
+}  // namespace leadline::python

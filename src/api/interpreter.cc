@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leadline/interpreter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "api/model_data.h"
+#include "base/error.h"
+#include "base/string_tensor.h"
+#include "plan/report.h"
+#include "runtime/runner.h"
+
+namespace leadline {
+namespace {
+
+constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
+
+int thread_count(int requested) {
+  if (requested == -1) return usable_cpus();
+  require(requested >= 1, kArgument, "num_threads is {}, expected -1 (all) or at least 1", requested);
+  return requested;
+}
+
+/// Throws with the names of all ops of the model that cannot run.
+void require_runnable(const ir::Graph& graph) {
+  std::vector<std::string> missing;
+  for (const ir::Subgraph& subgraph : graph.subgraphs) {
+    for (const ir::Node& node : subgraph.nodes) {
+      const ops::OpDef* op = ops::registry().find(node.code, node.op);
+      if (op != nullptr && op->infer != nullptr) continue;
+      const std::string name = node.code == ir::kCustomOp ? fmt::format("custom op '{}'", node.op) : node.op;
+      if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
+    }
+  }
+  require(missing.empty(), ErrorCode::kUnsupported, "this model needs ops that Leadline cannot run: {}",
+          fmt::join(missing, ", "));
+}
+
+}  // namespace
+
+struct Interpreter::State {
+  State(const Model& source, InterpreterOptions chosen)
+      : model(source),
+        options(std::move(chosen)),
+        graph(source.data()->graph),
+        budget((options.budget ? options.budget : source.budget())->child()) {
+    require(options.subgraph >= 0 && options.subgraph < source.subgraph_count(), kArgument,
+            "subgraph {} does not exist: there are {}", options.subgraph, source.subgraph_count());
+    require(options.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1", options.max_loop_rounds);
+    require_runnable(*graph);
+    resources = options.shares_state_with ? options.shares_state_with->state_->resources
+                                          : std::make_shared<ops::Resources>(budget);
+    for (int v : subgraph().inputs) shapes.push_back(value(v).shape);
+    string_bytes.assign(shapes.size(), 0);
+    make_plan();
+  }
+
+  ~State() {
+    if (resources && session) resources->set_listener(nullptr);
+  }
+
+  const ir::Subgraph& subgraph() const { return graph->subgraphs[static_cast<size_t>(options.subgraph)]; }
+  const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }
+
+  void check_index(int index) const {
+    require(index >= 0 && index < static_cast<int>(subgraph().values.size()), kArgument,
+            "tensor {} does not exist: the model has {}", index, subgraph().values.size());
+  }
+
+  /// Builds a fresh session for the current input shapes; counts start anew.
+  void make_plan() {
+    const int threads = session ? session->pool.size() : thread_count(options.num_threads);
+    runner.reset();
+    budget->count_shared(-base_counted, MemoryCategory::kModelFile);
+    base_counted = 0;
+    if (!session || failed) {
+      session = std::make_shared<runtime::Session>(graph, model.data()->packed_weights, budget, resources, threads);
+      session->preserve_all = options.preserve_all_tensors;
+    }
+    failed = true;
+    session->ledger = {};
+    budget->reset_peak();
+    const Model::Data& data = *model.data();
+    base_counted = data.file_bytes + data.graph_bytes;
+    budget->count_shared(base_counted, MemoryCategory::kModelFile);
+    session->ledger.enter(data.file_bytes, MemoryCategory::kModelFile);
+    session->ledger.enter(data.graph_bytes, MemoryCategory::kGraph);
+    if (!options.shares_state_with) {
+      session->ledger.enter(resources->held_bytes(), MemoryCategory::kVariables);
+      resources->set_listener([s = session.get()](int64_t bytes, MemoryCategory category) { s->ledger.enter(bytes, category); });
+    }
+    runner = std::make_unique<runtime::Runner>(*session, options.subgraph, false);
+    runner->start(shapes, string_bytes);
+    failed = false;
+  }
+
+  plan::PlannedTotals totals() const {
+    plan::PlannedTotals totals;
+    const runtime::Ledger& ledger = session->ledger;
+    const Model::Data& data = *model.data();
+    const auto slot = [](MemoryCategory c) { return static_cast<size_t>(c); };
+    totals.load[slot(MemoryCategory::kModelFile)] = data.file_bytes;
+    totals.load[slot(MemoryCategory::kGraph)] = data.graph_bytes;
+    const runtime::MemoryNeeds needs = runner->needs();
+    const int64_t planned = ledger.total() + needs.total() + needs.shared_weights;
+    const bool at_peak = ledger.peak() >= planned;
+    for (int c = 0; c < kMemoryCategoryCount; ++c) {
+      const auto category = static_cast<MemoryCategory>(c);
+      totals.peak[slot(category)] = at_peak ? ledger.at_peak(category) : ledger.now(category);
+    }
+    if (!at_peak) {
+      totals.peak[slot(MemoryCategory::kPackedWeights)] += needs.packed_weights + needs.shared_weights;
+      totals.peak[slot(MemoryCategory::kArena)] += needs.arena;
+      totals.peak[slot(MemoryCategory::kInputsOutputs)] += needs.inputs_outputs;
+      totals.peak[slot(MemoryCategory::kVariables)] += needs.variables;
+      totals.peak[slot(MemoryCategory::kGraph)] += needs.structures;
+    }
+    totals.prepare = totals.load;
+    totals.prepare[slot(MemoryCategory::kGraph)] = totals.peak[slot(MemoryCategory::kGraph)];
+    totals.prepare[slot(MemoryCategory::kPackedWeights)] = totals.peak[slot(MemoryCategory::kPackedWeights)];
+    // The part of the arena above its highest tensor exists for scratch alone.
+    const plan::Segment& first = runner->plan().segments()[0];
+    const int64_t scratch = first.arena_bytes - first.tensor_bytes;
+    totals.peak[slot(MemoryCategory::kScratch)] = scratch;
+    totals.peak[slot(MemoryCategory::kArena)] -= scratch;
+    return totals;
+  }
+
+  Plan plan() const { return plan::describe(runner->plan(), totals(), session->pool.size()); }
+
+  void allocate() {
+    if (failed) make_plan();
+    if (runner->allocated()) return;
+    const runtime::MemoryNeeds needs = runner->needs();
+    const int64_t available = budget->available();
+    if (needs.total() > available) refuse(needs, available);
+    runner->allocate();
+  }
+
+  [[noreturn]] void refuse(const runtime::MemoryNeeds& needs, int64_t available) const {
+    const Plan planned = plan();
+    std::string table;
+    for (const CategoryBytes& c : planned.categories) {
+      table += fmt::format("\n  {:<16} {:>14} bytes  {:>10}", memory_category_name(c.category), c.bytes,
+                           format_bytes(c.bytes));
+    }
+    throw BudgetError(
+        fmt::format("this model needs {} ({} bytes), the budget is {}; {} more are needed now and {} are left. What needs "
+                    "it:{}\nRaise the budget, use a smaller input or fewer threads.",
+                    format_bytes(planned.peak_bytes), planned.peak_bytes, format_bytes(budget->limit()),
+                    format_bytes(needs.total()), format_bytes(available), table),
+        planned.peak_bytes, budget->limit());
+  }
+
+  void invoke() {
+    allocate();
+    session->rounds_left = options.max_loop_rounds;
+    runner->invoke();
+  }
+
+  void resize_input(int index, const Shape& shape, bool strict) {
+    check_index(index);
+    const auto it = std::find(subgraph().inputs.begin(), subgraph().inputs.end(), index);
+    require(it != subgraph().inputs.end(), kArgument, "tensor {} '{}' is no input of the model", index, value(index).name);
+    if (strict) check_strict(index, shape);
+    Shape& current = shapes[static_cast<size_t>(it - subgraph().inputs.begin())];
+    if (current == shape) return;
+    current = shape;
+    stale = true;
+  }
+
+  void check_strict(int index, const Shape& shape) const {
+    const TensorInfo info = describe_tensor(subgraph(), index);
+    require(static_cast<int>(info.shape_signature.size()) == shape.rank(), kArgument,
+            "input '{}' has rank {}, the new shape {} has {}", info.name, info.shape_signature.size(), shape.to_string(),
+            shape.rank());
+    for (int i = 0; i < shape.rank(); ++i) {
+      const int32_t fixed = info.shape_signature[static_cast<size_t>(i)];
+      require(fixed == -1 || fixed == shape[i], kArgument, "dimension {} of input '{}' is fixed to {}, got {} (strict=True)",
+              i, info.name, fixed, shape[i]);
+    }
+  }
+
+  void refresh() {
+    if (!stale) return;
+    make_plan();
+    stale = false;
+  }
+
+  void set_tensor(int index, std::span<const std::byte> bytes) {
+    check_index(index);
+    const plan::PlannedValue& planned = runner->plan().values()[static_cast<size_t>(index)];
+    const bool input = planned.storage == Storage::kInput;
+    require(input || planned.storage == Storage::kVariable, kArgument,
+            "tensor {} '{}' is no input or variable, so it cannot be set", index, value(index).name);
+    if (value(index).dtype == DType::kString) {
+      const std::string problem = string_tensor_problem(bytes, planned.shape.elements());
+      require(problem.empty(), kArgument, "tensor {} '{}': {}", index, value(index).name, problem);
+      if (planned.bytes != static_cast<int64_t>(bytes.size())) {
+        runner->resize_string_input(index, static_cast<int64_t>(bytes.size()));
+      }
+    }
+    require(static_cast<int64_t>(bytes.size()) == planned.bytes, kArgument, "tensor {} '{}' of shape {} takes {} bytes, got {}",
+            index, value(index).name, planned.shape.to_string(), planned.bytes, bytes.size());
+    if (!bytes.empty()) std::memcpy(planned.address, bytes.data(), bytes.size());
+  }
+
+  TensorMemory tensor(int index) const {
+    check_index(index);
+    const plan::PlannedValue& planned = runner->plan().values()[static_cast<size_t>(index)];
+    const ir::Value& source = value(index);
+    TensorMemory memory;
+    memory.dtype = source.dtype;
+    memory.shape = planned.shape_known ? planned.shape : source.shape;
+    memory.bytes = planned.bytes;
+    if (planned.storage == Storage::kConstant) {
+      memory.owner = graph;
+      memory.data = planned.address;
+      return memory;
+    }
+    if (planned.storage == Storage::kFolded) {
+      auto copy = std::make_shared<std::vector<std::byte>>(planned.address, planned.address + planned.bytes);
+      memory.data = copy->data();
+      memory.owner = std::move(copy);
+      return memory;
+    }
+    auto owner = runner->memory_of(index);
+    require(owner != nullptr, kArgument,
+            "tensor {} '{}' is an intermediate result whose memory is reused; create the interpreter with "
+            "preserve_all_tensors to read it",
+            index, source.name);
+    memory.owner = std::move(owner);
+    memory.data = planned.address;
+    return memory;
+  }
+
+  Model model;
+  InterpreterOptions options;
+  std::shared_ptr<const ir::Graph> graph;
+  std::shared_ptr<Budget> budget;
+  std::shared_ptr<ops::Resources> resources;
+  std::shared_ptr<runtime::Session> session;
+  std::unique_ptr<runtime::Runner> runner;  // after session: it refers to it
+  std::vector<Shape> shapes;
+  std::vector<int64_t> string_bytes;
+  int64_t base_counted = 0;
+  bool stale = false;   // shapes changed since the plan was made
+  bool failed = false;  // the last plan did not succeed
+  mutable std::mutex mutex;
+};
+
+Interpreter::Interpreter(const Model& model, InterpreterOptions options)
+    : state_(std::make_unique<State>(model, std::move(options))) {}
+Interpreter::~Interpreter() = default;
+Interpreter::Interpreter(Interpreter&&) noexcept = default;
+Interpreter& Interpreter::operator=(Interpreter&&) noexcept = default;
+
+const Model& Interpreter::model() const { return state_->model; }
+const InterpreterOptions& Interpreter::options() const { return state_->options; }
+const std::vector<int>& Interpreter::inputs() const { return state_->subgraph().inputs; }
+const std::vector<int>& Interpreter::outputs() const { return state_->subgraph().outputs; }
+int Interpreter::tensor_count() const { return static_cast<int>(state_->subgraph().values.size()); }
+
+Plan Interpreter::plan() const {
+  const std::lock_guard lock(state_->mutex);
+  state_->refresh();
+  return state_->plan();
+}
+
+void Interpreter::allocate() {
+  const std::lock_guard lock(state_->mutex);
+  state_->refresh();
+  state_->allocate();
+}
+
+void Interpreter::resize_input(int index, const Shape& shape, bool strict) {
+  const std::lock_guard lock(state_->mutex);
+  state_->resize_input(index, shape, strict);
+}
+
+TensorInfo Interpreter::tensor_info(int index) const {
+  const std::lock_guard lock(state_->mutex);
+  state_->check_index(index);
+  TensorInfo info = describe_tensor(state_->subgraph(), index);
+  const auto& inputs = state_->subgraph().inputs;
+  if (const auto it = std::find(inputs.begin(), inputs.end(), index); it != inputs.end()) {
+    info.shape = state_->shapes[static_cast<size_t>(it - inputs.begin())];
+  } else if (!state_->stale && !state_->failed) {
+    const plan::PlannedValue& planned = state_->runner->plan().values()[static_cast<size_t>(index)];
+    if (planned.shape_known) info.shape = planned.shape;
+  }
+  info.bytes = info.constant ? info.bytes : storage_bytes(info.dtype, info.shape).value_or(0);
+  return info;
+}
+
+void Interpreter::set_tensor(int index, std::span<const std::byte> bytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->refresh();
+  state_->allocate();
+  state_->set_tensor(index, bytes);
+}
+
+TensorMemory Interpreter::tensor(int index) const {
+  const std::lock_guard lock(state_->mutex);
+  state_->refresh();
+  state_->allocate();
+  return state_->tensor(index);
+}
+
+void Interpreter::invoke() {
+  const std::lock_guard lock(state_->mutex);
+  state_->refresh();
+  state_->invoke();
+}
+
+void Interpreter::reset_variables() {
+  const std::lock_guard lock(state_->mutex);
+  state_->runner->reset_variables();
+  state_->resources->reset();
+}
+
+int64_t Interpreter::counted_peak_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->budget->peak();
+}
+
+void Interpreter::add_observer(Observer* observer) {
+  const std::lock_guard lock(state_->mutex);
+  state_->session->observers.push_back(observer);
+}
+
+void Interpreter::remove_observer(Observer* observer) {
+  const std::lock_guard lock(state_->mutex);
+  std::erase(state_->session->observers, observer);
+}
+
+void Interpreter::enable_profile(bool enabled) {
+  const std::lock_guard lock(state_->mutex);
+  auto& profile = state_->session->profile;
+  profile.clear();
+  if (!enabled) return;
+  for (const ir::Subgraph& subgraph : state_->graph->subgraphs) {
+    std::vector<NodeProfile> entries(subgraph.nodes.size());
+    for (size_t n = 0; n < entries.size(); ++n) {
+      const ir::Node& node = subgraph.nodes[n];
+      entries[n].subgraph = static_cast<int>(profile.size());
+      entries[n].node = static_cast<int>(n);
+      entries[n].op = node.op;
+      if (!node.outputs.empty()) entries[n].name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
+    }
+    profile.push_back(std::move(entries));
+  }
+}
+
+std::vector<NodeProfile> Interpreter::profile() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<NodeProfile> result;
+  for (const auto& entries : state_->session->profile) {
+    std::copy_if(entries.begin(), entries.end(), std::back_inserter(result), [](const auto& e) { return e.runs > 0; });
+  }
+  return result;
+}
+
+}  // namespace leadline

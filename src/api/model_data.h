@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Model handle points to.
+#pragma once
+
+#include <memory>
+
+#include "ir/graph.h"
+#include "leadline/model.h"
+#include "runtime/packed_weights.h"
+
+namespace leadline {
+
+struct Model::Data {
+  ~Data();
+  std::shared_ptr<Budget> budget;   // the caller's
+  std::shared_ptr<Budget> charged;  // this model's own count, a child of `budget`
+  std::shared_ptr<const ir::Graph> graph;
+  std::shared_ptr<runtime::PackedWeights> packed_weights;
+  int64_t file_bytes = 0;   // as charged
+  int64_t graph_bytes = 0;  // as charged
+};
+
+/// Description of one value, with the shape the file gives it.
+TensorInfo describe_tensor(const ir::Subgraph& subgraph, int index);
+
+}  // namespace leadline

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A subcommand: adds its options to the program and does its work. It throws leadline::Error and prints results;
+// main.cc turns exceptions into messages and exit codes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace leadline::cli {
+
+using Json = nlohmann::ordered_json;
+
+class Command {
+ public:
+  /// `examples` stands at the end of the help text.
+  Command(CLI::App& program, const std::string& name, const std::string& help, const std::string& examples);
+  virtual ~Command() = default;
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  virtual void run() = 0;
+
+  CLI::App& app() { return *app_; }
+  bool json() const { return json_; }
+
+ protected:
+  /// Prints a document: the one thing on standard output when --json is given.
+  static void print_json(const Json& document);
+
+ private:
+  CLI::App* app_;
+  bool json_ = false;
+};
+
+std::unique_ptr<Command> inspect_command(CLI::App& program);
+std::unique_ptr<Command> plan_command(CLI::App& program);
+std::unique_ptr<Command> run_command(CLI::App& program);
+
+}  // namespace leadline::cli

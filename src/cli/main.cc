@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `leadline` program: the list of its commands, and the one place where exceptions become exit codes.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "cli/command.h"
+#include "leadline/error.h"
+#include "leadline/types.h"
+#include "leadline/version.h"
+
+namespace {
+
+using leadline::Error;
+using leadline::ErrorCode;
+using leadline::cli::Command;
+using leadline::cli::Json;
+
+enum ExitCode { kOk = 0, kRuntimeError = 1, kUsage = 2, kBadModel = 3, kOverBudget = 4, kIoError = 5 };
+
+constexpr const char* kAbout =
+    "Leadline loads, verifies, plans and runs .tflite models, and knows how much memory a run takes before it starts.";
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  leadline inspect model.tflite              what is in it\n"
+    "  leadline plan model.tflite --html p.html   how much memory a run takes, and why\n"
+    "  leadline run model.tflite --input x=x.npy --output result.npz\n"
+    "  leadline help run                          options of a command\n"
+    "\n"
+    "Exit codes:\n"
+    "  0  done\n"
+    "  1  the run failed (data an op cannot take, or a defect)\n"
+    "  2  wrong use: unknown option, a value that does not fit the model\n"
+    "  3  the model is damaged, or needs something Leadline does not have\n"
+    "  4  refused: needs more memory than --memory, LEADLINE_MEMORY or the machine allow\n"
+    "  5  a file cannot be read or written\n"
+    "\n"
+    "Errors are one message on standard error; with --json also one JSON document on standard output.\n"
+    "LEADLINE_MEMORY (\"200MB\", \"50%\") sets the limit where --memory does not.";
+
+struct Failure {
+  ExitCode exit_code = kRuntimeError;
+  const char* kind = "internal";
+  std::string message;
+  Json details = Json::object();
+};
+
+Failure describe(const Error& error) {
+  Failure failure;
+  failure.message = error.what();
+  switch (error.code()) {
+    case ErrorCode::kInvalidModel:
+      failure.exit_code = kBadModel;
+      failure.kind = "invalid_model";
+      break;
+    case ErrorCode::kUnsupported:
+      failure.exit_code = kBadModel;
+      failure.kind = "unsupported";
+      break;
+    case ErrorCode::kInvalidArgument:
+      failure.exit_code = kUsage;
+      failure.kind = "invalid_argument";
+      break;
+    case ErrorCode::kBudget:
+      failure.exit_code = kOverBudget;
+      failure.kind = "budget";
+      break;
+    case ErrorCode::kIo:
+      failure.exit_code = kIoError;
+      failure.kind = "io";
+      break;
+    case ErrorCode::kRuntime:
+      failure.kind = "runtime";
+      break;
+    case ErrorCode::kCancelled:
+      failure.kind = "cancelled";
+      break;
+    case ErrorCode::kInternal:
+      break;
+  }
+  if (const auto* budget = dynamic_cast<const leadline::BudgetError*>(&error)) {
+    failure.details = {{"needed_bytes", budget->needed()}, {"limit_bytes", budget->limit()}};
+  }
+  return failure;
+}
+
+int report(const Failure& failure, bool json) {
+  std::fputs(fmt::format("error: {}\n", leadline::printable(failure.message, true)).c_str(), stderr);
+  if (json) {
+    Json error = {{"kind", failure.kind}, {"message", failure.message}, {"exit_code", static_cast<int>(failure.exit_code)}};
+    error.update(failure.details);
+    const Json document = {{"error", error}};
+    std::fputs((document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n").c_str(), stdout);
+  }
+  return failure.exit_code;
+}
+
+bool wants_json(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--json") return true;
+  }
+  return false;
+}
+
+/// Runs what the arguments ask for. Throws.
+int run(CLI::App& program, const std::vector<std::unique_ptr<Command>>& commands, CLI::App& help,
+        const std::string& help_about) {
+  if (help.parsed()) {
+    for (const auto& command : commands) {
+      if (command->app().get_name() != help_about) continue;
+      fmt::print("{}", command->app().help());
+      return kOk;
+    }
+    if (!help_about.empty()) {
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("there is no command '{}'; see leadline --help", help_about));
+    }
+    fmt::print("{}", program.help());
+    return kOk;
+  }
+  for (const auto& command : commands) {
+    if (!command->app().parsed()) continue;
+    command->run();
+    if (std::fflush(stdout) != 0) throw Error(ErrorCode::kIo, "cannot write to standard output");
+    return kOk;
+  }
+  fmt::print(stderr, "{}", program.help());
+  return kUsage;
+}
+
+int guarded_main(int argc, char** argv) {
+  CLI::App program(kAbout, "leadline");
+  program.set_version_flag("--version", std::string("leadline ") + leadline::kVersion, "Print the version");
+  program.set_help_flag("-h,--help", "Print this help");
+  program.footer(kFooter);
+  program.require_subcommand(0, 1);
+  program.get_formatter()->column_width(28);
+
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(leadline::cli::inspect_command(program));
+  commands.push_back(leadline::cli::plan_command(program));
+  commands.push_back(leadline::cli::run_command(program));
+  std::string help_about;
+  CLI::App* help = program.add_subcommand("help", "Print the help of a command");
+  help->add_option("COMMAND", help_about, "Which command");
+
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return program.exit(success);
+  } catch (const CLI::ParseError& error) {
+    const std::string command = program.get_subcommands().empty() ? "" : program.get_subcommands()[0]->get_name() + " ";
+    return report({kUsage, "usage", fmt::format("{}; see leadline {}--help", error.what(), command), Json::object()},
+                  wants_json(argc, argv));
+  }
+  return run(program, commands, *help, help_about);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool json = wants_json(argc, argv);
+  try {
+    return guarded_main(argc, argv);
+  } catch (const Error& error) {
+    return report(describe(error), json);
+  } catch (const std::bad_alloc&) {
+    return report({kOverBudget, "budget", "the operating system gives no more memory", Json::object()}, json);
+  } catch (const std::system_error& error) {
+    return report({kIoError, "io", error.what(), Json::object()}, json);
+  } catch (const std::exception& error) {
+    return report({kRuntimeError, "internal", error.what(), Json::object()}, json);
+  }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// `leadline plan`: how much memory a run takes, without running.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/session.h"
+#include "cli/zip.h"
+#include "leadline/error.h"
+#include "leadline/plan.h"
+
+namespace leadline::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  leadline plan model.tflite\n"
+    "  leadline plan model.tflite --html plan.html\n"
+    "  leadline plan model.tflite --shape input=4,224,224,3 --threads 2\n"
+    "  leadline plan model.tflite --memory 64MB || echo \"does not fit\"";
+
+class PlanCommand final : public Command {
+ public:
+  explicit PlanCommand(CLI::App& program)
+      : Command(program, "plan", "Show how much memory a run takes, without running it", kExamples) {
+    options_.add_to(app());
+    app().add_option("--html", html_path_, "Also write a page with a picture of the arena to this file");
+  }
+
+  void run() override {
+    // A plan is made whatever the limit is: it is what tells how much is missing.
+    const std::shared_ptr<Budget> limit = options_.budget();
+    Session session(options_, nullptr);
+    const Plan plan = session.interpreter().plan();
+    if (!html_path_.empty()) {
+      OutputFile file(html_path_);
+      file.write(plan.to_html(std::filesystem::path(options_.model_path).filename().string()));
+      file.finish();
+    }
+    const bool fits = limit == nullptr || plan.peak_bytes <= limit->limit();
+    if (!fits) {
+      throw BudgetError(fmt::format("the plan needs {} ({} bytes), --memory allows {} ({} bytes)\n{}",
+                                    format_bytes(plan.peak_bytes), plan.peak_bytes, format_bytes(limit->limit()),
+                                    limit->limit(), plan.to_text()),
+                        plan.peak_bytes, limit->limit());
+    }
+    if (json()) {
+      Json document = {{"model", options_.model_path}};
+      document.update(Json::parse(plan.to_json()));
+      print_json(document);
+      return;
+    }
+    fmt::print("{}\n{}", printable(options_.model_path), plan.to_text());
+    if (!html_path_.empty()) fmt::print("\nWrote {}\n", printable(html_path_));
+  }
+
+ private:
+  SessionOptions options_;
+  std::string html_path_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> plan_command(CLI::App& program) { return std::make_unique<PlanCommand>(program); }
+
+}  // namespace leadline::cli

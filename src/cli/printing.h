@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables and small texts for the terminal. Whatever comes from a model goes through printable() first.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "leadline/model.h"
+
+namespace leadline::cli {
+
+/// Rows of cells, each column as wide as its widest cell. Cells are made printable.
+class Table {
+ public:
+  /// One letter for each column: 'l' or 'r'.
+  explicit Table(std::string alignment) : alignment_(std::move(alignment)) {}
+  void add(std::vector<std::string> cells);
+  /// Two spaces between columns, `indent` before the first.
+  std::string text(int indent = 2) const;
+
+ private:
+  std::string alignment_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "[1, ?, 3]": the shape with what may change.
+std::string shape_text(const TensorInfo& tensor);
+/// "scale 0.5 zero point 3", "64 scales along dimension 0", or nothing.
+std::string quantization_text(const TensorInfo& tensor);
+Json tensor_json(const TensorInfo& tensor);
+Json shape_json(const Shape& shape);
+
+}  // namespace leadline::cli

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/verifier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "base/error.h"
+#include "ir/sparsity.h"
+
+namespace leadline::ir {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+
+class CallCollector final : public FieldVisitor {
+ public:
+  std::vector<int> calls;
+  void field(const char*, bool&) override {}
+  void field(const char*, int8_t&) override {}
+  void field(const char*, int32_t&) override {}
+  void field(const char*, uint32_t&) override {}
+  void field(const char*, int64_t&) override {}
+  void field(const char*, float&) override {}
+  void field(const char*, std::string&) override {}
+  void field(const char*, std::vector<uint8_t>&) override {}
+  void field(const char*, std::vector<int32_t>&) override {}
+  void field(const char*, std::vector<uint32_t>&) override {}
+  void field(const char*, std::vector<int64_t>&) override {}
+  void field(const char*, std::vector<float>&) override {}
+  void subgraph(const char*, int32_t& index) override { calls.push_back(index); }
+  void subgraphs(const char*, std::vector<int32_t>& indices) override {
+    calls.insert(calls.end(), indices.begin(), indices.end());
+  }
+  void skip() override {}
+};
+
+std::pair<int64_t, int64_t> zero_point_range(DType type) {
+  switch (type) {
+    case DType::kInt8: return {-128, 127};
+    case DType::kUInt8: return {0, 255};
+    case DType::kInt16: return {-32768, 32767};
+    case DType::kUInt16: return {0, 65535};
+    case DType::kInt4: return {-8, 7};
+    case DType::kUInt4: return {0, 15};
+    case DType::kInt2: return {-2, 1};
+    case DType::kInt32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    default: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  }
+}
+
+void verify_quantization(const Subgraph& subgraph, const Value& value, size_t index) {
+  const Quantization& q = value.quantization;
+  if (q.block_size > 0) {
+    const auto count = static_cast<int>(subgraph.values.size());
+    require(q.block_scales >= 0 && q.block_scales < count, kBad,
+            "tensor {} '{}': its blockwise scales are tensor {}, but there are {} tensors", index, value.name,
+            q.block_scales, count);
+    require(q.block_zero_points >= -1 && q.block_zero_points < count, kBad,
+            "tensor {} '{}': its blockwise zero points are tensor {}, but there are {} tensors", index, value.name,
+            q.block_zero_points, count);
+  }
+  if (q.scale.empty()) return;
+  require(q.scale.size() == q.zero_point.size(), kBad, "tensor {} '{}': {} scales but {} zero points", index, value.name,
+          q.scale.size(), q.zero_point.size());
+  if (q.scale.size() > 1) {
+    require(q.axis >= 0 && q.axis < value.shape.rank(), kBad,
+            "tensor {} '{}': quantized along axis {}, but its shape is {}", index, value.name, q.axis,
+            value.shape.to_string());
+    require(static_cast<int64_t>(q.scale.size()) == value.shape[q.axis], kBad,
+            "tensor {} '{}': {} scales, but axis {} of shape {} has {}", index, value.name, q.scale.size(), q.axis,
+            value.shape.to_string(), value.shape[q.axis]);
+  }
+  const auto [lo, hi] = zero_point_range(value.dtype);
+  for (size_t i = 0; i < q.scale.size(); ++i) {
+    require(std::isfinite(q.scale[i]) && q.scale[i] > 0.0F, kBad,
+            "tensor {} '{}': scale {} is {}, expected a positive number", index, value.name, i, q.scale[i]);
+    require(q.zero_point[i] >= lo && q.zero_point[i] <= hi, kBad,
+            "tensor {} '{}': zero point {} is outside {} ({} to {})", index, value.name, q.zero_point[i],
+            dtype_name(value.dtype), lo, hi);
+  }
+}
+
+void verify_value(const Subgraph& subgraph, size_t index) {
+  const Value& value = subgraph.values[index];
+  const auto bytes = storage_bytes(value.dtype, value.shape);
+  require(bytes.has_value(), kBad, "tensor {} '{}': shape {} has more bytes than fit into 64 bits", index, value.name,
+          value.shape.to_string());
+  verify_quantization(subgraph, value, index);
+  if (!value.constant) return;
+  require(!value.variable, kBad, "tensor {} '{}' is a variable, so it cannot have constant data", index, value.name);
+  if (value.sparsity) {
+    verify_sparsity(value, fmt::format("tensor {} '{}'", index, value.name));
+  } else if (dtype_bits(value.dtype) > 0) {
+    require(static_cast<int64_t>(value.data.size()) == *bytes, kBad,
+            "tensor {} '{}' of type {} and shape {} needs {} bytes, its buffer has {}", index, value.name,
+            dtype_name(value.dtype), value.shape.to_string(), *bytes, value.data.size());
+  }
+}
+
+void verify_order(const Subgraph& subgraph) {
+  const auto count = static_cast<int>(subgraph.values.size());
+  std::vector<bool> available(subgraph.values.size());
+  std::vector<int> producer(subgraph.values.size(), -1);
+  for (size_t v = 0; v < subgraph.values.size(); ++v) {
+    const Value& value = subgraph.values[v];
+    available[v] = value.constant || value.variable;
+  }
+  for (int v : subgraph.inputs) {
+    require(v >= 0 && v < count, kBad, "graph input {} is out of range: there are {} tensors", v, count);
+    available[static_cast<size_t>(v)] = true;
+  }
+  for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
+    const Node& node = subgraph.nodes[n];
+    auto where = [&] { return fmt::format("{} #{}", node.op, n); };
+    for (int v : node.inputs) {
+      require(v >= kAbsent && v < count, kBad, "{}: input tensor {} is out of range: there are {} tensors", where(), v,
+              count);
+      if (v == kAbsent) continue;
+      require(available[static_cast<size_t>(v)], kBad, "{}: input tensor {} '{}' is not computed before it is used",
+              where(), v, subgraph.values[static_cast<size_t>(v)].name);
+    }
+    for (int v : node.intermediates) {
+      require(v >= 0 && v < count, kBad, "{}: intermediate tensor {} is out of range", where(), v);
+    }
+    for (int v : node.outputs) {
+      require(v >= 0 && v < count, kBad, "{}: output tensor {} is out of range: there are {} tensors", where(), v, count);
+      const Value& value = subgraph.values[static_cast<size_t>(v)];
+      require(std::find(node.inputs.begin(), node.inputs.end(), v) == node.inputs.end(), kBad,
+              "{}: tensor {} '{}' is both its input and its output", where(), v, value.name);
+      require(!available[static_cast<size_t>(v)], kBad,
+              "{}: output tensor {} '{}' is written already: it is a constant, a variable, a graph input or the output "
+              "of node {}",
+              where(), v, value.name, producer[static_cast<size_t>(v)]);
+      available[static_cast<size_t>(v)] = true;
+      producer[static_cast<size_t>(v)] = static_cast<int>(n);
+    }
+  }
+  for (int v : subgraph.outputs) {
+    require(v >= 0 && v < count, kBad, "graph output {} is out of range: there are {} tensors", v, count);
+    require(available[static_cast<size_t>(v)], kBad, "graph output {} '{}' is never computed", v,
+            subgraph.values[static_cast<size_t>(v)].name);
+  }
+}
+
+void verify_calls(const Graph& graph) {
+  enum class Mark { kNew, kOpen, kDone };
+  std::vector<Mark> marks(graph.subgraphs.size(), Mark::kNew);
+  // Depth-first with an explicit stack: a chain of calls may be as long as the file allows.
+  struct Frame {
+    size_t subgraph;
+    std::vector<int> calls;
+    size_t next = 0;
+  };
+  auto calls_of = [&](size_t s) {
+    std::vector<int> calls;
+    for (const Node& node : graph.subgraphs[s].nodes) {
+      for (int call : called_subgraphs(node)) {
+        require(call >= 0 && call < static_cast<int>(graph.subgraphs.size()), kBad,
+                "{} calls subgraph {}, but there are {}", node.op, call, graph.subgraphs.size());
+        calls.push_back(call);
+      }
+    }
+    return calls;
+  };
+  for (size_t root = 0; root < graph.subgraphs.size(); ++root) {
+    if (marks[root] != Mark::kNew) continue;
+    std::vector<Frame> stack;
+    stack.push_back({root, calls_of(root)});
+    marks[root] = Mark::kOpen;
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      if (frame.next == frame.calls.size()) {
+        marks[frame.subgraph] = Mark::kDone;
+        stack.pop_back();
+        continue;
+      }
+      const auto callee = static_cast<size_t>(frame.calls[frame.next++]);
+      require(marks[callee] != Mark::kOpen, kBad, "subgraph {} calls itself through subgraph {}", callee, frame.subgraph);
+      if (marks[callee] == Mark::kNew) {
+        marks[callee] = Mark::kOpen;
+        require(stack.size() < kMaxCallDepth, kBad, "subgraph calls are nested more than {} deep", kMaxCallDepth);
+        stack.push_back({callee, calls_of(callee)});
+      }
+    }
+  }
+}
+
+void verify_signatures(const Graph& graph) {
+  std::set<std::string> keys;
+  for (const Signature& signature : graph.signatures) {
+    require(keys.insert(signature.key).second, kBad, "two signatures are called '{}'", signature.key);
+    require(signature.subgraph >= 0 && signature.subgraph < static_cast<int>(graph.subgraphs.size()), kBad,
+            "signature '{}' calls subgraph {}, but there are {}", signature.key, signature.subgraph,
+            graph.subgraphs.size());
+    const Subgraph& subgraph = graph.subgraphs[static_cast<size_t>(signature.subgraph)];
+    auto check = [&](const auto& entries, const std::vector<int>& allowed, const char* what) {
+      for (const auto& [name, value] : entries) {
+        require(std::find(allowed.begin(), allowed.end(), value) != allowed.end(), kBad,
+                "signature '{}': {} '{}' is tensor {}, which is no {} of subgraph {}", signature.key, what, name, value,
+                what, signature.subgraph);
+      }
+    };
+    check(signature.inputs, subgraph.inputs, "input");
+    check(signature.outputs, subgraph.outputs, "output");
+  }
+}
+
+}  // namespace
+
+std::vector<int> called_subgraphs(const Node& node) {
+  CallCollector collector;
+  node.attributes->clone()->visit(collector);
+  return collector.calls;
+}
+
+void verify(const Graph& graph) {
+  require(!graph.subgraphs.empty(), kBad, "the model has no subgraph");
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    try {
+      for (size_t v = 0; v < graph.subgraphs[s].values.size(); ++v) verify_value(graph.subgraphs[s], v);
+      verify_order(graph.subgraphs[s]);
+    } catch (const Error& error) {
+      if (s == 0) throw;
+      throw Error(error.code(), fmt::format("subgraph {}: {}", s, error.what()));
+    }
+  }
+  verify_calls(graph);
+  verify_signatures(graph);
+}
+
+}  // namespace leadline::ir

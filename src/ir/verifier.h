@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules that make a Graph legal, as far as they do not depend on what an op means.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace leadline::ir {
+
+/// Throws Error(kInvalidModel), naming the subgraph, node or tensor, unless
+///  - there is at least one subgraph, and all value and subgraph indices are in range;
+///  - every shape's bytes fit into int64, and a dense constant has exactly its tensor's bytes;
+///  - quantization has matching counts, a legal axis, finite positive scales and zero points of the type;
+///  - sparsity describes exactly the values that are stored, inside the dense shape;
+///  - a value has at most one producer, which is no graph input, constant or variable, no node reads what it
+///    writes, and every input of a node is available when the node runs;
+///  - every subgraph output is available at the end;
+///  - subgraph calls have no cycle;
+///  - signatures name inputs and outputs of their subgraph, and no key twice.
+void verify(const Graph& graph);
+
+/// Deepest nesting of subgraph calls. Running is recursive, so the stack bounds it; real models nest 3 or 4.
+inline constexpr size_t kMaxCallDepth = 64;
+
+/// Subgraphs that a node calls, in the order of its attributes.
+std::vector<int> called_subgraphs(const Node& node);
+
+}  // namespace leadline::ir

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// 2-D convolution, NHWC input, OHWI filters, as a packed matrix product over output pixels.
+// Pixels are gathered (im2col) into a bounded workspace; a 1x1 filter with stride 1 reads the input in place.
+// Invariant: an output has the same bits whatever the band of rows or the number of threads it is computed in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "base/thread_pool.h"
+
+namespace leadline::kernels {
+
+/// Geometry. The caller has checked it: sizes are positive (batch and output may be 0), in_c == groups * filter_c,
+/// groups divides out_c, element counts fit int64. Taps outside the input read as padding.
+struct ConvShape {
+  int64_t batch = 1;
+  int64_t in_h = 1, in_w = 1, in_c = 1;
+  int64_t out_h = 1, out_w = 1, out_c = 1;
+  int64_t filter_h = 1, filter_w = 1, filter_c = 1;
+  int64_t stride_h = 1, stride_w = 1;
+  int64_t dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+
+  int64_t groups() const { return in_c / filter_c; }
+  int64_t group_out_c() const { return out_c / groups(); }
+  int64_t filter_size() const { return filter_h * filter_w * filter_c; }
+  /// Rows of output over the whole batch: the unit in which bands are counted.
+  int64_t rows() const { return batch * out_h; }
+};
+
+/// Bytes of packed filters: one packed matrix a group.
+int64_t conv_packed_bytes_f32(const ConvShape& s);
+int64_t conv_packed_bytes_i8(const ConvShape& s);
+
+/// Packs filters [out_c, filter_h, filter_w, filter_c] into kAlignment-aligned memory. The bytes stay in the process.
+void conv_pack_f32(const ConvShape& s, const float* filter, std::byte* packed);
+void conv_pack_f32_from_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed);
+void conv_pack_i8(const ConvShape& s, const int8_t* filter, std::byte* packed);
+/// Stores filter - 128: take 128 off the zero point given with it too.
+void conv_pack_u8(const ConvShape& s, const uint8_t* filter, std::byte* packed);
+
+/// Bytes of workspace one thread needs; at most a few hundred KiB for any but enormous filters. A multiple of
+/// kAlignment.
+int64_t conv_workspace_bytes_f32(const ConvShape& s);
+int64_t conv_workspace_bytes_i8(const ConvShape& s);
+
+/// float32 convolution. `output` does not overlap anything else.
+struct ConvF32 {
+  ConvShape shape;
+  const float* input = nullptr;
+  const std::byte* filter = nullptr;  // from conv_pack_f32*
+  const float* bias = nullptr;        // out_c values, or null
+  float* output = nullptr;
+  float lo = -std::numeric_limits<float>::infinity();
+  float hi = std::numeric_limits<float>::infinity();
+};
+
+/// 8-bit convolution with exact sums, requantized as RequantizedOutput of gemm_i8.h tells. Padding reads as the input's
+/// zero point.
+struct ConvI8 {
+  ConvShape shape;
+  const void* input = nullptr;
+  bool input_unsigned = false;
+  int32_t input_zero_point = 0;
+  const std::byte* filter = nullptr;  // from conv_pack_i8 or conv_pack_u8
+  int32_t filter_zero_point = 0;      // of the values as packed
+  const int32_t* bias = nullptr;      // out_c values, or null
+  void* output = nullptr;
+  bool output_unsigned = false;
+  const float* scale = nullptr;  // out_c values: input scale * filter scale / output scale
+  int32_t output_zero_point = 0;
+  int32_t lo = -128;
+  int32_t hi = 127;
+};
+
+/// Hybrid convolution: int8 activations with one scale (and zero point) for each batch item, int8 filters, float out.
+struct ConvHybrid {
+  ConvShape shape;
+  const int8_t* input = nullptr;
+  const float* input_scale = nullptr;         // batch values
+  const int32_t* input_zero_point = nullptr;  // batch values, or null for zeros
+  const std::byte* filter = nullptr;          // from conv_pack_i8
+  const float* scale = nullptr;               // out_c values: filter scales
+  const float* bias = nullptr;                // out_c values, or null
+  float* output = nullptr;
+  float lo = -std::numeric_limits<float>::infinity();
+  float hi = std::numeric_limits<float>::infinity();
+};
+
+/// Computes output rows [row_begin, row_end) of shape.rows() on the calling thread. Disjoint bands may run at the same
+/// time, each with its own workspace.
+void conv_f32_band(const ConvF32& conv, int64_t row_begin, int64_t row_end, std::byte* workspace);
+void conv_i8_band(const ConvI8& conv, int64_t row_begin, int64_t row_end, std::byte* workspace);
+void conv_hybrid_band(const ConvHybrid& conv, int64_t row_begin, int64_t row_end, std::byte* workspace);
+
+/// The whole convolution, split over the pool by output pixels, or by channels when pixels are few.
+/// `workspace` has pool.size() times the bytes of one thread.
+void conv_f32(const ConvF32& conv, std::byte* workspace, ThreadPool& pool);
+void conv_i8(const ConvI8& conv, std::byte* workspace, ThreadPool& pool);
+void conv_hybrid(const ConvHybrid& conv, std::byte* workspace, ThreadPool& pool);
+
+}  // namespace leadline::kernels

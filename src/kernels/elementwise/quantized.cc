@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// 8-bit rows with Highway. Fixed-point products need 64 bits: even and odd lanes are multiplied apart, and the
+// rounding of rounding_doubling_high_mul is floor((p + 2^30) / 2^31), whose low half one logical shift gives.
+#include "kernels/elementwise/quantized.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/elementwise/quantized.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace leadline::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+template <typename T, typename Op>
+void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(op(a[i * a_step], b[i * b_step]));
+}
+
+#else
+
+using D = hn::ScalableTag<int32_t>;
+using V = hn::Vec<D>;
+constexpr int64_t kLanes = HWY_LANES(int32_t);
+
+HWY_INLINE V high_mul(V a, V b) {
+  const D d;
+  const hn::RepartitionToWide<D> wide;
+  const hn::RebindToUnsigned<decltype(wide)> bits;
+  const auto nudge = hn::Set(wide, int64_t{1} << 30);
+  const auto odd = [](V v) HWY_ATTR {
+    const D narrow;
+    const hn::RebindToUnsigned<hn::RepartitionToWide<D> > u64;
+    return hn::BitCast(narrow, hn::ShiftRight<32>(hn::BitCast(u64, v)));
+  };
+  const auto even_product = hn::BitCast(bits, hn::Add(hn::MulEven(a, b), nudge));
+  const auto odd_product = hn::BitCast(bits, hn::Add(hn::MulEven(odd(a), odd(b)), nudge));
+  // Bits 31..62 of a product become a lane: shifted down for even lanes, up by one for odd lanes.
+  const V even_lanes = hn::BitCast(d, hn::ShiftRight<31>(even_product));
+  const V odd_lanes = hn::BitCast(d, hn::Add(odd_product, odd_product));
+  return hn::OddEven(odd_lanes, even_lanes);
+}
+
+/// x * multiplier; the left shift must not overflow.
+struct Scale {
+  explicit Scale(Multiplier m)
+      : value(hn::Set(D(), m.value)),
+        left(m.shift > 0 ? m.shift : 0),
+        right(m.shift < 0 ? -m.shift : 0),
+        mask(hn::Set(D(), static_cast<int32_t>((int64_t{1} << right) - 1))) {}
+
+  HWY_INLINE V operator()(V x) const {
+    const V product = high_mul(hn::ShiftLeftSame(x, left), value);
+    // Rounds to nearest, ties away from zero: one more when the remainder passes half, less one for negatives.
+    const V remainder = hn::And(product, mask);
+    const V threshold = hn::Sub(hn::ShiftRight<1>(mask), hn::BroadcastSignBit(product));
+    const V carry = hn::VecFromMask(D(), hn::Gt(remainder, threshold));
+    return hn::Sub(hn::ShiftRightSame(product, right), carry);
+  }
+
+  V value;
+  int left;
+  int right;
+  V mask;
+};
+
+template <typename T>
+HWY_INLINE V load(const T* in) {
+  return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<T, D>(), in));
+}
+
+template <typename T>
+HWY_INLINE void store(V v, T* out) {
+  const hn::Rebind<T, D> narrow;
+  hn::StoreU(hn::DemoteTo(narrow, v), narrow, out);
+}
+
+struct AddVector {
+  explicit AddVector(const QuantizedAdd& op)
+      : a_zero(hn::Set(D(), op.a_zero_point)),
+        b_zero(hn::Set(D(), op.b_zero_point)),
+        zero(hn::Set(D(), op.zero_point)),
+        lo(hn::Set(D(), op.lo)),
+        hi(hn::Set(D(), op.hi)),
+        a(op.a),
+        b(op.b),
+        output(op.output),
+        left_shift(op.left_shift),
+        subtract(op.subtract) {}
+
+  HWY_INLINE V first(V x) const { return a(hn::ShiftLeftSame(hn::Sub(x, a_zero), left_shift)); }
+  HWY_INLINE V second(V y) const {
+    const V scaled = b(hn::ShiftLeftSame(hn::Sub(y, b_zero), left_shift));
+    return subtract ? hn::Neg(scaled) : scaled;
+  }
+  HWY_INLINE V combine(V x, V y) const { return hn::Min(hn::Max(hn::Add(output(hn::Add(x, y)), zero), lo), hi); }
+
+  V a_zero, b_zero, zero, lo, hi;
+  Scale a, b, output;
+  int left_shift;
+  bool subtract;
+};
+
+struct MulVector {
+  explicit MulVector(const QuantizedMul& op)
+      : a_zero(hn::Set(D(), op.a_zero_point)),
+        b_zero(hn::Set(D(), op.b_zero_point)),
+        zero(hn::Set(D(), op.zero_point)),
+        lo(hn::Set(D(), op.lo)),
+        hi(hn::Set(D(), op.hi)),
+        output(op.output) {}
+
+  HWY_INLINE V first(V x) const { return hn::Sub(x, a_zero); }
+  HWY_INLINE V second(V y) const { return hn::Sub(y, b_zero); }
+  HWY_INLINE V combine(V x, V y) const { return hn::Min(hn::Max(hn::Add(output(hn::Mul(x, y)), zero), lo), hi); }
+
+  V a_zero, b_zero, zero, lo, hi;
+  Scale output;
+};
+
+/// True when no intermediate value of `op` leaves 32 bits, whatever the 8-bit operands.
+bool fits(const QuantizedAdd& op) {
+  // Operands shifted by 20 have 29 bits, scaled by at most 1/2 each; their sum needs headroom for the left shift.
+  return op.left_shift <= 20 && op.a.shift <= 0 && op.b.shift <= 0 && op.output.shift <= 0;
+}
+bool fits(const QuantizedMul& op) { return op.output.shift <= 14; }
+
+template <typename T, typename Vector, bool kRepeatA, bool kRepeatB, typename Op>
+HWY_INLINE void run(const Op& op, const T* a, const T* b, T* out, int64_t count) {
+  const Vector f(op);
+  const V first_a = f.first(hn::Set(D(), static_cast<int32_t>(*a)));
+  const V first_b = f.second(hn::Set(D(), static_cast<int32_t>(*b)));
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const V x = kRepeatA ? first_a : f.first(load(a + i));
+    const V y = kRepeatB ? first_b : f.second(load(b + i));
+    store(f.combine(x, y), out + i);
+  }
+  if (i == count) return;
+  const auto rest = static_cast<size_t>(count - i);
+  T buffer_a[kLanes] = {};
+  T buffer_b[kLanes] = {};
+  if (!kRepeatA) std::memcpy(buffer_a, a + i, rest);
+  if (!kRepeatB) std::memcpy(buffer_b, b + i, rest);
+  store(f.combine(kRepeatA ? first_a : f.first(load(buffer_a)), kRepeatB ? first_b : f.second(load(buffer_b))),
+        buffer_a);
+  std::memcpy(out + i, buffer_a, rest);
+}
+
+template <typename T, typename Op>
+void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) {
+  using Vector = std::conditional_t<std::is_same_v<Op, QuantizedAdd>, AddVector, MulVector>;
+  if (count <= 0) return;
+  if (!fits(op)) {
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(op(a[i * a_step], b[i * b_step]));
+  } else if (b_step == 0) {
+    run<T, Vector, false, true>(op, a, b, out, count);
+  } else if (a_step == 0) {
+    run<T, Vector, true, false>(op, a, b, out, count);
+  } else {
+    run<T, Vector, false, false>(op, a, b, out, count);
+  }
+}
+
+#endif
+
+QuantizedRow<int8_t, QuantizedAdd> add_int8() { return row<int8_t, QuantizedAdd>; }
+QuantizedRow<uint8_t, QuantizedAdd> add_uint8() { return row<uint8_t, QuantizedAdd>; }
+QuantizedRow<int8_t, QuantizedMul> mul_int8() { return row<int8_t, QuantizedMul>; }
+QuantizedRow<uint8_t, QuantizedMul> mul_uint8() { return row<uint8_t, QuantizedMul>; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace leadline::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace leadline::kernels {
+
+HWY_EXPORT(add_int8);
+HWY_EXPORT(add_uint8);
+HWY_EXPORT(mul_int8);
+HWY_EXPORT(mul_uint8);
+
+template <>
+QuantizedRow<int8_t, QuantizedAdd> quantized_add_row<int8_t>() {
+  return HWY_DYNAMIC_DISPATCH(add_int8)();
+}
+template <>
+QuantizedRow<uint8_t, QuantizedAdd> quantized_add_row<uint8_t>() {
+  return HWY_DYNAMIC_DISPATCH(add_uint8)();
+}
+template <>
+QuantizedRow<int8_t, QuantizedMul> quantized_mul_row<int8_t>() {
+  return HWY_DYNAMIC_DISPATCH(mul_int8)();
+}
+template <>
+QuantizedRow<uint8_t, QuantizedMul> quantized_mul_row<uint8_t>() {
+  return HWY_DYNAMIC_DISPATCH(mul_uint8)();
+}
+
+}  // namespace leadline::kernels
+#endif

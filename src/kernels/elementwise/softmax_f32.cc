@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax rows with Highway: maximum, exponentials and their sum, scaling. Short ends of rows go through a buffer.
+#include "kernels/elementwise/softmax_f32.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/elementwise/softmax_f32.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/elementwise/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace leadline::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t kLanes = HWY_LANES(float);
+
+/// A vector of in[0, left) followed by `filler`.
+HWY_INLINE V load_part(const float* in, int64_t left, float filler) {
+  const D d;
+  HWY_ALIGN float buffer[kLanes];
+  hn::Store(hn::Set(d, filler), d, buffer);
+  std::memcpy(buffer, in, static_cast<size_t>(left) * sizeof(float));
+  return hn::Load(d, buffer);
+}
+
+HWY_INLINE void store_part(V v, float* out, int64_t left) {
+  const D d;
+  HWY_ALIGN float buffer[kLanes];
+  hn::Store(v, d, buffer);
+  std::memcpy(out, buffer, static_cast<size_t>(left) * sizeof(float));
+}
+
+HWY_INLINE float row_max(const float* in, int64_t count) {
+  const D d;
+  V most = hn::Set(d, in[0]);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) most = hn::Max(most, hn::LoadU(d, in + i));
+  if (i < count) most = hn::Max(most, load_part(in + i, count - i, in[0]));
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+/// Sum of e^(beta (in - most)); keeps the terms in `out` when kStore.
+template <bool kStore>
+HWY_INLINE float exp_sum(const float* in, float* out, int64_t count, float most, float beta) {
+  const D d;
+  const V shift = hn::Set(d, most);
+  const V factor = hn::Set(d, beta);
+  V sum = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const V e = exp_f32(d, hn::Mul(hn::Sub(hn::LoadU(d, in + i), shift), factor));
+    if (kStore) hn::StoreU(e, d, out + i);
+    sum = hn::Add(sum, e);
+  }
+  if (i < count) {
+    const V e = exp_f32(d, hn::Mul(hn::Sub(load_part(in + i, count - i, most), shift), factor));
+    if (kStore) store_part(e, out + i, count - i);
+    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count - i)), e));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+void softmax(const float* in, float* out, int64_t count, float beta) {
+  const D d;
+  const float sum = exp_sum<true>(in, out, count, row_max(in, count), beta);
+  const V factor = hn::Set(d, 1.0F / sum);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, out + i), factor), d, out + i);
+  if (i < count) store_part(hn::Mul(load_part(out + i, count - i, 0.0F), factor), out + i, count - i);
+}
+
+void log_softmax(const float* in, float* out, int64_t count, float /*beta*/) {
+  const D d;
+  const float most = row_max(in, count);
+  const V shift = hn::Set(d, most);
+  const V log_sum = hn::Set(d, std::log(exp_sum<false>(in, nullptr, count, most, 1.0F)));
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, in + i), shift), log_sum), d, out + i);
+  }
+  if (i < count) {
+    store_part(hn::Sub(hn::Sub(load_part(in + i, count - i, most), shift), log_sum), out + i, count - i);
+  }
+}
+
+SoftmaxRowF32 choose_softmax() { return softmax; }
+SoftmaxRowF32 choose_log_softmax() { return log_softmax; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace leadline::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace leadline::kernels {
+
+HWY_EXPORT(choose_softmax);
+HWY_EXPORT(choose_log_softmax);
+
+SoftmaxRowF32 softmax_row_f32() { return HWY_DYNAMIC_DISPATCH(choose_softmax)(); }
+SoftmaxRowF32 log_softmax_row_f32() { return HWY_DYNAMIC_DISPATCH(choose_log_softmax)(); }
+
+}  // namespace leadline::kernels
+#endif

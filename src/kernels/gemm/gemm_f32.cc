@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// float32 gemm: register tiles of up to 6 rows by 2 vectors (fewer rows take more vectors, so that enough
+// independent sums are under way), B in panels of 2 vectors, k in blocks that keep a panel in the first-level cache.
+#include "kernels/gemm/gemm_f32.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/gemm/split.h"
+#include "kernels/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemm/gemm_f32.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/gemm/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace leadline::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t kLanes = HWY_LANES(float);
+constexpr int64_t kPanel = 2 * kLanes;  // columns of a panel; the last one may have kLanes only
+
+// A panel holds k rows of its columns; all panels before it are kPanel wide, so it begins at element col * k.
+int64_t panel_width(int64_t n, int64_t col) { return n - col > kLanes ? kPanel : kLanes; }
+
+template <typename Read>
+void pack_with(int64_t n, int64_t k, float* packed, Read read) {
+  for (int64_t col = 0; col < n; col += kPanel) {
+    const int64_t width = panel_width(n, col);
+    const int64_t used = std::min(width, n - col);
+    float* out = packed + col * k;
+    for (int64_t i = 0; i < k; ++i, out += width) {
+      for (int64_t j = 0; j < used; ++j) out[j] = read(col + j, i);
+      for (int64_t j = used; j < width; ++j) out[j] = 0.0F;
+    }
+  }
+}
+
+void pack_nk(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  pack_with(n, k, reinterpret_cast<float*>(packed), [=](int64_t col, int64_t i) { return b[col * ldb + i]; });
+}
+
+void pack_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  pack_with(n, k, reinterpret_cast<float*>(packed), [=](int64_t col, int64_t i) { return b[i * ldb + col]; });
+}
+
+float f16_to_f32(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
+  const uint32_t magnitude = bits & 0x7FFFU;
+  uint32_t out = 0;
+  if (magnitude >= 0x7C00U) {  // infinity and NaN keep their payload
+    out = 0x7F800000U | ((magnitude & 0x3FFU) << 13);
+  } else if (magnitude >= 0x0400U) {
+    out = (magnitude << 13) + (112U << 23);  // exponent bias 127 instead of 15
+  } else {
+    const float value = static_cast<float>(magnitude) * 0x1p-24F;  // zero or subnormal: exact
+    std::memcpy(&out, &value, sizeof(out));
+  }
+  out |= sign;
+  float value = 0;
+  std::memcpy(&value, &out, sizeof(value));
+  return value;
+}
+
+void pack_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  pack_with(n, k, reinterpret_cast<float*>(packed),
+            [=](int64_t col, int64_t i) { return f16_to_f32(b[col * ldb + i]); });
+}
+
+// A k block of the product, as one tile needs it.
+struct Block {
+  int64_t k = 0;             // first k of the block
+  int64_t depth = 0;         // number of k in the block
+  int64_t panel_stride = 0;  // elements from one panel to the next
+  bool first = true;         // start from the bias, not from C
+  bool last = true;          // clamp
+};
+
+// One tile: Rows rows of A times Vectors vectors of columns, from column `col`. Vectors == 1 is the narrow last
+// panel; otherwise the tile spans Vectors / 2 panels.
+template <int Rows, int Vectors>
+HWY_NOINLINE void tile(const GemmF32& g, const Block& block, const float* a, const float* b, float* c, int64_t col) {
+  const D d;
+  constexpr int64_t kWidth = Vectors == 1 ? kLanes : kPanel;
+  const int64_t lda = g.lda;
+  const int64_t ldc = g.ldc;
+  const int64_t columns = g.n - col;
+  Accumulators<V, Rows, Vectors> acc;
+  if (block.first) {
+    unroll<Vectors>([&](auto v) HWY_ATTR {
+      const V start = g.bias == nullptr ? hn::Zero(d) : load_some(d, g.bias + col + v * kLanes, columns - v * kLanes);
+      unroll<Rows>([&](auto r) HWY_ATTR { acc.template at<r, v>() = start; });
+    });
+  } else {
+    unroll<Rows>([&](auto r) HWY_ATTR {
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        acc.template at<r, v>() = load_some(d, c + r * ldc + v * kLanes, columns - v * kLanes);
+      });
+    });
+  }
+  const int64_t panel_stride = block.panel_stride;
+  for (int64_t i = 0; i < block.depth; ++i) {
+    if constexpr (Rows == 1) {
+      const V av = hn::Set(d, a[i]);
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        const V bv = hn::Load(d, b + (v / 2) * panel_stride + (v % 2) * kLanes);
+        acc.template at<0, v>() = hn::MulAdd(av, bv, acc.template at<0, v>());
+      });
+    } else {
+      Accumulators<V, 1, Vectors> bv;
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        bv.template at<0, v>() = hn::Load(d, b + (v / 2) * panel_stride + (v % 2) * kLanes);
+      });
+      unroll<Rows>([&](auto r) HWY_ATTR {
+        const V av = hn::Set(d, a[r * lda + i]);
+        unroll<Vectors>([&](auto v) HWY_ATTR {
+          acc.template at<r, v>() = hn::MulAdd(av, bv.template at<0, v>(), acc.template at<r, v>());
+        });
+      });
+    }
+    b += kWidth;
+  }
+  const V lo = hn::Set(d, g.lo);
+  const V hi = hn::Set(d, g.hi);
+  unroll<Rows>([&](auto r) HWY_ATTR {
+    unroll<Vectors>([&](auto v) HWY_ATTR {
+      V out = acc.template at<r, v>();
+      if (block.last) out = clamp_keeping_nan(out, lo, hi);
+      store_some(out, d, c + r * ldc + v * kLanes, columns - v * kLanes);
+    });
+  });
+}
+
+// All column tiles of Wide vectors, then of one panel, then the narrow last one, for one tile of Rows rows.
+template <int Rows, int Wide>
+void row_tile(const GemmF32& g, const Block& block, const float* a, float* c, int64_t col, int64_t col_end) {
+  const float* b = reinterpret_cast<const float*>(g.b);
+  if constexpr (Wide > 2) {
+    for (; col_end - col > (Wide - 1) * kLanes; col += Wide * kLanes) {
+      tile<Rows, Wide>(g, block, a, b + col * g.k + block.k * kPanel, c + col, col);
+    }
+  }
+  for (; col_end - col > kLanes; col += kPanel) {
+    tile<Rows, 2>(g, block, a, b + col * g.k + block.k * kPanel, c + col, col);
+  }
+  if (col < col_end) tile<Rows, 1>(g, block, a, b + col * g.k + block.k * kLanes, c + col, col);
+}
+
+void rows_by_columns(const GemmF32& g, const Block& block, int64_t rows, const float* a, float* c, int64_t col,
+                     int64_t col_end) {
+  switch (rows) {
+    case 1:
+      return row_tile<1, 8>(g, block, a, c, col, col_end);
+    case 2:
+      return row_tile<2, 4>(g, block, a, c, col, col_end);
+    case 3:
+      return row_tile<3, 2>(g, block, a, c, col, col_end);
+    case 4:
+      return row_tile<4, 2>(g, block, a, c, col, col_end);
+    case 5:
+      return row_tile<5, 2>(g, block, a, c, col, col_end);
+    default:
+      return row_tile<6, 2>(g, block, a, c, col, col_end);
+  }
+}
+
+// 256 k of a panel are 16 KiB with AVX2: half of the first-level cache. 96 rows of such a block of A fit the second.
+constexpr int64_t kDepth = 256;
+constexpr int64_t kRows = 96;
+static_assert(kRows % kGemmTileRows == 0);
+
+void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end, int64_t k_begin,
+           int64_t k_end) {
+  const bool few_rows = row_end - row_begin <= kGemmTileRows;
+  const int64_t depth = few_rows ? std::max<int64_t>(k_end - k_begin, 1) : kDepth;
+  for (int64_t r0 = row_begin; r0 < row_end; r0 += kRows) {
+    const int64_t r1 = std::min(row_end, r0 + kRows);
+    int64_t k0 = k_begin;
+    do {
+      const int64_t k1 = std::min(k_end, k0 + depth);
+      const Block block{k0, k1 - k0, kPanel * g.k, k0 == 0, k1 == g.k};
+      for (int64_t col = col_begin; col < col_end;) {
+        // With one tile of rows there is nothing to reuse a panel for, and wide tiles want all columns.
+        const int64_t next = few_rows ? col_end : std::min(col_end, col + kPanel);
+        for (int64_t r = r0; r < r1; r += kGemmTileRows) {
+          rows_by_columns(g, block, std::min(kGemmTileRows, r1 - r), g.a + r * g.lda + (k0 - k_begin), g.c + r * g.ldc,
+                          col, next);
+        }
+        col = next;
+      }
+      k0 = k1;
+    } while (k0 < k_end);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace leadline::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace leadline::kernels {
+
+HWY_EXPORT(pack_nk);
+HWY_EXPORT(pack_kn);
+HWY_EXPORT(pack_f16);
+HWY_EXPORT(slice);
+
+int64_t packed_bytes_f32(int64_t n, int64_t k) { return (n + 15) / 16 * 16 * k * static_cast<int64_t>(sizeof(float)); }
+
+void pack_f32(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_nk)(b, ldb, n, k, packed);
+}
+
+void pack_f32_from_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_f16)(b, ldb, n, k, packed);
+}
+
+void pack_f32_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_kn)(b, ldb, n, k, packed);
+}
+
+void gemm_f32_slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end,
+                    int64_t k_begin, int64_t k_end) {
+  HWY_DYNAMIC_DISPATCH(slice)(g, row_begin, row_end, col_begin, col_end, k_begin, k_end);
+}
+
+void gemm_f32_range(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) {
+  gemm_f32_slice(g, row_begin, row_end, col_begin, col_end, 0, g.k);
+}
+
+void gemm_f32(const GemmF32& g, ThreadPool& pool) {
+  const GemmSplit split = split_gemm(g.m, g.n, g.k, kGemmColumnGrain, pool.size());
+  pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const PartRange rows = split.by_rows ? part_range(g.m, kGemmTileRows, split.parts, part) : PartRange{0, g.m};
+      const PartRange cols = split.by_rows ? PartRange{0, g.n} : part_range(g.n, kGemmColumnGrain, split.parts, part);
+      gemm_f32_range(g, rows.begin, rows.end, cols.begin, cols.end);
+    }
+  });
+}
+
+}  // namespace leadline::kernels
+#endif  // HWY_ONCE

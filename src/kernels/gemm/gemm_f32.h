@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// float32 matrix product with packed right-hand side: C[M,N] = clamp(A[M,K] * B[N,K]^T + bias[N], lo, hi).
+// Invariant: one output is the same chain of additions over k, first to last, whatever the split into rows,
+// columns or threads; so a band of rows has the bits it has in the whole product.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "base/thread_pool.h"
+
+namespace leadline::kernels {
+
+/// Column ranges given to gemm functions begin at a multiple of this (and end at one, or at n).
+inline constexpr int64_t kGemmColumnGrain = 32;
+
+/// One product. All pointers are borrowed; nothing but `c` is written. Strides count elements.
+/// m, n, k may be 0; with k == 0 the result is the clamped bias.
+/// NaN passes through the clamp.
+struct GemmF32 {
+  const float* a = nullptr;  // row i at a + i * lda
+  int64_t lda = 0;
+  int64_t m = 0;
+  const std::byte* b = nullptr;  // written by one of the pack functions in this process; kAlignment-aligned
+  int64_t n = 0;
+  int64_t k = 0;
+  const float* bias = nullptr;  // n values, or null for zeros
+  float* c = nullptr;           // row i at c + i * ldc; must not overlap a, b or bias
+  int64_t ldc = 0;
+  float lo = -std::numeric_limits<float>::infinity();
+  float hi = std::numeric_limits<float>::infinity();
+};
+
+/// Bytes of a packed B: about 4 * k * n with n rounded up to 16. The same on every CPU, but the layout inside is not:
+/// packed bytes do not leave the process.
+int64_t packed_bytes_f32(int64_t n, int64_t k);
+
+/// Packs B given as [N,K], rows `ldb` elements apart (TFLite's filters: ldb == k). `packed` is kAlignment-aligned,
+/// packed_bytes_f32(n, k) long and wholly overwritten.
+void pack_f32(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+/// The same from IEEE float16 bits.
+void pack_f32_from_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+/// Packs B given as [K,N], rows `ldb` elements apart (BATCH_MATMUL's right-hand side; pack into scratch, then run).
+void pack_f32_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+
+/// Computes C[row_begin..row_end, col_begin..col_end). Disjoint ranges may run at the same time.
+/// col_begin is a multiple of kGemmColumnGrain; col_end too, unless it is n.
+void gemm_f32_range(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end);
+
+/// Adds the part of the product over k in [k_begin, k_end) only: `a` points at column k_begin of A's rows.
+/// The bias enters at k_begin == 0, the clamp at k_end == k; between the calls C holds partial sums. The calls over
+/// ascending ranges that cover [0, k) give the bits of gemm_f32_range.
+void gemm_f32_slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end,
+                    int64_t k_begin, int64_t k_end);
+
+/// The whole product, split over the pool by rows when there are many, by columns when there are few.
+void gemm_f32(const GemmF32& g, ThreadPool& pool);
+
+}  // namespace leadline::kernels

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// 8-bit gemm: blocks of rows of A are prepared in the workspace (dot_i8-inl.h), then register tiles of up to 6 rows
+// by 2 vectors run over panels of B, as in the float gemm, and hand their sums to an output stage.
+#include "kernels/gemm/gemm_i8.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/buffer.h"
+#include "kernels/gemm/split.h"
+#include "kernels/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemm/gemm_i8.cc"
+#ifndef HWY_WANT_AVX3_DL
+#define HWY_WANT_AVX3_DL
+#endif
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/gemm/dot_i8-inl.h"
+#include "kernels/gemm/output_i8-inl.h"
+#include "kernels/gemm/tile-inl.h"
+
+#ifndef LEADLINE_KERNELS_GEMM_I8_LAYOUT
+#define LEADLINE_KERNELS_GEMM_I8_LAYOUT
+namespace leadline::kernels {
+namespace {
+
+// Packed B: int32 column sums for n rounded up to 16, then the panels from the next kAlignment boundary.
+constexpr int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+int64_t panels_offset(int64_t n) { return align_up(round_up(n, 16) * static_cast<int64_t>(sizeof(int32_t))); }
+
+// Rows of A prepared at a time: about 64 KiB, so that they stay in the second-level cache while B passes by.
+int64_t rows_per_block(int64_t row_bytes) {
+  return std::clamp(65536 / std::max<int64_t>(row_bytes, 1) / kGemmTileRows * kGemmTileRows, kGemmTileRows,
+                    int64_t{96});
+}
+
+// Beside the prepared rows, the workspace holds two terms for each of at most 96 rows.
+struct RowTerms {
+  int32_t zero_point[96];  // of the prepared row, where it is not taken off yet
+  int32_t b_term[96];      // b_zero_point * sum of (a - za)
+};
+
+}  // namespace
+}  // namespace leadline::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace leadline::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kLanes = HWY_LANES(int32_t);
+constexpr int64_t kPanel = 2 * kLanes;
+
+template <typename Read>
+void pack_with(int64_t n, int64_t k, std::byte* packed, Read read) {
+  auto* sums = reinterpret_cast<int32_t*>(packed);
+  std::memset(packed, 0, static_cast<size_t>(panels_offset(n)));
+  const int64_t depth = round_up(k, kGroup);
+  for (int64_t col = 0; col < n; col += kPanel) {
+    const int64_t width = n - col > kLanes ? kPanel : kLanes;
+    auto* out = reinterpret_cast<int8_t*>(packed + panels_offset(n)) + col * depth;
+    for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
+      for (int64_t j = 0; j < width; ++j) {
+        for (int64_t i = k0; i < k0 + kGroup; ++i) {
+          const int8_t value = col + j < n && i < k ? read(col + j, i) : int8_t{0};
+          if (col + j < n) sums[col + j] += value;
+          *out++ = value;
+        }
+      }
+    }
+  }
+}
+
+void pack_nk(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  pack_with(n, k, packed, [=](int64_t col, int64_t i) { return b[col * ldb + i]; });
+}
+
+void pack_nk_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  pack_with(n, k, packed, [=](int64_t col, int64_t i) { return static_cast<int8_t>(b[col * ldb + i] - 128); });
+}
+
+void pack_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  pack_with(n, k, packed, [=](int64_t col, int64_t i) { return b[i * ldb + col]; });
+}
+
+template <typename T>
+void prepare(const GemmI8& g, int64_t row, int64_t rows, int32_t* words, RowTerms& terms) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* a = static_cast<const T*>(g.a) + (row + r) * g.lda;
+    const int32_t zero_point = g.a_row_zero_points == nullptr ? g.a_zero_point : g.a_row_zero_points[row + r];
+    prepare_row(a, g.k, zero_point, words + r * row_words(g.k));
+    terms.zero_point[r] = kUnsignedA ? zero_point + (std::is_signed_v<T> ? 128 : 0) : 0;
+    uint32_t sum = 0;
+    if (g.b_zero_point != 0) {
+      for (int64_t i = 0; i < g.k; ++i) sum += static_cast<uint32_t>(a[i] - zero_point);
+    }
+    terms.b_term[r] = static_cast<int32_t>(sum * static_cast<uint32_t>(g.b_zero_point));
+  }
+}
+
+// Where a tile of sums goes on its way to the output stage: row-major, kTileVectors vectors in all.
+constexpr int64_t kTileVectors = 12;
+
+// One tile: Rows prepared rows times Vectors vectors of columns from `col`. Kept apart from the output stages: twelve
+// vectors through the first-level cache cost little, and every tile is compiled once instead of once a stage.
+template <int Rows, int Vectors>
+HWY_NOINLINE void tile(const GemmI8& g, const int32_t* a, const int32_t* zero_points, const int32_t* b_terms,
+                       int64_t col, int32_t* sums) {
+  static_assert(Rows * Vectors <= kTileVectors);
+  const D32 d;
+  constexpr int64_t kWidth = Vectors == 1 ? kLanes : kPanel;
+  const int64_t groups = (g.k + kGroup - 1) / kGroup;
+  const int64_t panel_stride = kPanel * groups * kGroup;
+  const int8_t* b = reinterpret_cast<const int8_t*>(g.b + panels_offset(g.n)) + col * groups * kGroup;
+  const int64_t lda = row_words(g.k);
+  Accumulators<Sum, Rows, Vectors> acc;
+  unroll<Rows>([&](auto r)
+                   HWY_ATTR { unroll<Vectors>([&](auto v) HWY_ATTR { acc.template at<r, v>() = zero_sum(); }); });
+  for (int64_t i = 0; i < groups; ++i) {
+    if constexpr (Rows == 1) {
+      const VA av = broadcast_a(a + i);
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        const VB bv = load_b(b + (v / 2) * panel_stride + (v % 2) * kLanes * kGroup);
+        acc.template at<0, v>() = multiply_accumulate(av, bv, acc.template at<0, v>());
+      });
+    } else {
+      Accumulators<VB, 1, Vectors> bv;
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        bv.template at<0, v>() = load_b(b + (v / 2) * panel_stride + (v % 2) * kLanes * kGroup);
+      });
+      unroll<Rows>([&](auto r) HWY_ATTR {
+        const VA av = broadcast_a(a + r * lda + i);
+        unroll<Vectors>([&](auto v) HWY_ATTR {
+          acc.template at<r, v>() = multiply_accumulate(av, bv.template at<0, v>(), acc.template at<r, v>());
+        });
+      });
+    }
+    b += kWidth * kGroup;
+  }
+  unroll<Rows>([&](auto r) HWY_ATTR {
+    const V32 b_term = hn::Set(d, b_terms[r]);
+    unroll<Vectors>([&](auto v) HWY_ATTR {
+      V32 sum = hn::Sub(total(acc.template at<r, v>()), b_term);
+      if constexpr (kUnsignedA) {
+        const V32 column_sums = hn::Load(d, reinterpret_cast<const int32_t*>(g.b) + col + v * kLanes);
+        sum = hn::Sub(sum, hn::Mul(column_sums, hn::Set(d, zero_points[r])));
+      }
+      hn::Store(sum, d, sums + (r * Vectors + v) * kLanes);
+    });
+  });
+}
+
+// Columns of the widest tile for so many rows that starts at `col`, counted in vectors.
+int vectors_of_tile(int64_t rows, int64_t columns) {
+  if (rows == 1 && columns > 7 * kLanes) return 8;
+  if (rows == 2 && columns > 3 * kLanes) return 4;
+  return columns > kLanes ? 2 : 1;
+}
+
+void run_tile(const GemmI8& g, const int32_t* a, const RowTerms& terms, int64_t local, int64_t rows, int vectors,
+              int64_t col, int32_t* sums) {
+  using Tile = void (*)(const GemmI8&, const int32_t*, const int32_t*, const int32_t*, int64_t, int32_t*);
+  static constexpr Tile kTwo[] = {tile<1, 2>, tile<2, 2>, tile<3, 2>, tile<4, 2>, tile<5, 2>, tile<6, 2>};
+  static constexpr Tile kOne[] = {tile<1, 1>, tile<2, 1>, tile<3, 1>, tile<4, 1>, tile<5, 1>, tile<6, 1>};
+  const Tile chosen = vectors == 8   ? tile<1, 8>
+                      : vectors == 4 ? tile<2, 4>
+                      : vectors == 2 ? kTwo[rows - 1]
+                                     : kOne[rows - 1];
+  chosen(g, a, terms.zero_point + local, terms.b_term + local, col, sums);
+}
+
+// Adds the bias to a tile of sums and hands it to the stage.
+template <class Stage>
+HWY_INLINE void finish_tile(const GemmI8& g, const Stage& stage, const int32_t* sums, int64_t rows, int vectors,
+                            int64_t row, int64_t col) {
+  const D32 d;
+  for (int v = 0; v < vectors; ++v, col += kLanes) {
+    const int64_t count = g.n - col;
+    if (count <= 0) return;
+    const V32 bias = g.bias == nullptr ? hn::Zero(d) : load_some(d, g.bias + col, count);
+    const auto columns = stage.columns(col, count);
+    for (int64_t r = 0; r < rows; ++r) {
+      const V32 sum = hn::Add(hn::Load(d, sums + (r * vectors + v) * kLanes), bias);
+      stage.store(columns, sum, row + r, col, count);
+    }
+  }
+}
+
+template <class Stage>
+void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t row_end, int64_t col_begin,
+                int64_t col_end, std::byte* workspace) {
+  const int64_t lda = row_words(g.k);
+  const int64_t block = rows_per_block(lda * static_cast<int64_t>(sizeof(int32_t)));
+  RowTerms& terms = *reinterpret_cast<RowTerms*>(workspace);
+  auto* words = reinterpret_cast<int32_t*>(workspace + align_up(sizeof(RowTerms)));
+  HWY_ALIGN int32_t sums[kTileVectors * kLanes];
+  for (int64_t r0 = row_begin; r0 < row_end; r0 += block) {
+    const int64_t rows = std::min(block, row_end - r0);
+    if (g.a_unsigned) {
+      prepare<uint8_t>(g, r0, rows, words, terms);
+    } else {
+      prepare<int8_t>(g, r0, rows, words, terms);
+    }
+    int vectors = 2;
+    for (int64_t col = col_begin; col < col_end; col += vectors * kLanes) {
+      // Wide tiles only where all rows of the block are one tile: otherwise its rows would differ in width.
+      vectors = vectors_of_tile(rows, col_end - col);
+      for (int64_t r = 0; r < rows; r += kGemmTileRows) {
+        const int64_t tile_rows = std::min(kGemmTileRows, rows - r);
+        run_tile(g, words + r * lda, terms, r, tile_rows, vectors, col, sums);
+        finish_tile(g, stage, sums, tile_rows, vectors, r0 + r, col);
+      }
+    }
+  }
+}
+
+void range_accumulators(const GemmI8& g, const AccumulatorOutput& out, int64_t row_begin, int64_t row_end,
+                        int64_t col_begin, int64_t col_end, std::byte* workspace) {
+  range_with(g, AccumulatorStage<D32>(out), row_begin, row_end, col_begin, col_end, workspace);
+}
+
+void range_requantized(const GemmI8& g, const RequantizedOutput& out, int64_t row_begin, int64_t row_end,
+                       int64_t col_begin, int64_t col_end, std::byte* workspace) {
+  if (out.c_unsigned) {
+    range_with(g, RequantizedStage<D32, uint8_t>(out), row_begin, row_end, col_begin, col_end, workspace);
+  } else {
+    range_with(g, RequantizedStage<D32, int8_t>(out), row_begin, row_end, col_begin, col_end, workspace);
+  }
+}
+
+void range_dequantized(const GemmI8& g, const DequantizedOutput& out, int64_t row_begin, int64_t row_end,
+                       int64_t col_begin, int64_t col_end, std::byte* workspace) {
+  range_with(g, DequantizedStage<D32>(out), row_begin, row_end, col_begin, col_end, workspace);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace leadline::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace leadline::kernels {
+namespace {
+
+HWY_EXPORT(pack_nk);
+HWY_EXPORT(pack_nk_u8);
+HWY_EXPORT(pack_kn);
+HWY_EXPORT(range_accumulators);
+HWY_EXPORT(range_requantized);
+HWY_EXPORT(range_dequantized);
+
+template <class Output>
+void run_split(const GemmI8& g, const Output& out, std::byte* workspace, ThreadPool& pool) {
+  const GemmSplit split = split_gemm(g.m, g.n, g.k, kGemmColumnGrain, pool.size());
+  const int64_t slot = gemm_i8_workspace_bytes(g.m, g.k);
+  pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const PartRange rows = split.by_rows ? part_range(g.m, kGemmTileRows, split.parts, part) : PartRange{0, g.m};
+      const PartRange cols = split.by_rows ? PartRange{0, g.n} : part_range(g.n, kGemmColumnGrain, split.parts, part);
+      gemm_i8_range(g, out, rows.begin, rows.end, cols.begin, cols.end, workspace + part * slot);
+    }
+  });
+}
+
+}  // namespace
+
+int64_t packed_bytes_i8(int64_t n, int64_t k) { return panels_offset(n) + round_up(n, 16) * round_up(k, 4); }
+
+void pack_i8(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_nk)(b, ldb, n, k, packed);
+}
+void pack_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_nk_u8)(b, ldb, n, k, packed);
+}
+void pack_i8_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_kn)(b, ldb, n, k, packed);
+}
+
+int64_t gemm_i8_workspace_bytes(int64_t m, int64_t k) {
+  const int64_t row_bytes = (k + 31) / 32 * 64;
+  return align_up(sizeof(RowTerms)) + std::min(m, rows_per_block(row_bytes)) * row_bytes;
+}
+
+void gemm_i8_range(const GemmI8& g, const AccumulatorOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
+                   int64_t col_end, std::byte* workspace) {
+  HWY_DYNAMIC_DISPATCH(range_accumulators)(g, out, row_begin, row_end, col_begin, col_end, workspace);
+}
+void gemm_i8_range(const GemmI8& g, const RequantizedOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
+                   int64_t col_end, std::byte* workspace) {
+  HWY_DYNAMIC_DISPATCH(range_requantized)(g, out, row_begin, row_end, col_begin, col_end, workspace);
+}
+void gemm_i8_range(const GemmI8& g, const DequantizedOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
+                   int64_t col_end, std::byte* workspace) {
+  HWY_DYNAMIC_DISPATCH(range_dequantized)(g, out, row_begin, row_end, col_begin, col_end, workspace);
+}
+
+void gemm_i8(const GemmI8& g, const AccumulatorOutput& out, std::byte* workspace, ThreadPool& pool) {
+  run_split(g, out, workspace, pool);
+}
+void gemm_i8(const GemmI8& g, const RequantizedOutput& out, std::byte* workspace, ThreadPool& pool) {
+  run_split(g, out, workspace, pool);
+}
+void gemm_i8(const GemmI8& g, const DequantizedOutput& out, std::byte* workspace, ThreadPool& pool) {
+  run_split(g, out, workspace, pool);
+}
+
+}  // namespace leadline::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// 8-bit matrix product with exact int32 sums: acc[m,n] = sum over k of (a[m,k] - za) * (b[n,k] - zb) + bias[n],
+// followed by one of three output stages. Sums wrap modulo 2^32, so they are exact whenever the result fits int32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "base/thread_pool.h"
+#include "kernels/gemm/gemm_f32.h"
+
+namespace leadline::kernels {
+
+/// The product without its output. All pointers are borrowed and only read. Strides count elements.
+/// m, n, k may be 0.
+struct GemmI8 {
+  const void* a = nullptr;  // int8_t, or uint8_t when a_unsigned; row i at element i * lda
+  bool a_unsigned = false;
+  int64_t lda = 0;
+  int64_t m = 0;
+  int32_t a_zero_point = 0;                    // in the range of a's type
+  const int32_t* a_row_zero_points = nullptr;  // m values that replace a_zero_point, or null
+  const std::byte* b = nullptr;                // written by pack_i8 or pack_u8 in this process; kAlignment-aligned
+  int32_t b_zero_point = 0;                    // of the values as pack_i8 stored them: pack_u8 stores b - 128
+  int64_t n = 0;
+  int64_t k = 0;
+  const int32_t* bias = nullptr;  // n values, or null for zeros
+};
+
+/// The sums themselves. `c` must not overlap the operands (so for every output stage).
+struct AccumulatorOutput {
+  int32_t* c = nullptr;
+  int64_t ldc = 0;
+};
+
+/// q = clamp(round_half_even(float(acc) * scale[n]) + zero_point, lo, hi), stored as int8_t or uint8_t.
+/// lo and hi lie in the range of the stored type; scales are finite.
+struct RequantizedOutput {
+  void* c = nullptr;
+  bool c_unsigned = false;
+  int64_t ldc = 0;
+  const float* scale = nullptr;  // n values, also when B is quantized per tensor
+  int32_t zero_point = 0;
+  int32_t lo = -128;
+  int32_t hi = 127;
+};
+
+/// out = clamp(float(acc) * row_scale[m * row_scale_stride] * scale[n] + bias[n], lo, hi): hybrid models.
+/// GemmI8::bias is normally null here. The last product and sum are fused where the CPU can.
+struct DequantizedOutput {
+  float* c = nullptr;
+  int64_t ldc = 0;
+  const float* row_scale = nullptr;
+  int64_t row_scale_stride = 1;  // 0: one scale for all rows
+  const float* scale = nullptr;  // n values
+  const float* bias = nullptr;   // n values, or null for zeros
+  float lo = -std::numeric_limits<float>::infinity();
+  float hi = std::numeric_limits<float>::infinity();
+};
+
+/// Bytes of a packed B: about k * n with n rounded up to 16 and k to 4, and 4 * n for column sums. The same on every
+/// CPU; the layout inside is not, so packed bytes do not leave the process.
+int64_t packed_bytes_i8(int64_t n, int64_t k);
+
+/// Packs B given as [N,K], rows `ldb` elements apart. `packed` is kAlignment-aligned and wholly overwritten.
+void pack_i8(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+/// Stores b - 128: give GemmI8::b_zero_point minus 128 too.
+void pack_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+/// B given as [K,N], rows `ldb` elements apart (BATCH_MATMUL).
+void pack_i8_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+
+/// Bytes of workspace that gemm_i8_range needs for a product of up to m rows; bounded by about 64 KiB or 6 rows of A
+/// as int16, whichever is more. A multiple of kAlignment.
+int64_t gemm_i8_workspace_bytes(int64_t m, int64_t k);
+
+/// Computes the outputs [row_begin..row_end, col_begin..col_end). Disjoint ranges may run at the same time, each with
+/// its own workspace (kAlignment-aligned, gemm_i8_workspace_bytes(row_end - row_begin, k)).
+/// col_begin is a multiple of kGemmColumnGrain; col_end too, unless it is n.
+void gemm_i8_range(const GemmI8& g, const AccumulatorOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
+                   int64_t col_end, std::byte* workspace);
+void gemm_i8_range(const GemmI8& g, const RequantizedOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
+                   int64_t col_end, std::byte* workspace);
+void gemm_i8_range(const GemmI8& g, const DequantizedOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
+                   int64_t col_end, std::byte* workspace);
+
+/// The whole product, split over the pool by rows when there are many, by columns when there are few.
+/// `workspace` has pool.size() * gemm_i8_workspace_bytes(g.m, g.k) bytes.
+void gemm_i8(const GemmI8& g, const AccumulatorOutput& out, std::byte* workspace, ThreadPool& pool);
+void gemm_i8(const GemmI8& g, const RequantizedOutput& out, std::byte* workspace, ThreadPool& pool);
+void gemm_i8(const GemmI8& g, const DequantizedOutput& out, std::byte* workspace, ThreadPool& pool);
+
+}  // namespace leadline::kernels

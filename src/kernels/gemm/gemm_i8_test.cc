@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The 8-bit gemm against plain loops, bit for bit, on every instruction set.
+#include "kernels/gemm/gemm_i8.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/kernel_test_util.h"
+
+namespace leadline::kernels {
+namespace {
+
+struct Case {
+  int64_t m, n, k;
+};
+
+constexpr Case kCases[] = {{1, 1, 1},    {1, 7, 3},   {1, 300, 37}, {2, 33, 5},  {2, 67, 300}, {3, 16, 64},
+                           {4, 31, 29},  {5, 9, 13},  {6, 16, 1},   {6, 17, 2},  {7, 48, 257}, {12, 8, 256},
+                           {13, 1, 511}, {97, 5, 11}, {101, 37, 3}, {23, 29, 0}, {0, 4, 4},    {53, 41, 2100}};
+
+template <typename TA, typename TB>
+struct Problem {
+  Problem(Case size, int32_t za, int32_t zb) : s(size), a_zero(za), b_zero(zb), random(7) {
+    a = random_values<TA>(s.m * lda(), std::numeric_limits<TA>::min(), std::numeric_limits<TA>::max(), random);
+    b = random_values<TB>(s.n * s.k, std::numeric_limits<TB>::min(), std::numeric_limits<TB>::max(), random);
+    bias = random_values<int32_t>(s.n, -5000, 5000, random);
+    row_zero = random_values<int32_t>(s.m, std::numeric_limits<TA>::min(), std::numeric_limits<TA>::max(), random);
+  }
+  int64_t lda() const { return s.k + 1; }
+  void pack(const TestBytes& packed) const {
+    if constexpr (std::is_signed_v<TB>) {
+      pack_i8(b.data(), s.k, s.n, s.k, packed.data());
+    } else {
+      pack_u8(b.data(), s.k, s.n, s.k, packed.data());
+    }
+  }
+  GemmI8 args(const TestBytes& packed) const {
+    GemmI8 g;
+    g.a = a.data();
+    g.a_unsigned = !std::is_signed_v<TA>;
+    g.lda = lda();
+    g.m = s.m;
+    g.a_zero_point = a_zero;
+    g.b = packed.data();
+    g.b_zero_point = b_zero - (std::is_signed_v<TB> ? 0 : 128);
+    g.n = s.n;
+    g.k = s.k;
+    g.bias = bias.data();
+    return g;
+  }
+  int32_t expected(int64_t row, int64_t col, const GemmI8& g) const {
+    int64_t sum = g.bias == nullptr ? 0 : bias[static_cast<size_t>(col)];
+    const int32_t za = g.a_row_zero_points == nullptr ? a_zero : row_zero[static_cast<size_t>(row)];
+    for (int64_t i = 0; i < s.k; ++i) {
+      sum += static_cast<int64_t>(a[static_cast<size_t>(row * lda() + i)] - za) *
+             (b[static_cast<size_t>(col * s.k + i)] - b_zero);
+    }
+    return static_cast<int32_t>(sum);
+  }
+
+  Case s;
+  int32_t a_zero, b_zero;
+  std::mt19937 random;
+  std::vector<TA> a;
+  std::vector<TB> b;
+  std::vector<int32_t> bias, row_zero;
+};
+
+template <typename TA, typename TB>
+void check_accumulators(int32_t za, int32_t zb) {
+  for_each_target([&] {
+    for (const Case& size : kCases) {
+      SCOPED_TRACE(testing::Message() << size.m << " x " << size.n << " x " << size.k);
+      const Problem<TA, TB> p(size, za, zb);
+      const TestBytes packed(packed_bytes_i8(size.n, size.k));
+      p.pack(packed);
+      const GemmI8 g = p.args(packed);
+      ThreadPool one(1);
+      const TestBytes workspace(gemm_i8_workspace_bytes(size.m, size.k));
+      const int64_t ldc = size.n + 2;
+      std::vector<int32_t> c(static_cast<size_t>(size.m * ldc), 77);
+      gemm_i8(g, AccumulatorOutput{c.data(), ldc}, workspace.data(), one);
+      for (int64_t row = 0; row < size.m; ++row) {
+        for (int64_t col = 0; col < ldc; ++col) {
+          ASSERT_EQ(c[static_cast<size_t>(row * ldc + col)], col < size.n ? p.expected(row, col, g) : 77)
+              << row << ", " << col;
+        }
+      }
+    }
+  });
+}
+
+TEST(GemmI8Test, SignedBySigned) { check_accumulators<int8_t, int8_t>(-7, 0); }
+TEST(GemmI8Test, ExtremeZeroPoints) { check_accumulators<int8_t, int8_t>(-128, 0); }
+TEST(GemmI8Test, UnsignedBySigned) { check_accumulators<uint8_t, int8_t>(255, 0); }
+TEST(GemmI8Test, UnsignedByUnsignedWithZeroPoints) { check_accumulators<uint8_t, uint8_t>(128, 3); }
+TEST(GemmI8Test, SignedByAsymmetricSigned) { check_accumulators<int8_t, int8_t>(5, -100); }
+
+TEST(GemmI8Test, LargestProductsDoNotSaturate) {
+  for_each_target([] {
+    constexpr int64_t kDepth = 1024;
+    const std::vector<uint8_t> a(kDepth, 255);
+    const std::vector<int8_t> b(kDepth, -128);
+    const TestBytes packed(packed_bytes_i8(1, kDepth));
+    pack_i8(b.data(), kDepth, 1, kDepth, packed.data());
+    GemmI8 g;
+    g.a = a.data();
+    g.a_unsigned = true;
+    g.lda = kDepth;
+    g.m = 1;
+    g.b = packed.data();
+    g.n = 1;
+    g.k = kDepth;
+    const TestBytes workspace(gemm_i8_workspace_bytes(1, kDepth));
+    int32_t c = 0;
+    gemm_i8_range(g, AccumulatorOutput{&c, 1}, 0, 1, 0, 1, workspace.data());
+    EXPECT_EQ(c, -128 * 255 * kDepth);
+  });
+}
+
+template <typename TC>
+void check_requantized(int32_t zero_point, int32_t lo, int32_t hi) {
+  for_each_target([&] {
+    for (const Case& size : kCases) {
+      SCOPED_TRACE(testing::Message() << size.m << " x " << size.n << " x " << size.k);
+      Problem<int8_t, int8_t> p(size, 3, 0);
+      const TestBytes packed(packed_bytes_i8(size.n, size.k));
+      p.pack(packed);
+      const GemmI8 g = p.args(packed);
+      // A power of two among the scales makes exact ties, which must round to even.
+      std::vector<float> scale = random_values<float>(size.n, 0.00001, 0.01, p.random);
+      for (size_t i = 0; i < scale.size(); i += 3) scale[i] = 0x1p-9F;
+      ThreadPool one(1);
+      const TestBytes workspace(gemm_i8_workspace_bytes(size.m, size.k));
+      const int64_t ldc = size.n + 3;
+      std::vector<TC> c(static_cast<size_t>(size.m * ldc), TC{99});
+      RequantizedOutput out;
+      out.c = c.data();
+      out.c_unsigned = !std::is_signed_v<TC>;
+      out.ldc = ldc;
+      out.scale = scale.data();
+      out.zero_point = zero_point;
+      out.lo = lo;
+      out.hi = hi;
+      gemm_i8(g, out, workspace.data(), one);
+      for (int64_t row = 0; row < size.m; ++row) {
+        for (int64_t col = 0; col < ldc; ++col) {
+          const int32_t want =
+              col < size.n ? requantize(p.expected(row, col, g), scale[static_cast<size_t>(col)], zero_point, lo, hi)
+                           : 99;
+          ASSERT_EQ(c[static_cast<size_t>(row * ldc + col)], want) << row << ", " << col;
+        }
+      }
+    }
+  });
+}
+
+TEST(GemmI8Test, RequantizesToSigned) { check_requantized<int8_t>(-5, -128, 127); }
+TEST(GemmI8Test, RequantizesToUnsigned) { check_requantized<uint8_t>(131, 0, 255); }
+TEST(GemmI8Test, RequantizesWithFusedActivation) { check_requantized<int8_t>(-128, -128, 20); }
+
+TEST(GemmI8Test, DequantizesWithRowScalesAndRowZeroPoints) {
+  for_each_target([] {
+    for (const Case& size : kCases) {
+      SCOPED_TRACE(testing::Message() << size.m << " x " << size.n << " x " << size.k);
+      Problem<int8_t, int8_t> p(size, 0, 0);
+      const TestBytes packed(packed_bytes_i8(size.n, size.k));
+      p.pack(packed);
+      GemmI8 g = p.args(packed);
+      g.bias = nullptr;
+      g.a_row_zero_points = p.row_zero.data();
+      const auto scale = random_values<float>(size.n, 0.001, 0.01, p.random);
+      const auto row_scale = random_values<float>(size.m, 0.001, 0.1, p.random);
+      const auto bias = random_values<float>(size.n, -1, 1, p.random);
+      ThreadPool one(1);
+      const TestBytes workspace(gemm_i8_workspace_bytes(size.m, size.k));
+      std::vector<float> c(static_cast<size_t>(size.m * size.n));
+      DequantizedOutput out;
+      out.c = c.data();
+      out.ldc = size.n;
+      out.row_scale = row_scale.data();
+      out.scale = scale.data();
+      out.bias = bias.data();
+      out.lo = -2.0F;
+      gemm_i8(g, out, workspace.data(), one);
+      for (int64_t row = 0; row < size.m; ++row) {
+        for (int64_t col = 0; col < size.n; ++col) {
+          const double want =
+              std::max(-2.0, static_cast<double>(p.expected(row, col, g)) * row_scale[static_cast<size_t>(row)] *
+                                     scale[static_cast<size_t>(col)] +
+                                 bias[static_cast<size_t>(col)]);
+          ASSERT_NEAR(c[static_cast<size_t>(row * size.n + col)], want, 1e-6 * std::abs(want) + 1e-5);
+        }
+      }
+    }
+  });
+}
+
+TEST(GemmI8Test, ThreadsAndPartsDoNotChangeTheResult) {
+  for (const Case& size : {Case{1, 1000, 500}, Case{200, 64, 128}, Case{10, 300, 300}}) {
+    const Problem<int8_t, int8_t> p(size, 3, 0);
+    const TestBytes packed(packed_bytes_i8(size.n, size.k));
+    p.pack(packed);
+    const GemmI8 g = p.args(packed);
+    ThreadPool three(3);
+    const TestBytes workspace(3 * gemm_i8_workspace_bytes(size.m, size.k));
+    std::vector<int32_t> c(static_cast<size_t>(size.m * size.n));
+    gemm_i8(g, AccumulatorOutput{c.data(), size.n}, workspace.data(), three);
+    for (int64_t row = 0; row < size.m; ++row) {
+      for (int64_t col = 0; col < size.n; ++col) {
+        ASSERT_EQ(c[static_cast<size_t>(row * size.n + col)], p.expected(row, col, g)) << row << ", " << col;
+      }
+    }
+  }
+}
+
+TEST(GemmI8Test, PacksTransposedSource) {
+  for_each_target([] {
+    const Problem<int8_t, int8_t> p({5, 37, 19}, 3, 0);
+    std::vector<int8_t> kn(p.b.size());
+    for (size_t col = 0; col < 37; ++col) {
+      for (size_t i = 0; i < 19; ++i) kn[i * 37 + col] = p.b[col * 19 + i];
+    }
+    const TestBytes packed(packed_bytes_i8(37, 19));
+    pack_i8_kn(kn.data(), 37, 37, 19, packed.data());
+    const GemmI8 g = p.args(packed);
+    const TestBytes workspace(gemm_i8_workspace_bytes(5, 19));
+    std::vector<int32_t> c(5 * 37);
+    gemm_i8_range(g, AccumulatorOutput{c.data(), 37}, 0, 5, 0, 37, workspace.data());
+    for (int64_t row = 0; row < 5; ++row) {
+      for (int64_t col = 0; col < 37; ++col) {
+        ASSERT_EQ(c[static_cast<size_t>(row * 37 + col)], p.expected(row, col, g));
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace leadline::kernels

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantization of float activations while running ("dynamic range" models): one scale and zero point per row,
+// int8, chosen and rounded as XNNPACK does, so that zero is exact.
+#pragma once
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+
+namespace leadline::kernels {
+
+/// real = scale * (q - zero_point)
+struct DynamicQuantization {
+  float scale = 1.0F;
+  int32_t zero_point = 0;
+};
+
+/// Parameters that cover [min, max] and 0.
+DynamicQuantization dynamic_quantization(float min, float max);
+
+/// Quantizes `count` values; NaN becomes the lowest level.
+DynamicQuantization quantize_row(const float* values, int64_t count, int8_t* quantized);
+
+/// The parameters of many rows, one array each, as the gemm reads them.
+struct RowParameters {
+  float* scale = nullptr;
+  int32_t* zero_point = nullptr;
+};
+
+/// Quantizes `rows` rows of `size` values each.
+void quantize_rows(const float* values, int64_t rows, int64_t size, int8_t* quantized, RowParameters parameters,
+                   ThreadPool& pool);
+
+}  // namespace leadline::kernels

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in the format's compact types, widened to what kernels compute with.
+#pragma once
+
+#include <cstdint>
+
+#include "base/half.h"
+
+namespace leadline::kernels {
+
+/// float32 from the bits of float16.
+inline void unpack_half(const uint16_t* source, int64_t count, float* target) {
+  for (int64_t i = 0; i < count; ++i) target[i] = half_to_float(source[i]);
+}
+
+/// Signed integers of `kBits` bits, packed into bytes from the low end on.
+template <int kBits>
+void unpack_signed(const uint8_t* source, int64_t count, int8_t* target) {
+  static_assert(kBits == 2 || kBits == 4);
+  constexpr int64_t kPerByte = 8 / kBits;
+  for (int64_t i = 0; i < count; ++i) {
+    const int shift = static_cast<int>(i % kPerByte) * kBits;
+    const int raised = (source[i / kPerByte] >> shift << (8 - kBits)) & 0xFF;
+    target[i] = static_cast<int8_t>(static_cast<int8_t>(raised) >> (8 - kBits));
+  }
+}
+
+}  // namespace leadline::kernels

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the recurrent kernels compute with: weights in floats or int8, vectors that are quantized for the latter
+// ("hybrid"), and activations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/quant/row_quantize.h"
+
+namespace leadline::kernels {
+
+/// What is applied to a cell's values; the numbers are those of the format.
+enum class CellActivation : int8_t { kNone = 0, kRelu = 1, kReluN1To1 = 2, kRelu6 = 3, kTanh = 4, kSignBit = 5 };
+
+/// out[i] = f(in[i]); `out` may be `in`.
+void activate(CellActivation activation, const float* in, float* out, int64_t count);
+
+/// Weights [rows, columns], or only a diagonal (always float), or none. Borrowed.
+struct WeightMatrix {
+  const float* f32 = nullptr;
+  const int8_t* i8 = nullptr;
+  float scale = 1.0F;  // of i8
+  bool diagonal = false;
+
+  bool present() const { return f32 != nullptr || i8 != nullptr; }
+};
+
+/// A vector and, for int8 weights, its quantized form.
+struct RowOperand {
+  const float* values = nullptr;
+  const int8_t* quantized = nullptr;
+  RowQuantization row;
+};
+
+/// Quantizes into `quantized` when `hybrid`. A null vector stays null.
+RowOperand row_operand(const float* values, int64_t count, bool hybrid, bool asymmetric, int8_t* quantized);
+
+/// result[r] += row r of the matrix times the vector.
+void multiply_add(const WeightMatrix& matrix, const RowOperand& vector, int64_t rows, int64_t columns, float* result);
+
+}  // namespace leadline::kernels

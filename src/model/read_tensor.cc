@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/read_tensor.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "tflite_generated.h"
+
+namespace leadline::model {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+
+template <typename T>
+std::vector<T> list(const flatbuffers::Vector<T>* items) {
+  return items == nullptr ? std::vector<T>() : std::vector<T>(items->begin(), items->end());
+}
+
+Quantization read_quantization(const tfl::QuantizationParameters* source, const std::string& where) {
+  Quantization q;
+  if (source == nullptr) return q;
+  q.min = list(source->min());
+  q.max = list(source->max());
+  q.axis = source->quantized_dimension();
+  if (source->details_type() != tfl::QuantizationDetails_NONE) {
+    const auto* block = source->details_as_BlockwiseQuantization();
+    require(source->details_type() == tfl::QuantizationDetails_BlockwiseQuantization, ErrorCode::kUnsupported,
+            "{}: quantization of kind {} is not supported (only affine and blockwise are)", where,
+            static_cast<int>(source->details_type()));
+    require(block != nullptr && block->block_size() > 0, kBad, "{}: its blockwise quantization has no block size", where);
+    q.block_scales = block->scales();
+    q.block_zero_points = block->zero_points();
+    q.block_size = block->block_size();
+    return q;
+  }
+  q.scale = list(source->scale());
+  q.zero_point = list(source->zero_point());
+  // Writers may leave out zero points that are all zero.
+  if (q.zero_point.empty()) q.zero_point.resize(q.scale.size());
+  if (q.scale.empty()) q.zero_point.clear();
+  return q;
+}
+
+std::vector<int32_t> sparse_indices(tfl::SparseIndexVector type, const void* vector, const std::string& where) {
+  const auto widen = [](const auto* table) {
+    std::vector<int32_t> result;
+    if (table->values() != nullptr) result.assign(table->values()->begin(), table->values()->end());
+    return result;
+  };
+  require(vector != nullptr, kBad, "{}: a sparse dimension has no indices", where);
+  switch (type) {
+    case tfl::SparseIndexVector_Int32Vector: return widen(static_cast<const tfl::Int32Vector*>(vector));
+    case tfl::SparseIndexVector_Uint16Vector: return widen(static_cast<const tfl::Uint16Vector*>(vector));
+    case tfl::SparseIndexVector_Uint8Vector: return widen(static_cast<const tfl::Uint8Vector*>(vector));
+    default: fail(kBad, "{}: sparse indices of kind {} are unknown", where, static_cast<int>(type));
+  }
+}
+
+std::shared_ptr<const ir::Sparsity> read_sparsity(const tfl::SparsityParameters* source, const std::string& where) {
+  if (source == nullptr) return nullptr;
+  auto sparsity = std::make_shared<ir::Sparsity>();
+  sparsity->traversal_order = list(source->traversal_order());
+  sparsity->block_map = list(source->block_map());
+  if (source->dim_metadata() == nullptr) return sparsity;
+  for (const tfl::DimensionMetadata* entry : *source->dim_metadata()) {
+    ir::SparseDimension d;
+    d.dense = entry->format() == 0;
+    d.dense_size = entry->dense_size();
+    if (!d.dense) {
+      d.segments = sparse_indices(entry->array_segments_type(), entry->array_segments(), where);
+      d.indices = sparse_indices(entry->array_indices_type(), entry->array_indices(), where);
+    }
+    sparsity->dimensions.push_back(std::move(d));
+  }
+  return sparsity;
+}
+
+Shape read_shape(const flatbuffers::Vector<int32_t>* dims, const std::string& where) {
+  if (dims == nullptr) return {};
+  require(dims->size() <= kMaxRank, ErrorCode::kUnsupported, "{} has rank {}, Leadline handles up to {}", where,
+          dims->size(), kMaxRank);
+  Shape shape;
+  for (int32_t size : *dims) {
+    require(size >= 0, kBad, "{}: dimension {} of its shape is {}", where, shape.rank(), size);
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+}  // namespace
+
+std::span<const std::byte> BufferTable::bytes_of(uint32_t index, const std::string& owner) const {
+  const size_t count = model_.buffers() == nullptr ? 0 : model_.buffers()->size();
+  if (index == 0 && count == 0) return {};
+  require(index < count, kBad, "{} uses buffer {}, but the model has {}", owner, index, count);
+  const tfl::Buffer& buffer = *model_.buffers()->Get(index);
+  const std::span<const std::byte> file = graph_.bytes->span();
+  if (buffer.offset() > 1) {  // 0 and 1 mean "inside the flatbuffer"
+    require(buffer.offset() <= file.size() && buffer.size() <= file.size() - buffer.offset(), kBad,
+            "{}: buffer {} lies at bytes {} + {}, but the file has {}: it is truncated or damaged", owner, index,
+            buffer.offset(), buffer.size(), file.size());
+    return file.subspan(buffer.offset(), buffer.size());
+  }
+  if (buffer.data() == nullptr) return {};
+  return std::as_bytes(std::span(buffer.data()->data(), buffer.data()->size()));
+}
+
+std::span<const std::byte> BufferTable::aligned(std::span<const std::byte> bytes) {
+  constexpr uintptr_t kDataAlignment = 16;
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % kDataAlignment == 0) return bytes;
+  graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()));
+  return *graph_.storage.back();
+}
+
+ir::Value read_tensor(const tfl::Tensor& source, uint32_t index, BufferTable& buffers) {
+  ir::Value value;
+  if (source.name() != nullptr) value.name = source.name()->str();
+  const std::string where = fmt::format("tensor {} '{}'", index, value.name);
+  require(source.type() >= 0 && source.type() < kDTypeCount, ErrorCode::kUnsupported, "{} has type {}, which is unknown",
+          where, static_cast<int>(source.type()));
+  value.dtype = static_cast<DType>(source.type());
+  value.shape = read_shape(source.shape(), where);
+  if (source.shape_signature() != nullptr) value.signature = list(source.shape_signature());
+  value.has_rank = source.has_rank();
+  value.variable = source.is_variable();
+  value.quantization = read_quantization(source.quantization(), where);
+  value.sparsity = read_sparsity(source.sparsity(), where);
+  require(source.external_buffer() == 0, ErrorCode::kUnsupported, "{} keeps its data outside the file", where);
+  const std::span<const std::byte> data = buffers.bytes_of(source.buffer(), where);
+  if (!data.empty()) {
+    value.constant = true;
+    value.data = buffers.aligned(data);
+  }
+  return value;
+}
+
+}  // namespace leadline::model

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/reader.h"
+
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "ir/verifier.h"
+#include "model/options.h"
+#include "model/read_tensor.h"
+#include "model/truncation.h"
+#include "ops/registry.h"
+#include "ops/verify.h"
+#include "tflite_generated.h"
+
+namespace leadline::model {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+constexpr uint32_t kFormatVersion = 3;
+
+std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
+
+std::vector<int> indices_of(const flatbuffers::Vector<int32_t>* indices) {
+  return indices == nullptr ? std::vector<int>() : std::vector<int>(indices->begin(), indices->end());
+}
+
+/// What an entry of the operator code table stands for.
+struct OpIdentity {
+  ir::OpCode code = 0;
+  int version = 1;
+  std::string custom_name;
+};
+
+OpIdentity identify(const tfl::OperatorCode& entry) {
+  OpIdentity op;
+  // Codes above 127 did not fit the first field; writers fill both and the larger one counts.
+  op.code = std::max<int32_t>(entry.deprecated_builtin_code(), entry.builtin_code());
+  op.version = entry.version();
+  if (op.code == ir::kCustomOp) {
+    require(entry.custom_code() != nullptr, kBad, "a custom operator code has no name");
+    op.custom_name = entry.custom_code()->str();
+  }
+  return op;
+}
+
+class GraphReader {
+ public:
+  GraphReader(std::shared_ptr<ModelBytes> bytes, const tfl::Model& model, flatbuffers::Verifier& verifier)
+      : model_(model), verifier_(verifier), graph_(std::make_shared<ir::Graph>()), buffers_(model, *graph_) {
+    graph_->bytes = std::move(bytes);
+  }
+
+  std::shared_ptr<const ir::Graph> read() {
+    require(model_.version() == kFormatVersion, kBad, "the model has format version {}, expected {}", model_.version(),
+            kFormatVersion);
+    graph_->version = model_.version();
+    graph_->description = text_of(model_.description());
+    require(model_.subgraphs() != nullptr && model_.subgraphs()->size() > 0, kBad, "the model has no subgraph");
+    for (const tfl::SubGraph* subgraph : *model_.subgraphs()) graph_->subgraphs.push_back(read_subgraph(*subgraph));
+    read_signatures();
+    read_metadata();
+    ir::verify(*graph_);
+    ops::verify_nodes(*graph_);
+    return graph_;
+  }
+
+ private:
+  ir::Subgraph read_subgraph(const tfl::SubGraph& source) {
+    ir::Subgraph subgraph;
+    subgraph.name = text_of(source.name());
+    subgraph.inputs = indices_of(source.inputs());
+    subgraph.outputs = indices_of(source.outputs());
+    if (source.tensors() != nullptr) {
+      subgraph.values.reserve(source.tensors()->size());
+      for (flatbuffers::uoffset_t i = 0; i < source.tensors()->size(); ++i) {
+        subgraph.values.push_back(read_tensor(*source.tensors()->Get(i), i, buffers_));
+      }
+    }
+    if (source.operators() != nullptr) {
+      subgraph.nodes.reserve(source.operators()->size());
+      for (flatbuffers::uoffset_t i = 0; i < source.operators()->size(); ++i) {
+        subgraph.nodes.push_back(read_node(*source.operators()->Get(i), i));
+      }
+    }
+    return subgraph;
+  }
+
+  ir::Node read_node(const tfl::Operator& source, flatbuffers::uoffset_t index) {
+    const auto* codes = model_.operator_codes();
+    const size_t count = codes == nullptr ? 0 : codes->size();
+    require(source.opcode_index() < count, kBad, "node {} uses operator code {}, but the model lists {}", index,
+            source.opcode_index(), count);
+    const OpIdentity op = identify(*codes->Get(source.opcode_index()));
+    const ops::OpDef* row = ops::registry().find(op.code, op.custom_name);
+    ir::Node node;
+    node.code = op.code;
+    node.version = op.version;
+    node.inputs = indices_of(source.inputs());
+    node.outputs = indices_of(source.outputs());
+    node.intermediates = indices_of(source.intermediates());
+    if (op.code == ir::kCustomOp) {
+      node.op = op.custom_name;
+      node.custom_options = custom_options(source, op.custom_name, index);
+      node.attributes = std::make_shared<ir::NoAttributes>();
+      return node;
+    }
+    require(row != nullptr, ErrorCode::kUnsupported,
+            "node {} has op code {} version {}, which Leadline does not know; the newest it knows is {}. Convert the "
+            "model with an older converter or update Leadline",
+            index, op.code, op.version, ops::registry().builtins().rbegin()->first);
+    require(op.version >= 1 && op.version <= row->max_version, ErrorCode::kUnsupported,
+            "{} #{} has version {}, the newest version Leadline knows is {}", row->name, index, op.version,
+            row->max_version);
+    node.op = row->name;
+    node.attributes = read_attributes(source, *row, index);
+    return node;
+  }
+
+  std::shared_ptr<const ir::Attributes> read_attributes(const tfl::Operator& source, const ops::OpDef& row,
+                                                        flatbuffers::uoffset_t index) {
+    auto attributes = ops::new_attributes(row);
+    const auto read_from = [&](int type, const tfl::Options* options) {
+      if (type == 0) return;
+      require(type == row.options.member, kBad, "{} #{} has options of kind {}, expected {}", row.name, index, type,
+              row.options.member);
+      read_options(reinterpret_cast<const flatbuffers::Table*>(options), verifier_, *attributes);
+    };
+    try {
+      if (row.options.table == 1) read_from(source.builtin_options_type(), source.builtin_options());
+      if (row.options.table == 2) read_from(source.builtin_options_2_type(), source.builtin_options_2());
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{} #{}: {}", row.name, index, error.what()));
+    }
+    return attributes;
+  }
+
+  std::span<const std::byte> custom_options(const tfl::Operator& source, const std::string& name,
+                                            flatbuffers::uoffset_t index) {
+    const std::span<const std::byte> file = graph_->bytes->span();
+    const uint64_t offset = source.large_custom_options_offset();
+    const uint64_t size = source.large_custom_options_size();
+    if (offset > 1) {
+      require(offset <= file.size() && size <= file.size() - offset, kBad,
+              "{} #{}: its options lie at bytes {} + {}, but the file has {}", name, index, offset, size, file.size());
+      return file.subspan(offset, size);
+    }
+    if (source.custom_options() == nullptr) return {};
+    return std::as_bytes(std::span(source.custom_options()->data(), source.custom_options()->size()));
+  }
+
+  void read_signatures() {
+    if (model_.signature_defs() == nullptr) return;
+    for (const tfl::SignatureDef* source : *model_.signature_defs()) {
+      require(source->signature_key() != nullptr, kBad,
+              "a signature has no key: the file was written by a newer or a broken converter");
+      ir::Signature signature;
+      signature.key = source->signature_key()->str();
+      require(source->subgraph_index() < graph_->subgraphs.size(), kBad, "signature '{}' calls subgraph {}, but there are {}",
+              signature.key, source->subgraph_index(), graph_->subgraphs.size());
+      signature.subgraph = static_cast<int>(source->subgraph_index());
+      const auto entries = [&](const flatbuffers::Vector<flatbuffers::Offset<tfl::TensorMap>>* maps) {
+        std::vector<std::pair<std::string, int>> result;
+        if (maps == nullptr) return result;
+        for (const tfl::TensorMap* map : *maps) {
+          require(map->tensor_index() < static_cast<uint32_t>(INT32_MAX), kBad, "signature '{}': tensor {} is out of range",
+                  signature.key, map->tensor_index());
+          result.emplace_back(text_of(map->name()), static_cast<int>(map->tensor_index()));
+        }
+        return result;
+      };
+      signature.inputs = entries(source->inputs());
+      signature.outputs = entries(source->outputs());
+      graph_->signatures.push_back(std::move(signature));
+    }
+  }
+
+  void read_metadata() {
+    if (model_.metadata() == nullptr) return;
+    for (const tfl::Metadata* source : *model_.metadata()) {
+      const std::string name = text_of(source->name());
+      graph_->metadata.push_back({name, buffers_.bytes_of(source->buffer(), fmt::format("metadata '{}'", name))});
+    }
+  }
+
+  const tfl::Model& model_;
+  flatbuffers::Verifier& verifier_;
+  std::shared_ptr<ir::Graph> graph_;
+  BufferTable buffers_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ir::Graph> read(std::shared_ptr<ModelBytes> bytes) {
+  const std::span<const std::byte> file = bytes->span();
+  const auto* data = reinterpret_cast<const uint8_t*>(file.data());
+  constexpr size_t kSmallestFile = 16;  // root offset, identifier, a vtable and a table
+  require(file.size() >= kSmallestFile, kBad, "the file is truncated: it has {} bytes, a model needs more", file.size());
+  require(std::memcmp(data + 4, tfl::ModelIdentifier(), 4) == 0, kBad,
+          "this is no .tflite file: bytes 4 to 7 are not '{}'", tfl::ModelIdentifier());
+  flatbuffers::Verifier verifier(data, file.size());
+  if (!tfl::VerifyModelBuffer(verifier)) throw Error(kBad, describe_damage(file));
+  return GraphReader(std::move(bytes), *tfl::GetModel(data), verifier).read();
+}
+
+}  // namespace leadline::model

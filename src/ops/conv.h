@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes of the convolutions, and their sizes.
+#pragma once
+
+#include "kernels/reference/conv.h"
+#include "ops/contraction.h"
+
+namespace leadline::ops {
+
+struct Conv2DAttributes : ir::AttributeSet<Conv2DAttributes> {
+  ir::Padding padding = ir::Padding::kSame;
+  int32_t stride_w = 0;
+  int32_t stride_h = 0;
+  ir::Activation activation = ir::Activation::kNone;
+  int32_t dilation_w = 1;
+  int32_t dilation_h = 1;
+  DType quantized_bias_type = DType::kFloat32;  // float32: not set
+  void fields(ir::FieldVisitor& v) {
+    v.choice("padding", padding, ir::kPaddingCount);
+    v.field("stride_w", stride_w);
+    v.field("stride_h", stride_h);
+    v.choice("fused_activation_function", activation, ir::kActivationCount);
+    v.field("dilation_w_factor", dilation_w);
+    v.field("dilation_h_factor", dilation_h);
+    v.choice("quantized_bias_type", quantized_bias_type);
+  }
+};
+
+struct DepthwiseConv2DAttributes : ir::AttributeSet<DepthwiseConv2DAttributes> {
+  ir::Padding padding = ir::Padding::kSame;
+  int32_t stride_w = 0;
+  int32_t stride_h = 0;
+  int32_t depth_multiplier = 0;  // the shapes say the same; not read
+  ir::Activation activation = ir::Activation::kNone;
+  int32_t dilation_w = 1;
+  int32_t dilation_h = 1;
+  void fields(ir::FieldVisitor& v) {
+    v.choice("padding", padding, ir::kPaddingCount);
+    v.field("stride_w", stride_w);
+    v.field("stride_h", stride_h);
+    v.field("depth_multiplier", depth_multiplier);
+    v.choice("fused_activation_function", activation, ir::kActivationCount);
+    v.field("dilation_w_factor", dilation_w);
+    v.field("dilation_h_factor", dilation_h);
+  }
+};
+
+struct TransposeConvAttributes : ir::AttributeSet<TransposeConvAttributes> {
+  ir::Padding padding = ir::Padding::kSame;
+  int32_t stride_w = 0;
+  int32_t stride_h = 0;
+  ir::Activation activation = ir::Activation::kNone;
+  DType quantized_bias_type = DType::kFloat32;  // float32: not set
+  void fields(ir::FieldVisitor& v) {
+    v.choice("padding", padding, ir::kPaddingCount);
+    v.field("stride_w", stride_w);
+    v.field("stride_h", stride_h);
+    v.choice("fused_activation_function", activation, ir::kActivationCount);
+    v.choice("quantized_bias_type", quantized_bias_type);
+  }
+};
+
+/// Throws unless both operands have rank 4 and sizes that window arithmetic can hold, and the filter is not empty.
+void check_conv_ranks(const OpContext& c, const Shape& input, const Shape& filter);
+
+/// A convolution's loop over output rows, for ReferenceContraction.
+struct ConvLoop {
+  kernels::reference::ConvShape shape;
+  int64_t images() const { return shape.batch; }
+  int64_t image_size() const { return shape.in_h * shape.in_w * shape.in_c; }
+  template <typename In, typename Zero, typename Weight, typename Finish, typename Out>
+  void operator()(ThreadPool& pool, const In* input, Zero input_zero, const Weight* filter, int32_t filter_zero,
+                  const Finish& finish, Out* output) const {
+    pool.parallel_for(shape.batch * shape.out_h, 1, [&](int64_t begin, int64_t end) {
+      kernels::reference::conv(shape, input, input_zero, filter, filter_zero, finish, output, begin, end);
+    });
+  }
+};
+
+}  // namespace leadline::ops

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise.h"
+
+#include <array>
+
+namespace leadline::ops {
+namespace {
+
+void require_types(const InferContext& c, std::initializer_list<DType> types) {
+  c.require_input_type(0, types);
+  c.require(c.input(0).dtype() == c.input(1).dtype(), "inputs '{}' and '{}' have types {} and {}, expected the same",
+            c.input(0).value->name, c.input(1).value->name, dtype_name(c.input(0).dtype()),
+            dtype_name(c.input(1).dtype()));
+}
+
+/// Runs a float row function over 16-bit floats, a block at a time.
+template <typename T>
+void run_converted(kernels::UnaryRowF32 row, const T* in, T* out, int64_t count, float p0, float p1) {
+  constexpr int64_t kBlock = 256;
+  std::array<float, kBlock> block;
+  for (int64_t i = 0; i < count; i += kBlock) {
+    const int64_t size = std::min(kBlock, count - i);
+    for (int64_t j = 0; j < size; ++j) block[static_cast<size_t>(j)] = static_cast<float>(in[i + j]);
+    row(block.data(), block.data(), size, p0, p1);
+    for (int64_t j = 0; j < size; ++j) out[i + j] = T(block[static_cast<size_t>(j)]);
+  }
+}
+
+template <typename T>
+std::unique_ptr<Kernel> float_kernel(kernels::UnaryRowF32 row, float p0, float p1, int64_t grain) {
+  return make_kernel([=](RunContext& c) {
+    const T* in = c.input(0).as<T>();
+    T* out = c.output(0).mutable_as<T>();
+    c.pool().parallel_for(c.output(0).elements(), grain, [&](int64_t begin, int64_t end) {
+      if constexpr (std::is_same_v<T, float>) {
+        row(in + begin, out + begin, end - begin, p0, p1);
+      } else {
+        run_converted(row, in + begin, out + begin, end - begin, p0, p1);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void infer_unary(InferContext& c, std::initializer_list<DType> types) {
+  c.require_input_type(0, types);
+  c.require_output_type(0, {c.input(0).dtype()});
+  c.set_output_shape(0, c.input(0).shape);
+}
+
+void infer_binary(InferContext& c, std::initializer_list<DType> types) {
+  require_types(c, types);
+  c.require_output_type(0, {c.input(0).dtype()});
+  c.set_output_shape(0, broadcast_shapes(c, c.input(0).shape, c.input(1).shape));
+}
+
+void infer_binary(InferContext& c, std::initializer_list<DType> types, DType result) {
+  require_types(c, types);
+  c.require_output_type(0, {result});
+  c.set_output_shape(0, broadcast_shapes(c, c.input(0).shape, c.input(1).shape));
+}
+
+kernels::Affine affine(const Operand& operand) {
+  return {operand.quantization().scale0(), operand.quantization().zero_point0()};
+}
+
+void require_symmetric(const OpContext& c, const Operand& operand, const char* what) {
+  c.require_quantized(operand, what);
+  c.require(operand.quantization().zero_point0() == 0, "{} '{}' has zero point {}, expected 0", what,
+            operand.value->name, operand.quantization().zero_point0());
+}
+
+std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32 op, float p0, float p1,
+                                           int64_t grain) {
+  const kernels::UnaryRowF32 row = kernels::unary_row_f32(op);
+  switch (c.input(0).dtype()) {
+    case DType::kFloat32: return float_kernel<float>(row, p0, p1, grain);
+    case DType::kFloat16: return float_kernel<kernels::Half>(row, p0, p1, grain);
+    case DType::kBFloat16: return float_kernel<kernels::BFloat16>(row, p0, p1, grain);
+    default: c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(c.input(0).dtype()));
+  }
+}
+
+}  // namespace leadline::ops

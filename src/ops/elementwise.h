@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the elementwise families share: checks of operands, and kernels that run a function over whole tensors on the
+// thread pool. The kernels are right when the output is the memory of an input with as many elements.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/elementwise/broadcast.h"
+#include "kernels/elementwise/half.h"
+#include "kernels/elementwise/lut.h"
+#include "kernels/elementwise/unary_f32.h"
+#include "ops/common.h"
+
+namespace leadline::ops {
+
+/// Least elements per thread: for loops that only move memory, and for those that compute.
+inline constexpr int64_t kLightGrain = 32 * 1024;
+inline constexpr int64_t kHeavyGrain = 4 * 1024;
+
+/// Output 0 has input 0's type and shape; the type is one of `types`.
+void infer_unary(InferContext& c, std::initializer_list<DType> types);
+
+/// Inputs 0 and 1 have the same type, one of `types`; output 0 has it too and the shape they broadcast to.
+void infer_binary(InferContext& c, std::initializer_list<DType> types);
+
+/// The same for an output of type `result`.
+void infer_binary(InferContext& c, std::initializer_list<DType> types, DType result);
+
+inline bool is_8bit(DType type) { return type == DType::kInt8 || type == DType::kUInt8; }
+
+/// Scale and zero point; call after require_quantized.
+kernels::Affine affine(const Operand& operand);
+
+/// Throws unless the operand is quantized per tensor with zero point 0.
+void require_symmetric(const OpContext& c, const Operand& operand, const char* what);
+
+/// Calls body with a value of the storage type of a floating type: float, double, Half or BFloat16.
+template <typename Body>
+auto visit_floating(const OpContext& c, DType type, Body&& body) {
+  switch (type) {
+    case DType::kFloat32: return body(float{});
+    case DType::kFloat64: return body(double{});
+    case DType::kFloat16: return body(kernels::Half{});
+    case DType::kBFloat16: return body(kernels::BFloat16{});
+    default: c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(type));
+  }
+}
+
+inline bool is_floating(DType type) {
+  return type == DType::kFloat32 || type == DType::kFloat64 || type == DType::kFloat16 || type == DType::kBFloat16;
+}
+
+/// The type to compute in: float for float16 and bfloat16, else T itself.
+template <typename T>
+using Compute =
+    std::conditional_t<std::is_same_v<T, kernels::Half> || std::is_same_v<T, kernels::BFloat16>, float, T>;
+
+/// out[i] = f(in[i]) over the whole tensor; f takes and gives Compute<T>.
+template <typename T, typename F>
+std::unique_ptr<Kernel> unary_kernel(F f, int64_t grain = kLightGrain) {
+  return make_kernel([f, grain](RunContext& c) {
+    const T* in = c.input(0).as<T>();
+    T* out = c.output(0).mutable_as<T>();
+    c.pool().parallel_for(c.output(0).elements(), grain, [&](int64_t begin, int64_t end) {
+#pragma GCC ivdep
+      for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(f(static_cast<Compute<T>>(in[i])));
+    });
+  });
+}
+
+/// A vectorised function of float32, float16 or bfloat16 tensors.
+std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32 op, float p0 = 0.0F,
+                                           float p1 = 0.0F, int64_t grain = kLightGrain);
+
+/// Output 0 is input 0 through a table.
+template <typename T>
+std::unique_ptr<Kernel> lut8_kernel(const kernels::Lut8<T>& lut) {
+  return make_kernel([lut](RunContext& c) {
+    const T* in = c.input(0).as<T>();
+    T* out = c.output(0).mutable_as<T>();
+    c.pool().parallel_for(c.output(0).elements(), kLightGrain, [&](int64_t begin, int64_t end) {
+      kernels::lookup8(in + begin, out + begin, end - begin, lut);
+    });
+  });
+}
+
+/// A real function f(float) -> float of an int8, uint8 or int16 tensor by TFLite's tables.
+template <typename F>
+std::unique_ptr<Kernel> real_lut_kernel(const OpContext& c, const F& f) {
+  const kernels::Affine in = affine(c.input(0));
+  const kernels::Affine out = affine(c.output(0));
+  switch (c.input(0).dtype()) {
+    case DType::kInt8: return lut8_kernel(kernels::make_real_lut8<int8_t>(in, out, f));
+    case DType::kUInt8: return lut8_kernel(kernels::make_real_lut8<uint8_t>(in, out, f));
+    default: break;
+  }
+  const auto lut = kernels::make_lut16<float>(in.scale, in.zero_point, out.scale, out.zero_point, f);
+  return unary_kernel<int16_t>([lut](int16_t v) { return kernels::lookup16(v, lut); });
+}
+
+/// out = f(a, b) with broadcasting over inputs 0 and 1; f takes Compute<A> and Compute<B> and gives what casts to R.
+template <typename A, typename B, typename R, typename F>
+std::unique_ptr<Kernel> mixed_kernel(const OpContext& c, F f, int64_t grain = kLightGrain) {
+  const auto plan = kernels::plan_broadcast<2>(c.output(0).shape, {c.input(0).shape, c.input(1).shape});
+  return make_kernel([plan, f, grain](RunContext& run) {
+    const A* a = run.input(0).as<A>();
+    const B* b = run.input(1).as<B>();
+    R* out = run.output(0).mutable_as<R>();
+    const auto element = [&f](A x, B y) {
+      return static_cast<R>(f(static_cast<Compute<A>>(x), static_cast<Compute<B>>(y)));
+    };
+    run.pool().parallel_for(plan.elements, grain, [&](int64_t begin, int64_t end) {
+      kernels::for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
+        kernels::binary_row(a + from[0], plan.step(0), b + from[1], plan.step(1), out + at, count, element);
+      });
+    });
+  });
+}
+
+/// The same for operands of one type.
+template <typename T, typename R, typename F>
+std::unique_ptr<Kernel> binary_kernel(const OpContext& c, F f, int64_t grain = kLightGrain) {
+  return mixed_kernel<T, T, R>(c, std::move(f), grain);
+}
+
+/// The same with a row function row(a, a_step, b, b_step, out, count).
+template <typename T, typename Row>
+std::unique_ptr<Kernel> binary_row_kernel(const OpContext& c, Row row, int64_t grain = kLightGrain) {
+  const auto plan = kernels::plan_broadcast<2>(c.output(0).shape, {c.input(0).shape, c.input(1).shape});
+  return make_kernel([plan, row, grain](RunContext& run) {
+    const T* a = run.input(0).as<T>();
+    const T* b = run.input(1).as<T>();
+    T* out = run.output(0).mutable_as<T>();
+    run.pool().parallel_for(plan.elements, grain, [&](int64_t begin, int64_t end) {
+      kernels::for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
+        row(a + from[0], plan.step(0), b + from[1], plan.step(1), out + at, count);
+      });
+    });
+  });
+}
+
+/// Sum, difference and product that wrap around for integers.
+template <typename T>
+T wrapping_add(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  } else {
+    return a + b;
+  }
+}
+template <typename T>
+T wrapping_sub(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  } else {
+    return a - b;
+  }
+}
+template <typename T>
+T wrapping_mul(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  } else {
+    return a * b;
+  }
+}
+
+}  // namespace leadline::ops

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ops of the format that cannot run yet. They are known by name, arity and options, so that models with them can be
+// inspected and written back; an op leaves this list when a family file registers it with a kernel.
+#include <map>
+#include <variant>
+
+#include "ops/families.h"
+
+namespace leadline::ops {
+namespace {
+
+/// Attributes described by a text such as "stride_d:i=1 boundaries:F": field names with a letter for the type and
+/// the format's default where it is not zero (one digit).
+///   b one byte   i int32   u uint32   l int64   f float   s string   g subgraph index
+///   B bytes   I int32s   U uint32s   L int64s   F floats   G subgraph indices
+class SlotAttributes final : public ir::Attributes {
+ public:
+  explicit SlotAttributes(std::string_view spec) {
+    while (!spec.empty()) {
+      const std::string_view word = spec.substr(0, spec.find(' '));
+      const size_t colon = word.find(':');
+      const int fallback = word.size() > colon + 3 ? word[colon + 3] - '0' : 0;
+      slots_.push_back({std::string(word.substr(0, colon)), word[colon + 1], initial(word[colon + 1], fallback)});
+      spec.remove_prefix(std::min(spec.size(), word.size() + 1));
+    }
+  }
+
+  void visit(ir::FieldVisitor& visitor) override {
+    for (Slot& slot : slots_) {
+      const char* name = slot.name.c_str();
+      if (slot.kind == 'g') {
+        visitor.subgraph(name, std::get<int32_t>(slot.value));
+      } else if (slot.kind == 'G') {
+        visitor.subgraphs(name, std::get<std::vector<int32_t>>(slot.value));
+      } else {
+        std::visit([&](auto& value) { visitor.field(name, value); }, slot.value);
+      }
+    }
+  }
+  std::unique_ptr<ir::Attributes> clone() const override { return std::make_unique<SlotAttributes>(*this); }
+
+ private:
+  using SlotValue = std::variant<int8_t, int32_t, uint32_t, int64_t, float, std::string, std::vector<uint8_t>,
+                                 std::vector<int32_t>, std::vector<uint32_t>, std::vector<int64_t>, std::vector<float>>;
+  struct Slot {
+    std::string name;
+    char kind;
+    SlotValue value;
+  };
+
+  static SlotValue initial(char kind, int fallback) {
+    switch (kind) {
+      case 'b': return static_cast<int8_t>(fallback);
+      case 'u': return uint32_t{0};
+      case 'l': return int64_t{0};
+      case 'f': return 0.0F;
+      case 's': return std::string();
+      case 'B': return std::vector<uint8_t>();
+      case 'I':
+      case 'G': return std::vector<int32_t>();
+      case 'U': return std::vector<uint32_t>();
+      case 'L': return std::vector<int64_t>();
+      case 'F': return std::vector<float>();
+      default: return int32_t{fallback};
+    }
+  }
+
+  std::vector<Slot> slots_;
+};
+
+struct NamedRow {
+  std::string_view name;
+  ir::OpCode code;
+  int max_version;
+  OptionsTable options;
+  std::string_view slots;
+};
+
+constexpr NamedRow kRows[] = {
+    {"EMBEDDING_LOOKUP", 7, 4, {}, ""},
+    {"HASHTABLE_LOOKUP", 10, 1, {}, ""},
+    {"L2_NORMALIZATION", 11, 2, {1, 12}, "fused_activation_function:b"},
+    {"LOCAL_RESPONSE_NORMALIZATION", 13, 1, {1, 13}, "radius:i bias:f alpha:f beta:f"},
+    {"LSH_PROJECTION", 15, 1, {1, 4}, "type:b"},
+    {"LSTM", 16, 5, {1, 14},
+     "fused_activation_function:b cell_clip:f proj_clip:f kernel_type:b asymmetric_quantize_inputs:b"},
+    {"RNN", 24, 3, {1, 7}, "fused_activation_function:b asymmetric_quantize_inputs:b"},
+    {"SVDF", 27, 4, {1, 6}, "rank:i fused_activation_function:b asymmetric_quantize_inputs:b"},
+    {"CONCAT_EMBEDDINGS", 29, 1, {1, 3}, "num_channels:i num_columns_per_channel:I embedding_dim_per_channel:I"},
+    {"SKIP_GRAM", 30, 1, {1, 18}, "ngram_size:i max_skip_size:i include_all_ngrams:b"},
+    {"CALL", 31, 1, {1, 16}, "subgraph:g"},
+    {"EMBEDDING_LOOKUP_SPARSE", 33, 1, {1, 20}, "combiner:b"},
+    {"UNIDIRECTIONAL_SEQUENCE_RNN", 35, 3, {1, 31},
+     "time_major:b fused_activation_function:b asymmetric_quantize_inputs:b"},
+    {"BATCH_TO_SPACE_ND", 37, 4, {1, 24}, ""},
+    {"SPACE_TO_BATCH_ND", 38, 4, {1, 25}, ""},
+    {"BIDIRECTIONAL_SEQUENCE_RNN", 46, 3, {1, 70},
+     "time_major:b fused_activation_function:b merge_outputs:b asymmetric_quantize_inputs:b"},
+    {"DELEGATE", 51, 1, {}, ""},
+    {"BIDIRECTIONAL_SEQUENCE_LSTM", 52, 3, {1, 69},
+     "fused_activation_function:b cell_clip:f proj_clip:f merge_outputs:b time_major:b=1 asymmetric_quantize_inputs:b"},
+    {"SPARSE_TO_DENSE", 68, 3, {1, 50}, "validate_indices:b"},
+    {"FAKE_QUANT", 80, 2, {1, 58}, "min:f max:f num_bits:i narrow_range:b"},
+    {"ZEROS_LIKE", 93, 1, {1, 67}, ""},
+    {"UNIQUE", 103, 1, {1, 80}, "idx_out_type:b=2"},
+    {"REVERSE_V2", 105, 3, {1, 81}, ""},
+    {"ADD_N", 106, 1, {1, 82}, ""},
+    {"REVERSE_SEQUENCE", 112, 1, {1, 87}, "seq_dim:i batch_dim:i"},
+    {"MATRIX_DIAG", 113, 1, {1, 88}, ""},
+    {"MATRIX_SET_DIAG", 115, 1, {1, 90}, ""},
+    {"NON_MAX_SUPPRESSION_V4", 120, 1, {1, 95}, ""},
+    {"NON_MAX_SUPPRESSION_V5", 121, 1, {1, 96}, ""},
+    {"SCATTER_ND", 122, 1, {1, 97}, ""},
+    {"DENSIFY", 124, 1, {1, 99}, ""},
+    {"SEGMENT_SUM", 125, 1, {1, 100}, ""},
+    {"PLACEHOLDER_FOR_GREATER_OP_CODES", 127, 1, {}, ""},
+    {"CUMSUM", 128, 1, {1, 102}, "exclusive:b reverse:b"},
+    {"RFFT2D", 131, 1, {1, 105}, ""},
+    {"CONV_3D", 132, 1, {1, 106},
+     "padding:b stride_d:i stride_w:i stride_h:i fused_activation_function:b dilation_d_factor:i=1 "
+     "dilation_w_factor:i=1 dilation_h_factor:i=1"},
+    {"IMAG", 133, 1, {}, ""},
+    {"REAL", 134, 1, {}, ""},
+    {"COMPLEX_ABS", 135, 1, {}, ""},
+    {"HASHTABLE", 136, 1, {1, 107}, "table_id:i key_dtype:b value_dtype:b"},
+    {"HASHTABLE_FIND", 137, 1, {1, 108}, ""},
+    {"HASHTABLE_IMPORT", 138, 1, {1, 109}, ""},
+    {"HASHTABLE_SIZE", 139, 1, {1, 110}, ""},
+    {"CONV_3D_TRANSPOSE", 141, 1, {1, 106},
+     "padding:b stride_d:i stride_w:i stride_h:i fused_activation_function:b dilation_d_factor:i=1 "
+     "dilation_w_factor:i=1 dilation_h_factor:i=1"},
+    {"BROADCAST_ARGS", 145, 1, {}, ""},
+    {"RANDOM_STANDARD_NORMAL", 146, 1, {1, 114}, "seed:l seed2:l"},
+    {"BUCKETIZE", 147, 1, {1, 115}, "boundaries:F"},
+    {"RANDOM_UNIFORM", 148, 1, {1, 114}, "seed:l seed2:l"},
+    {"MULTINOMIAL", 149, 1, {1, 114}, "seed:l seed2:l"},
+    {"DYNAMIC_UPDATE_SLICE", 151, 4, {1, 117}, ""},
+    {"UNSORTED_SEGMENT_PROD", 153, 1, {1, 118}, ""},
+    {"UNSORTED_SEGMENT_MAX", 154, 1, {1, 119}, ""},
+    {"UNSORTED_SEGMENT_SUM", 155, 1, {1, 121}, ""},
+    {"ATAN2", 156, 1, {1, 122}, ""},
+    {"UNSORTED_SEGMENT_MIN", 157, 1, {1, 120}, ""},
+    {"SIGN", 158, 2, {1, 123}, ""},
+    {"BITCAST", 159, 1, {1, 124}, ""},
+    {"BITWISE_XOR", 160, 1, {1, 125}, ""},
+    {"RIGHT_SHIFT", 161, 1, {1, 126}, ""},
+    {"STABLEHLO_LOGISTIC", 162, 1, {}, ""},
+    {"STABLEHLO_ADD", 163, 1, {}, ""},
+    {"STABLEHLO_DIVIDE", 164, 1, {}, ""},
+    {"STABLEHLO_MULTIPLY", 165, 1, {}, ""},
+    {"STABLEHLO_MAXIMUM", 166, 1, {}, ""},
+    {"STABLEHLO_RESHAPE", 167, 1, {}, ""},
+    {"STABLEHLO_CLAMP", 168, 1, {}, ""},
+    {"STABLEHLO_CONCATENATE", 169, 1, {2, 1}, "dimension:l"},
+    {"STABLEHLO_BROADCAST_IN_DIM", 170, 1, {2, 2}, "broadcast_dimensions:L"},
+    {"STABLEHLO_CONVOLUTION", 171, 1, {2, 4},
+     "window_strides:L padding:L lhs_dilation:L rhs_dilation:L window_reversal:B input_batch_dimension:l "
+     "input_feature_dimension:l input_spatial_dimensions:L kernel_input_feature_dimension:l "
+     "kernel_output_feature_dimension:l kernel_spatial_dimensions:L output_batch_dimension:l "
+     "output_feature_dimension:l output_spatial_dimensions:L feature_group_count:l batch_group_count:l "
+     "precision_config:U"},
+    {"STABLEHLO_SLICE", 172, 1, {2, 3}, "start_indices:L limit_indices:L strides:L"},
+    {"STABLEHLO_CUSTOM_CALL", 173, 1, {2, 5},
+     "call_target_name:s has_side_effect:b backend_config:s api_version:i called_computations:G custom_attributes:B"},
+    {"STABLEHLO_REDUCE", 174, 1, {2, 6}, "dimensions:L body_subgraph_index:g"},
+    {"STABLEHLO_ABS", 175, 1, {}, ""},
+    {"STABLEHLO_AND", 176, 1, {}, ""},
+    {"STABLEHLO_COSINE", 177, 1, {}, ""},
+    {"STABLEHLO_EXPONENTIAL", 178, 1, {}, ""},
+    {"STABLEHLO_FLOOR", 179, 1, {}, ""},
+    {"STABLEHLO_LOG", 180, 1, {}, ""},
+    {"STABLEHLO_MINIMUM", 181, 1, {}, ""},
+    {"STABLEHLO_NEGATE", 182, 1, {}, ""},
+    {"STABLEHLO_OR", 183, 1, {}, ""},
+    {"STABLEHLO_POWER", 184, 1, {}, ""},
+    {"STABLEHLO_REMAINDER", 185, 1, {}, ""},
+    {"STABLEHLO_RSQRT", 186, 1, {}, ""},
+    {"STABLEHLO_SELECT", 187, 1, {}, ""},
+    {"STABLEHLO_SUBTRACT", 188, 1, {}, ""},
+    {"STABLEHLO_TANH", 189, 1, {}, ""},
+    {"STABLEHLO_SCATTER", 190, 1, {2, 7},
+     "indices_are_sorted:b update_window_dims:L inserted_window_dims:L scatter_dims_to_operand_dims:L "
+     "index_vector_dim:l unique_indices:b update_computation_subgraph_index:g"},
+    {"STABLEHLO_COMPARE", 191, 1, {2, 8}, "comparison_direction:u compare_type:u"},
+    {"STABLEHLO_CONVERT", 192, 1, {}, ""},
+    {"STABLEHLO_DYNAMIC_SLICE", 193, 1, {2, 9}, "slice_sizes:L"},
+    {"STABLEHLO_DYNAMIC_UPDATE_SLICE", 194, 1, {}, ""},
+    {"STABLEHLO_PAD", 195, 1, {2, 10}, "edge_padding_low:L edge_padding_high:L interior_padding:L"},
+    {"STABLEHLO_IOTA", 196, 1, {2, 11}, "iota_dimension:l"},
+    {"STABLEHLO_DOT_GENERAL", 197, 1, {2, 12},
+     "lhs_batching_dimensions:L rhs_batching_dimensions:L lhs_contracting_dimensions:L rhs_contracting_dimensions:L "
+     "precision_config:U"},
+    {"STABLEHLO_REDUCE_WINDOW", 198, 1, {2, 13},
+     "window_dimensions:L window_strides:L base_dilations:L window_dilations:L padding:L body_subgraph_index:g"},
+    {"STABLEHLO_SORT", 199, 1, {2, 14}, "dimension:l is_stable:b comparator_subgraph_index:g"},
+    {"STABLEHLO_WHILE", 200, 1, {2, 15}, "cond_subgraph_index:g body_subgraph_index:g"},
+    {"STABLEHLO_GATHER", 201, 1, {2, 16},
+     "offset_dims:L collapsed_slice_dims:L start_index_map:L index_vector_dim:l slice_sizes:L indices_are_sorted:b"},
+    {"STABLEHLO_TRANSPOSE", 202, 1, {2, 17}, "permutation:L"},
+    {"DILATE", 203, 1, {2, 18}, ""},
+    {"STABLEHLO_RNG_BIT_GENERATOR", 204, 1, {2, 19}, "algorithm:b"},
+    {"REDUCE_WINDOW", 205, 1, {2, 20}, "reduce_function:i"},
+    {"STABLEHLO_COMPOSITE", 206, 1, {2, 21},
+     "name:s decomposition_subgraph_index:g composite_attributes:B composite_attributes_format:b version:i"},
+    {"STABLEHLO_SHIFT_LEFT", 207, 1, {2, 22}, ""},
+    {"STABLEHLO_CBRT", 208, 1, {}, ""},
+    {"STABLEHLO_CASE", 209, 1, {2, 23}, "branch_subgraph_indices:G"},
+};
+
+}  // namespace
+
+std::unique_ptr<ir::Attributes> new_attributes(const OpDef& op) {
+  if (op.make_attributes != nullptr) return op.make_attributes();
+  if (op.slots.empty()) return std::make_unique<ir::NoAttributes>();
+  return std::make_unique<SlotAttributes>(op.slots);
+}
+
+void register_named_only(Registry& registry) {
+  for (const NamedRow& row : kRows) {
+    registry.add({.name = row.name,
+                  .code = row.code,
+                  .max_version = row.max_version,
+                  .max_inputs = -1,
+                  .min_outputs = 0,
+                  .max_outputs = -1,
+                  .options = row.options,
+                  .slots = row.slots});
+  }
+}
+
+}  // namespace leadline::ops

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/resources.h"
+
+#include <cstring>
+
+namespace leadline::ops {
+
+int32_t Resources::handle(const std::string& name) {
+  const auto [it, is_new] = ids_.try_emplace(name, static_cast<int32_t>(variables_.size()));
+  if (is_new) {
+    variables_.emplace_back();
+    variables_.back().name = name;
+  }
+  return it->second;
+}
+
+void Resources::reserve(int32_t id, DType dtype, const Shape& shape, int64_t bytes) {
+  Variable& v = variables_[static_cast<size_t>(id)];
+  if (v.assigned) return;
+  v.dtype = dtype;
+  v.shape = shape;
+  v.bytes = bytes;
+  v.reserved = true;
+}
+
+const Shape* Resources::shape(int32_t id) const {
+  const Variable& v = variables_[static_cast<size_t>(id)];
+  return v.reserved || v.assigned ? &v.shape : nullptr;
+}
+
+int64_t Resources::pending_bytes() const {
+  int64_t bytes = 0;
+  for (const Variable& v : variables_) {
+    if (v.reserved) bytes += std::max<int64_t>(0, align_up(v.bytes) - v.memory.bytes());
+  }
+  return bytes;
+}
+
+int64_t Resources::held_bytes() const {
+  int64_t bytes = 0;
+  for (const Variable& v : variables_) bytes += v.memory.bytes();
+  return bytes;
+}
+
+void Resources::allocate() {
+  for (Variable& v : variables_) {
+    if (v.reserved && v.memory.bytes() < align_up(v.bytes)) take(v, v.bytes);
+  }
+}
+
+void Resources::take(Variable& variable, int64_t bytes) {
+  const int64_t held = variable.memory.bytes();
+  variable.memory = Buffer();
+  if (listener_ && held > 0) listener_(-held, MemoryCategory::kVariables);
+  if (listener_) listener_(align_up(bytes), MemoryCategory::kVariables);
+  variable.memory = Buffer(budget_, bytes, MemoryCategory::kVariables);
+}
+
+void Resources::assign(int32_t id, const TensorView& value) {
+  Variable& v = variables_[static_cast<size_t>(id)];
+  if (v.memory.bytes() != align_up(value.bytes)) take(v, value.bytes);
+  v.dtype = value.dtype;
+  v.shape = value.shape;
+  v.bytes = value.bytes;
+  v.assigned = true;
+  if (value.bytes > 0) std::memcpy(v.memory.data(), value.data, static_cast<size_t>(value.bytes));
+}
+
+TensorView Resources::read(int32_t id) const {
+  const Variable& v = variables_[static_cast<size_t>(id)];
+  if (!v.assigned) return {};
+  static const Quantization kNone;
+  return {v.dtype, v.shape, v.memory.data(), v.bytes, &kNone};
+}
+
+void Resources::reset() {
+  for (Variable& v : variables_) v.assigned = false;
+}
+
+}  // namespace leadline::ops

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Plan as one self-contained page. The summary is plain markup; the picture and the tables are drawn by the page's
+// script from a JSON block. Everything that comes from a model is escaped for the place it goes to, and the page's
+// content policy forbids any connection.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "leadline/plan.h"
+#include "plan/report_page.h"
+#include "plan/report_peak.h"
+
+namespace leadline {
+namespace {
+
+template <typename... Args>
+void print(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+}
+
+std::string escape_html(std::string_view text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+/// JSON that can stand inside a script element: no character of it can end the element or open a comment.
+std::string escape_script(std::string_view json) {
+  std::string result;
+  result.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<' || c == '>' || c == '&') {
+      print(result, "\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+int64_t category_bytes(const Plan& plan, MemoryCategory category) {
+  const auto found = std::find_if(plan.categories.begin(), plan.categories.end(),
+                                  [&](const CategoryBytes& c) { return c.category == category; });
+  return found == plan.categories.end() ? 0 : found->bytes;
+}
+
+void card(std::string& page, std::string_view label, std::string_view figure, std::string_view detail) {
+  print(page, "<div class=card><span>{}</span><b>{}</b><small>{}</small></div>\n", label, figure, detail);
+}
+
+void add_cards(std::string& page, const Plan& plan) {
+  const int64_t gap = plan.arena_bytes - plan.lower_bound_bytes;
+  const int64_t packed = category_bytes(plan, MemoryCategory::kPackedWeights);
+  const int64_t file = category_bytes(plan, MemoryCategory::kModelFile);
+  page += "<div class=cards>\n";
+  card(page, "Peak", format_bytes(plan.peak_bytes), fmt::format("{} bytes, the file included", plan.peak_bytes));
+  card(page, "Arena", format_bytes(plan.arena_bytes), plan::percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
+  card(page, "Lower bound", format_bytes(plan.lower_bound_bytes),
+       gap == 0 ? std::string("the arena meets it")
+                : fmt::format("gap {} ({})", format_bytes(gap), plan::percent(gap, plan.lower_bound_bytes)));
+  card(page, "Packed weights", format_bytes(packed), plan::percent(packed, plan.peak_bytes) + " of the peak");
+  card(page, "Model file", format_bytes(file), "mapped, not copied");
+  page += "</div>\n";
+}
+
+void add_categories(std::string& page, const Plan& plan) {
+  int64_t largest = 1;
+  for (const CategoryBytes& c : plan.categories) largest = std::max(largest, c.bytes);
+  page += "<section><h2>What the peak is made of</h2><div class=\"panel bars\">\n";
+  for (const CategoryBytes& c : plan.categories) {
+    print(page,
+          "<span>{}</span><div class=track><span style=\"width:{:.2f}%;background:var(--c{})\"></span></div>"
+          "<span class=num>{}<i>{}</i></span>\n",
+          memory_category_name(c.category), 100.0 * static_cast<double>(c.bytes) / static_cast<double>(largest),
+          static_cast<int>(c.category), format_bytes(c.bytes), plan::percent(c.bytes, plan.peak_bytes));
+  }
+  page += "</div></section>\n";
+}
+
+void add_phases(std::string& page, const Plan& plan) {
+  int64_t largest = 1;
+  for (const PlannedPhase& phase : plan.phases) largest = std::max(largest, phase.bytes);
+  page += "<section><h2>Phases</h2><div class=\"panel bars\">\n";
+  for (const PlannedPhase& phase : plan.phases) {
+    print(page, "<span>{}</span><div class=track>", escape_html(phase.name));
+    for (const CategoryBytes& c : phase.categories) {
+      print(page, "<span title=\"{}: {}\" style=\"width:{:.3f}%;background:var(--c{})\"></span>",
+            memory_category_name(c.category), format_bytes(c.bytes),
+            100.0 * static_cast<double>(c.bytes) / static_cast<double>(largest), static_cast<int>(c.category));
+    }
+    print(page, "</div><span class=num>{}<i>{}</i></span>\n", format_bytes(phase.bytes),
+          plan::percent(phase.bytes, largest));
+  }
+  page += "</div></section>\n";
+}
+
+constexpr std::string_view kPicture = R"html(<section id=picture><div class=head><h2>The arena over time</h2>
+<div><button id=out type=button aria-label="Zoom out">&minus;</button> <button id=in type=button aria-label="Zoom in">+</button></div></div>
+<div class=panel><div class=legend><span><i style="background:var(--tensor)"></i>tensor</span>
+<span><i style="background:var(--live)"></i>alive at the peak step</span>
+<span><i style="background:var(--scratch)"></i>scratch</span>
+<span><i style="background:var(--peak)"></i>peak step</span></div>
+<div class=plot><div id=axis></div><div id=scroll class=scroll tabindex=0 role=group aria-label="Picture of the arena"></div></div>
+<p id=status aria-live=polite></p></div></section>
+)html";
+
+constexpr std::string_view kTables = R"html(<section><details id=steps class=panel><summary>Steps</summary>
+<div class=tools><input type=search placeholder="Filter" aria-label="Filter steps"><span class="sub count"></span></div>
+<div class=table></div></details>
+<details id=tensors class=panel><summary>Tensors</summary>
+<div class=tools><input type=search placeholder="Filter" aria-label="Filter tensors"><span class="sub count"></span></div>
+<div class=table></div></details></section>
+<noscript><p class=note>The picture and the tables need JavaScript; the summary above does not.</p></noscript>
+)html";
+
+}  // namespace
+
+std::string Plan::to_html(const std::string& title) const {
+  const std::string name = escape_html(title);
+  std::string page;
+  print(page,
+        "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
+        "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+        "script-src 'unsafe-inline'\">\n"
+        "<title>{} &middot; memory plan</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
+        name, plan::kPageStyle);
+  print(page, "<h1>{}</h1>\n<p class=sub>Memory plan &middot; {} steps &middot; {} tensors &middot; {} thread{}</p>\n",
+        name, steps.size(), tensors.size(), threads, threads == 1 ? "" : "s");
+  if (!complete) {
+    page += "<p class=warn>Not complete: some shapes depend on data of a run. The figures cover what is known so far; "
+            "the rest is planned while running, inside the budget.</p>\n";
+  }
+  add_cards(page, *this);
+  add_categories(page, *this);
+  add_phases(page, *this);
+  page += kPicture;
+  page += kTables;
+  print(page,
+        "<div id=tip hidden></div>\n</main>\n<script type=\"application/json\" id=plan>{}</script>\n"
+        "<script>{}</script>\n</body>\n</html>\n",
+        escape_script(to_json()), plan::kPageScript);
+  return page;
+}
+
+}  // namespace leadline

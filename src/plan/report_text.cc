@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Plan as a table for people. Names come from the model: they are made printable and cut to a column.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leadline/plan.h"
+#include "plan/report_peak.h"
+
+namespace leadline {
+namespace {
+
+constexpr size_t kTopTensors = 10;
+constexpr size_t kTopContributors = 3;
+constexpr size_t kNameColumn = 48;
+
+template <typename... Args>
+void print(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+}
+
+/// Printable and at most kNameColumn bytes: the end of a tensor's name tells more than its start.
+std::string short_name(std::string_view name) {
+  std::string text = printable(name);
+  if (text.size() <= kNameColumn) return text;
+  size_t start = text.size() - (kNameColumn - 3);
+  while (start < text.size() && (static_cast<unsigned char>(text[start]) & 0xC0U) == 0x80U) ++start;
+  return "..." + text.substr(start);
+}
+
+std::vector<CategoryBytes> largest_first(std::vector<CategoryBytes> categories) {
+  std::stable_sort(categories.begin(), categories.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return categories;
+}
+
+std::string list(const std::vector<CategoryBytes>& categories, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < std::min(count, categories.size()); ++i) {
+    print(text, "{}{} {}", i == 0 ? "" : ", ", memory_category_name(categories[i].category),
+          format_bytes(categories[i].bytes));
+  }
+  return text;
+}
+
+void print_summary(std::string& text, const Plan& plan) {
+  print(text, "Peak {} ({} bytes) with {} thread{}", format_bytes(plan.peak_bytes), plan.peak_bytes, plan.threads,
+        plan.threads == 1 ? "" : "s");
+  if (!plan.categories.empty()) print(text, ": {}", list(largest_first(plan.categories), kTopContributors));
+  text += '\n';
+  if (!plan.complete) {
+    text += "Not complete: some shapes depend on data of a run. The figures cover what is known so far;\n"
+            "the rest is planned while running, inside the budget.\n";
+  }
+}
+
+void print_categories(std::string& text, const Plan& plan) {
+  print(text, "\n{:<20}{:>12}{:>10}\n", "Memory at the peak", "", "share");
+  for (const CategoryBytes& c : plan.categories) {
+    print(text, "  {:<18}{:>12}{:>10}\n", memory_category_name(c.category), format_bytes(c.bytes),
+          plan::percent(c.bytes, plan.peak_bytes));
+  }
+}
+
+void print_phases(std::string& text, const Plan& plan) {
+  text += "\nPhases\n";
+  for (const PlannedPhase& phase : plan.phases) {
+    print(text, "  {:<18}{:>12}  {}\n", printable(phase.name), format_bytes(phase.bytes),
+          list(largest_first(phase.categories), kTopContributors));
+  }
+}
+
+void print_arena(std::string& text, const Plan& plan) {
+  const int64_t gap = plan.arena_bytes - plan.lower_bound_bytes;
+  const auto count = std::count_if(plan.tensors.begin(), plan.tensors.end(),
+                                   [](const auto& t) { return t.storage == Storage::kArena; });
+  const auto shared = std::count_if(plan.tensors.begin(), plan.tensors.end(),
+                                    [](const auto& t) { return t.storage == Storage::kArena && t.shares_with >= 0; });
+  text += "\nArena\n";
+  print(text, "  {:<18}{:>12}\n", "size", format_bytes(plan.arena_bytes));
+  print(text, "  {:<18}{:>12}  most bytes alive at one step: no layout can be smaller\n", "lower bound",
+        format_bytes(plan.lower_bound_bytes));
+  print(text, "  {:<18}{:>12}  {}\n", "gap", format_bytes(gap),
+        gap == 0 ? std::string("optimal") : plan::percent(gap, plan.lower_bound_bytes) + " above the lower bound");
+  print(text, "  {:<18}{:>12}  {} of them in memory of another tensor\n", "tensors", count, shared);
+  print(text, "  {:<18}{:>12}\n", "steps", plan.steps.size());
+  if (plan.segments.size() > 1) {
+    print(text, "  {:<18}{:>12}  one arena each: shapes depend on data\n", "segments", plan.segments.size());
+  }
+}
+
+void print_peak_tensors(std::string& text, const Plan& plan) {
+  const int peak = plan::peak_step(plan);
+  if (peak < 0) return;
+  const PlannedStep& step = plan.steps[static_cast<size_t>(peak)];
+  print(text, "\nHighest step: {} of {}, {} #{} '{}', {} alive\n", peak, plan.steps.size(), printable(step.op),
+        step.node, short_name(step.name), format_bytes(step.live_bytes));
+  const std::vector<const PlannedTensor*> live = plan::live_tensors(plan, peak);
+  if (live.empty() && step.scratch_bytes == 0) return;
+  print(text, "  {:>12}  {:<11}{:<24}{:<10}{}\n", "bytes", "type", "shape", "steps", "tensor");
+  if (step.scratch_bytes > 0) {
+    print(text, "  {:>12}  {:<11}{:<24}{:<10}{}\n", format_bytes(step.scratch_bytes), "-", "-", peak,
+          "(scratch of this step)");
+  }
+  for (size_t i = 0; i < std::min(kTopTensors, live.size()); ++i) {
+    const PlannedTensor& t = *live[i];
+    print(text, "  {:>12}  {:<11}{:<24}{:<10}#{} {}\n", format_bytes(t.bytes), dtype_name(t.dtype),
+          t.shape.to_string(), fmt::format("{}-{}", std::max(0, t.first_step), t.last_step), t.index,
+          short_name(t.name));
+  }
+  if (live.size() > kTopTensors) print(text, "  {:>12}  and {} smaller\n", "", live.size() - kTopTensors);
+}
+
+}  // namespace
+
+std::string Plan::to_text() const {
+  std::string text;
+  print_summary(text, *this);
+  print_categories(text, *this);
+  print_phases(text, *this);
+  print_arena(text, *this);
+  print_peak_tensors(text, *this);
+  return text;
+}
+
+}  // namespace leadline

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/subgraph_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+#include "plan/lifetimes.h"
+
+namespace leadline::plan {
+namespace {
+
+/// Results up to this size are computed while planning. Enough for shape arithmetic, small enough not to matter.
+constexpr int64_t kFoldLimit = 4096;
+/// A kernel that wants more workspace than this is not run while planning.
+constexpr int64_t kFoldWorkspace = 16384;
+
+bool contains(const std::vector<int>& list, int item) { return std::find(list.begin(), list.end(), item) != list.end(); }
+
+}  // namespace
+
+SubgraphPlan::SubgraphPlan(const ir::Graph& graph, int subgraph, PlanOptions options, ops::Host& host,
+                           std::shared_ptr<Budget> budget)
+    : graph_(graph),
+      subgraph_index_(subgraph),
+      subgraph_(graph.subgraphs[static_cast<size_t>(subgraph)]),
+      options_(options),
+      host_(host),
+      budget_(std::move(budget)) {
+  compute_last_uses();
+}
+
+void SubgraphPlan::compute_last_uses() {
+  const auto node_count = static_cast<int>(subgraph_.nodes.size());
+  last_use_.assign(subgraph_.values.size(), -1);
+  for (int v : subgraph_.outputs) last_use_[static_cast<size_t>(v)] = node_count;
+  for (int n = node_count - 1; n >= 0; --n) {
+    const ir::Node& node = subgraph_.nodes[static_cast<size_t>(n)];
+    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    const bool view = op != nullptr && op->sharing == ops::Sharing::kView;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == ir::kAbsent) continue;
+      int& last = last_use_[static_cast<size_t>(node.inputs[i])];
+      last = std::max(last, n);
+      if (view && i == 0) last = std::max(last, last_use_[static_cast<size_t>(node.outputs[0])]);
+    }
+  }
+}
+
+const ops::OpDef& SubgraphPlan::definition(const ir::Node& node, int index) const {
+  const ops::OpDef* op = ops::registry().find(node.code, node.op);
+  if (op == nullptr || op->infer == nullptr) {
+    fail(ErrorCode::kUnsupported, "{}: Leadline has no kernel for this op", ir::describe_node(subgraph_, index));
+  }
+  return *op;
+}
+
+void SubgraphPlan::start(std::span<const Shape> inputs, std::span<const int64_t> bytes) {
+  segments_.clear();
+  output_copies_.clear();
+  folded_.clear();
+  values_.assign(subgraph_.values.size(), {});
+  for (size_t v = 0; v < values_.size(); ++v) {
+    const ir::Value& source = subgraph_.values[v];
+    PlannedValue& value = values_[v];
+    value.root = static_cast<int>(v);
+    if (!source.constant && !source.variable) continue;
+    value.shape = source.shape;
+    value.shape_known = true;
+    value.computed = true;
+    if (source.constant) {
+      value.storage = Storage::kConstant;
+      value.bytes = static_cast<int64_t>(source.data.size());
+      value.address = const_cast<std::byte*>(source.data.data());  // kernels never write to inputs that are constants
+    } else {
+      value.storage = Storage::kVariable;
+      value.bytes = storage_bytes(source.dtype, source.shape).value_or(0);
+    }
+  }
+  for (size_t i = 0; i < subgraph_.inputs.size(); ++i) {
+    const auto v = static_cast<size_t>(subgraph_.inputs[i]);
+    PlannedValue& value = values_[v];
+    if (subgraph_.values[v].constant || subgraph_.values[v].variable) continue;
+    value.shape = inputs[i];
+    value.shape_known = true;
+    const auto size = storage_bytes(subgraph_.values[v].dtype, inputs[i]);
+    require(size.has_value(), ErrorCode::kInvalidArgument, "input '{}' of shape {} does not fit into memory",
+            subgraph_.values[v].name, inputs[i].to_string());
+    value.bytes = dtype_bits(subgraph_.values[v].dtype) > 0 ? *size : bytes[i];
+    value.storage = options_.self_contained ? Storage::kArena : Storage::kInput;
+  }
+  next_node_ = 0;
+  steps_ = 0;
+  extend();
+  first_values_ = values_;
+  first_next_node_ = next_node_;
+  first_steps_ = steps_;
+  first_folded_ = folded_.size();
+}
+
+void SubgraphPlan::extend() {
+  Segment segment;
+  segment.first_step = steps_;
+  const int first_node = next_node_;
+  while (!complete() && plan_node(next_node_, segment)) ++next_node_;
+  require(next_node_ > first_node || complete() || segments_.empty(), ErrorCode::kInternal,
+          "{}: its output shapes are unknown though all its inputs are computed",
+          complete() ? "plan" : ir::describe_node(subgraph_, next_node_));
+  steps_ += static_cast<int>(segment.steps.size());
+  segments_.push_back(std::move(segment));
+  Lifetimes(*this).assign();
+}
+
+void SubgraphPlan::rewind() {
+  if (segments_.size() <= 1) {
+    for (size_t v = 0; v < values_.size(); ++v) values_[v].computed = first_values_[v].computed;
+    return;
+  }
+  // Addresses of the first segment's memory stay; everything later is unknown again.
+  for (size_t v = 0; v < values_.size(); ++v) {
+    std::byte* address = values_[v].address;
+    const bool keeps = first_values_[v].shape_known;
+    values_[v] = first_values_[v];
+    if (keeps && address != nullptr && values_[v].address == nullptr) values_[v].address = address;
+  }
+  segments_.resize(1);
+  output_copies_.clear();
+  folded_.resize(first_folded_);
+  next_node_ = first_next_node_;
+  steps_ = first_steps_;
+}
+
+std::vector<ops::Operand> SubgraphPlan::input_operands(const ir::Node& node) const {
+  std::vector<ops::Operand> operands(node.inputs.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (node.inputs[i] == ir::kAbsent) continue;
+    const auto v = static_cast<size_t>(node.inputs[i]);
+    const PlannedValue& value = values_[v];
+    ops::Operand& operand = operands[i];
+    operand.value = &subgraph_.values[v];
+    operand.shape = value.shape;
+    // Variables change during a run and sparse constants are not laid out by their shape: neither is known data.
+    const bool variable = subgraph_.values[v].variable && segments_.empty();
+    operand.known = value.computed && !variable && subgraph_.values[v].sparsity == nullptr &&
+                    (value.address != nullptr || value.bytes == 0);
+    if (operand.known) {
+      operand.data = value.address;
+      operand.bytes = value.bytes;
+    }
+  }
+  return operands;
+}
+
+std::vector<ops::Operand> SubgraphPlan::output_operands(const ir::Node& node) const {
+  std::vector<ops::Operand> operands(node.outputs.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    operands[i].value = &subgraph_.values[static_cast<size_t>(node.outputs[i])];
+  }
+  return operands;
+}
+
+bool SubgraphPlan::is_static_data(int value) const {
+  const PlannedValue& v = values_[static_cast<size_t>(value)];
+  return (v.storage == Storage::kConstant || v.storage == Storage::kFolded) &&
+         subgraph_.values[static_cast<size_t>(value)].sparsity == nullptr;
+}
+
+bool SubgraphPlan::plan_node(int index, Segment& segment) {
+  const ir::Node& node = subgraph_.nodes[static_cast<size_t>(index)];
+  const ops::OpDef& op = definition(node, index);
+  for (int v : node.inputs) {
+    if (v != ir::kAbsent && !values_[static_cast<size_t>(v)].shape_known) return false;
+  }
+  const std::vector<ops::Operand> inputs = input_operands(node);
+  std::vector<ops::Operand> outputs = output_operands(node);
+  ops::InferContext infer(subgraph_, index, inputs, outputs, host_);
+  op.infer(infer);
+  if (infer.deferred()) return false;
+
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    PlannedValue& value = values_[static_cast<size_t>(node.outputs[i])];
+    value.shape = outputs[i].shape;
+    value.bytes = outputs[i].bytes;
+    value.shape_known = true;
+  }
+  ops::PrepareContext prepare(infer, options_.threads);
+  std::unique_ptr<ops::Kernel> kernel = op.prepare(prepare);
+  if (try_fold(index, op, inputs, outputs, *kernel, prepare)) return true;
+
+  Step step;
+  step.node = index;
+  step.kernel = std::move(kernel);
+  step.scratch_bytes = prepare.scratch_bytes();
+  step.packed_bytes = align_up(prepare.packed_bytes());
+  step.packed_layout = prepare.packed_layout();
+  for (int i : prepare.replaced_inputs()) step.replaced_inputs.push_back(node.inputs[static_cast<size_t>(i)]);
+  segment.steps.push_back(std::move(step));
+  return true;
+}
+
+bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs,
+                            std::span<const ops::Operand> outputs, ops::Kernel& kernel,
+                            const ops::PrepareContext& prepared) {
+  const ir::Node& node = subgraph_.nodes[static_cast<size_t>(index)];
+  if (!op.pure || options_.preserve_all) return false;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (contains(subgraph_.outputs, node.outputs[i])) return false;
+    bytes += outputs[i].bytes;
+  }
+  const bool all_static = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                      [&](int v) { return v == ir::kAbsent || is_static_data(v); });
+  if (all_static && op.sharing == ops::Sharing::kView) {
+    PlannedValue& value = values_[static_cast<size_t>(node.outputs[0])];
+    const PlannedValue& source = values_[static_cast<size_t>(node.inputs[0])];
+    value.storage = source.storage;
+    value.address = source.address;
+    value.root = source.root;
+    value.computed = true;
+    return true;
+  }
+  if ((!all_static && !op.reads_shapes_only) || bytes > kFoldLimit) return false;
+  if (prepared.scratch_bytes() + prepared.packed_bytes() > kFoldWorkspace) return false;
+
+  alignas(kAlignment) std::array<std::byte, kFoldWorkspace + kAlignment> workspace{};
+  std::vector<TensorView> in(inputs.size());
+  std::vector<TensorView> out;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].present()) continue;
+    in[i] = {inputs[i].dtype(), inputs[i].shape, const_cast<std::byte*>(inputs[i].data), inputs[i].bytes,
+             &inputs[i].quantization()};
+  }
+  std::vector<Folded> results;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    results.push_back({node.outputs[i], index, Buffer(budget_, outputs[i].bytes, MemoryCategory::kGraph)});
+    out.push_back({outputs[i].dtype(), outputs[i].shape, results.back().memory.data(), outputs[i].bytes,
+                   &outputs[i].quantization()});
+  }
+  ThreadPool single(1);
+  std::byte* packed = workspace.data() + align_up(prepared.scratch_bytes());
+  ops::RunContext context(subgraph_, index, in, out, workspace.data(), packed, single, host_);
+  try {
+    kernel.pack(packed);
+    kernel.run(context);
+  } catch (const Error&) {
+    return false;  // the same error will come when, and only if, the node runs
+  }
+  for (Folded& result : results) {
+    PlannedValue& value = values_[static_cast<size_t>(result.value)];
+    value.storage = Storage::kFolded;
+    value.address = result.memory.data();
+    value.computed = true;
+    folded_.push_back(std::move(result));
+  }
+  return true;
+}
+
+int64_t SubgraphPlan::folded_bytes() const {
+  int64_t bytes = 0;
+  for (const Folded& f : folded_) bytes += f.memory.bytes();
+  return bytes;
+}
+
+int64_t SubgraphPlan::structure_bytes() const {
+  // Kernel objects, views and observers' names: about this much for a node and a value.
+  constexpr int64_t kPerNode = 640;
+  constexpr int64_t kPerValue = static_cast<int64_t>(2 * sizeof(PlannedValue) + sizeof(int));
+  return kPerNode * static_cast<int64_t>(subgraph_.nodes.size()) + kPerValue * static_cast<int64_t>(values_.size());
+}
+
+}  // namespace leadline::plan

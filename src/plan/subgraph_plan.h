@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of one subgraph as the engine uses it: shapes, kernels, and where every tensor lives.
+//
+// Nodes are planned in file order, in segments. A segment ends before the first node whose output shapes need data that
+// only a run can give; when the run has reached that node, extend() plans the next segment. Every segment has an arena
+// of its own. A subgraph without data-dependent shapes has one segment and a complete plan before it runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "ir/graph.h"
+#include "leadline/plan.h"
+#include "ops/registry.h"
+
+namespace leadline::plan {
+
+/// One tensor while planning and running.
+struct PlannedValue {
+  Shape shape;
+  bool shape_known = false;
+  int64_t bytes = 0;
+  Storage storage = Storage::kUnplanned;
+  int segment = -1;      // arena values
+  int64_t offset = -1;   // in that arena
+  int root = -1;         // value whose memory this one uses; itself when it has memory of its own
+  int first_step = -1;   // in the whole subgraph; -1: from the start
+  int last_step = -1;
+  std::byte* address = nullptr;  // set when the memory exists and, for computed values, is about to be written
+  bool computed = false;         // contents are valid now
+};
+
+/// One node to run.
+struct Step {
+  int node = 0;
+  std::unique_ptr<ops::Kernel> kernel;
+  int64_t scratch_bytes = 0;
+  int64_t scratch_offset = 0;
+  int64_t packed_bytes = 0;
+  std::string packed_layout;
+  std::vector<int> replaced_inputs;  // value indices
+  int64_t live_bytes = 0;
+};
+
+struct Segment {
+  std::vector<Step> steps;
+  int first_step = 0;          // number of steps[0] in the subgraph
+  int64_t arena_bytes = 0;     // tensors and scratch
+  int64_t tensor_bytes = 0;    // end of the highest tensor
+  int64_t lower_bound = 0;
+  int last_use_node = -1;      // no node after this one reads the arena
+};
+
+/// A copy made at the end of a callee's run: see PlanOptions::self_contained.
+struct OutputCopy {
+  int output = 0;   // position in the subgraph's outputs
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
+struct PlanOptions {
+  int threads = 1;
+  bool preserve_all = false;
+  /// Inputs and outputs live in the arena, never overlap, and outputs that are inputs are copied: what a callee needs.
+  bool self_contained = false;
+};
+
+/// The growing plan. Not thread-safe.
+class SubgraphPlan {
+ public:
+  SubgraphPlan(const ir::Graph& graph, int subgraph, PlanOptions options, ops::Host& host,
+               std::shared_ptr<Budget> budget);
+
+  /// Starts over for these input shapes (in the order of the subgraph's inputs) and plans the first segment.
+  /// `bytes` has the sizes of string inputs, 0 elsewhere. Throws Error from an op's validation.
+  void start(std::span<const Shape> inputs, std::span<const int64_t> bytes);
+  /// Plans the next segment; values that are computed have their data read. Throws Error.
+  void extend();
+  /// A string input has got contents of this size.
+  void note_input_bytes(int value, int64_t bytes) {
+    values_[static_cast<size_t>(value)].bytes = bytes;
+    first_values_[static_cast<size_t>(value)].bytes = bytes;
+  }
+  /// Forgets every segment but the first, so that the subgraph can run again.
+  void rewind();
+  bool complete() const { return next_node_ == static_cast<int>(subgraph_.nodes.size()); }
+
+  const ir::Subgraph& subgraph() const { return subgraph_; }
+  int subgraph_index() const { return subgraph_index_; }
+  std::vector<PlannedValue>& values() { return values_; }
+  const std::vector<PlannedValue>& values() const { return values_; }
+  std::vector<Segment>& segments() { return segments_; }
+  const std::vector<Segment>& segments() const { return segments_; }
+  const std::vector<OutputCopy>& output_copies() const { return output_copies_; }
+  const PlanOptions& options() const { return options_; }
+  /// Bytes held for results folded while planning.
+  int64_t folded_bytes() const;
+  /// Heap bytes of the plan's own structures, by a fixed rule (so that plan and count agree).
+  int64_t structure_bytes() const;
+
+ private:
+  friend class Lifetimes;
+
+  const ops::OpDef& definition(const ir::Node& node, int index) const;
+  std::vector<ops::Operand> input_operands(const ir::Node& node) const;
+  std::vector<ops::Operand> output_operands(const ir::Node& node) const;
+  /// Plans one node; false when it must wait for a run.
+  bool plan_node(int index, Segment& segment);
+  bool is_static_data(int value) const;
+  bool try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs, std::span<const ops::Operand> outputs,
+                ops::Kernel& kernel, const ops::PrepareContext& prepared);
+  void compute_last_uses();
+
+  const ir::Graph& graph_;
+  const int subgraph_index_;
+  const ir::Subgraph& subgraph_;
+  const PlanOptions options_;
+  ops::Host& host_;
+  std::shared_ptr<Budget> budget_;
+
+  std::vector<PlannedValue> values_;
+  std::vector<Segment> segments_;
+  std::vector<OutputCopy> output_copies_;
+  std::vector<int> last_use_;  // node that reads the value last, through views too; node count: subgraph output
+  struct Folded {
+    int value;
+    int node;
+    Buffer memory;
+  };
+  std::vector<Folded> folded_;
+  int next_node_ = 0;
+  int steps_ = 0;
+  // State after the first segment, for rewind().
+  std::vector<PlannedValue> first_values_;
+  int first_next_node_ = 0;
+  int first_steps_ = 0;
+  size_t first_folded_ = 0;
+};
+
+}  // namespace leadline::plan

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace leadline::runtime {
+
+Runner::Runner(Session& session, int subgraph, bool callee)
+    : session_(session),
+      callee_(callee),
+      plan_(*session.graph, subgraph,
+            {.threads = session.pool.size(), .preserve_all = session.preserve_all && !callee, .self_contained = callee},
+            *this, session.budget) {}
+
+Runner::~Runner() { release(); }
+
+void Runner::start(std::span<const Shape> inputs, std::span<const int64_t> bytes) {
+  release();
+  callees_.clear();
+  started_ = false;
+  planned_shapes_.assign(inputs.begin(), inputs.end());
+  planned_bytes_.assign(bytes.begin(), bytes.end());
+  plan_.start(planned_shapes_, planned_bytes_);
+  sync_folded();
+  started_ = true;
+}
+
+void Runner::sync_folded() {
+  const int64_t folded = plan_.folded_bytes();
+  if (folded != folded_entered_) session_.ledger.enter(folded - folded_entered_, MemoryCategory::kGraph);
+  folded_entered_ = folded;
+}
+
+std::shared_ptr<Buffer> Runner::take(int64_t bytes, MemoryCategory category) {
+  session_.ledger.enter(align_up(bytes), category);
+  try {
+    return std::make_shared<Buffer>(session_.budget, bytes, category);
+  } catch (...) {
+    session_.ledger.enter(-align_up(bytes), category);
+    throw;
+  }
+}
+
+void Runner::give_back(std::shared_ptr<Buffer>& memory, MemoryCategory category) {
+  if (memory == nullptr) return;
+  session_.ledger.enter(-memory->bytes(), category);
+  memory.reset();
+}
+
+MemoryNeeds Runner::needs() const {
+  MemoryNeeds needs;
+  for (const plan::Segment& segment : plan_.segments()) {
+    for (const plan::Step& step : segment.steps) {
+      const PackedKey key{plan_.subgraph_index(), step.node, step.packed_bytes, step.packed_layout};
+      if (step.packed_bytes == 0 || packed_.contains(key)) continue;
+      (session_.packed_weights->holds(key) ? needs.shared_weights : needs.packed_weights) += step.packed_bytes;
+    }
+  }
+  if (!allocated_) {
+    needs.structures = plan_.structure_bytes();
+    for (size_t v = 0; v < plan_.values().size(); ++v) {
+      const plan::PlannedValue& value = plan_.values()[v];
+      if (value.storage == Storage::kVariable) needs.variables += align_up(value.bytes);
+      const bool io = value.storage == Storage::kInput || value.storage == Storage::kOutput;
+      if (io && value.root == static_cast<int>(v)) needs.inputs_outputs += align_up(value.bytes);
+    }
+    if (!callee_) {
+      needs.arena = align_up(plan_.segments()[0].arena_bytes);
+      needs.variables += session_.resources->pending_bytes();
+    }
+  }
+  for (const auto& [key, runner] : callees_) {
+    if (!runner->started_) continue;
+    const MemoryNeeds inner = runner->needs();
+    needs.packed_weights += inner.packed_weights;
+    needs.shared_weights += inner.shared_weights;
+    needs.variables += inner.variables;
+    needs.structures += inner.structures;
+  }
+  return needs;
+}
+
+void Runner::allocate() {
+  if (allocated_) return;
+  try {
+    structures_charged_ = plan_.structure_bytes();
+    session_.ledger.enter(structures_charged_, MemoryCategory::kGraph);
+    session_.budget->charge(structures_charged_, MemoryCategory::kGraph);
+    allocated_ = true;
+    for (size_t v = 0; v < plan_.values().size(); ++v) {
+      plan::PlannedValue& value = plan_.values()[v];
+      if (value.storage == Storage::kVariable) {
+        auto& memory = variables_[static_cast<int>(v)];
+        memory = take(value.bytes, MemoryCategory::kVariables);
+        value.address = memory->data();
+      }
+    }
+    if (!callee_) {
+      for (int v : plan_.subgraph().inputs) {
+        plan::PlannedValue& value = plan_.values()[static_cast<size_t>(v)];
+        if (value.storage != Storage::kInput || io_.contains(v)) continue;
+        io_[v] = take(value.bytes, MemoryCategory::kInputsOutputs);
+        value.address = io_[v]->data();
+      }
+      take_outputs();
+      session_.resources->allocate();
+      take_arena(0);
+    }
+    acquire_packed(0);
+    if (!callee_) bind(0, bound_[0].arena->data());
+    for (auto& [key, runner] : callees_) {
+      if (runner->started_) runner->allocate();
+    }
+  } catch (...) {
+    if (!allocated_) {  // the charge itself was refused
+      session_.ledger.enter(-structures_charged_, MemoryCategory::kGraph);
+      structures_charged_ = 0;
+    }
+    release();
+    throw;
+  }
+}
+
+/// Memory for outputs whose shape has become known.
+void Runner::take_outputs() {
+  if (callee_) return;
+  for (int v : plan_.subgraph().outputs) {
+    plan::PlannedValue& value = plan_.values()[static_cast<size_t>(v)];
+    if (value.storage != Storage::kOutput || !value.shape_known) continue;
+    auto& memory = io_[v];
+    if (memory == nullptr || memory->bytes() != align_up(value.bytes)) {
+      give_back(memory, MemoryCategory::kInputsOutputs);
+      memory = take(value.bytes, MemoryCategory::kInputsOutputs);
+    }
+    value.address = memory->data();
+  }
+}
+
+void Runner::take_arena(size_t segment) {
+  if (bound_.size() <= segment) bound_.resize(segment + 1);
+  bound_[segment].arena = take(plan_.segments()[segment].arena_bytes, MemoryCategory::kArena);
+}
+
+void Runner::acquire_packed(size_t segment) {
+  if (bound_.size() <= segment) bound_.resize(segment + 1);
+  std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
+  bound_[segment].steps.resize(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    plan::Step& step = steps[i];
+    if (step.packed_bytes == 0) continue;
+    const PackedKey key{plan_.subgraph_index(), step.node, step.packed_bytes, step.packed_layout};
+    auto held = packed_.find(key);
+    if (held == packed_.end()) {
+      auto memory = session_.packed_weights->acquire(key, [&](std::byte* target) {
+        step.kernel->pack(target);
+        for (int v : step.replaced_inputs) {
+          const auto data = plan_.subgraph().values[static_cast<size_t>(v)].data;
+          session_.graph->bytes->drop_pages(data.data(), static_cast<int64_t>(data.size()));
+        }
+      });
+      session_.ledger.enter(step.packed_bytes, MemoryCategory::kPackedWeights);
+      session_.budget->count_shared(memory->bytes(), MemoryCategory::kPackedWeights);
+      held = packed_.emplace(key, std::move(memory)).first;
+    }
+    bound_[segment].steps[i].packed = held->second->data();
+  }
+}
+
+void Runner::release() {
+  for (BoundSegment& segment : bound_) give_back(segment.arena, MemoryCategory::kArena);
+  bound_.clear();
+  for (auto& [key, memory] : packed_) {
+    session_.ledger.enter(-key.bytes, MemoryCategory::kPackedWeights);
+    session_.budget->count_shared(-memory->bytes(), MemoryCategory::kPackedWeights);
+  }
+  packed_.clear();
+  for (auto& [v, memory] : io_) give_back(memory, MemoryCategory::kInputsOutputs);
+  io_.clear();
+  for (auto& [v, memory] : variables_) give_back(memory, MemoryCategory::kVariables);
+  variables_.clear();
+  results_.clear();
+  bound_base_ = nullptr;
+  if (allocated_) {
+    session_.budget->release(structures_charged_, MemoryCategory::kGraph);
+    session_.ledger.enter(-structures_charged_, MemoryCategory::kGraph);
+    structures_charged_ = 0;
+    allocated_ = false;
+  }
+  for (auto& [key, runner] : callees_) runner->release();
+}
+
+TensorView Runner::view(int value) const {
+  const plan::PlannedValue& planned = plan_.values()[static_cast<size_t>(value)];
+  const ir::Value& source = plan_.subgraph().values[static_cast<size_t>(value)];
+  return {source.dtype, planned.shape, planned.address, planned.bytes, &source.quantization};
+}
+
+/// Gives the segment's values their addresses and its steps their views.
+void Runner::bind(size_t segment, std::byte* arena) {
+  for (plan::PlannedValue& value : plan_.values()) {
+    if (value.storage == Storage::kArena && value.segment == static_cast<int>(segment)) {
+      value.address = arena + value.offset;
+    }
+  }
+  // Views of inputs and outputs have no memory of their own.
+  for (plan::PlannedValue& value : plan_.values()) {
+    const bool io = value.storage == Storage::kInput || value.storage == Storage::kOutput;
+    if (io && value.address == nullptr) value.address = plan_.values()[static_cast<size_t>(value.root)].address;
+  }
+  const std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
+  bound_[segment].steps.resize(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const ir::Node& node = plan_.subgraph().nodes[static_cast<size_t>(steps[i].node)];
+    BoundStep& bound = bound_[segment].steps[i];
+    bound.inputs.assign(node.inputs.size(), {});
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      if (node.inputs[k] != ir::kAbsent) bound.inputs[k] = view(node.inputs[k]);
+    }
+    bound.outputs.clear();
+    for (int v : node.outputs) bound.outputs.push_back(view(v));
+    bound.scratch = arena + steps[i].scratch_offset;
+  }
+}
+
+void Runner::invoke() {
+  plan_.rewind();
+  sync_folded();
+  for (int v : plan_.subgraph().inputs) plan_.values()[static_cast<size_t>(v)].computed = true;
+  try {
+    run_segments();
+  } catch (...) {
+    release_later_segments();
+    throw;
+  }
+  release_later_segments();
+}
+
+void Runner::run_segments() {
+  run_segment(0);
+  while (!plan_.complete()) {
+    plan_.extend();
+    sync_folded();
+    const size_t segment = plan_.segments().size() - 1;
+    take_outputs();
+    take_arena(segment);
+    acquire_packed(segment);
+    bind(segment, bound_[segment].arena->data());
+    for (auto& [key, runner] : callees_) {
+      if (runner->started_) runner->allocate();
+    }
+    run_segment(segment);
+    release_finished_segments();
+  }
+}
+
+void Runner::run_segment(size_t segment) {
+  std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
+  for (size_t i = 0; i < steps.size(); ++i) run_step(steps[i], bound_[segment].steps[i]);
+}
+
+void Runner::run_step(const plan::Step& step, BoundStep& bound) {
+  const ir::Subgraph& subgraph = plan_.subgraph();
+  if (!session_.observers.empty()) notify(step, bound, true);
+  ops::RunContext context(subgraph, step.node, bound.inputs, bound.outputs, bound.scratch,
+                          bound.packed, session_.pool, *this);
+  if (session_.profile.empty()) {
+    step.kernel->run(context);
+  } else {
+    const auto begin = std::chrono::steady_clock::now();
+    step.kernel->run(context);
+    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    NodeProfile& entry =
+        session_.profile[static_cast<size_t>(plan_.subgraph_index())][static_cast<size_t>(step.node)];
+    entry.fastest_ms = entry.runs == 0 ? ms : std::min(entry.fastest_ms, ms);
+    entry.total_ms += ms;
+    ++entry.runs;
+  }
+  const ir::Node& node = subgraph.nodes[static_cast<size_t>(step.node)];
+  for (int v : node.outputs) plan_.values()[static_cast<size_t>(v)].computed = true;
+  if (!session_.observers.empty()) notify(step, bound, false);
+}
+
+void Runner::notify(const plan::Step& step, const BoundStep& bound, bool before) {
+  const ir::Subgraph& subgraph = plan_.subgraph();
+  const ir::Node& node = subgraph.nodes[static_cast<size_t>(step.node)];
+  const auto observe = [&](const std::vector<int>& values, const std::vector<TensorView>& views) {
+    std::vector<ObservedTensor> tensors(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      tensors[i].index = values[i];
+      if (values[i] == ir::kAbsent) continue;
+      tensors[i].name = subgraph.values[static_cast<size_t>(values[i])].name;
+      tensors[i].dtype = views[i].dtype;
+      tensors[i].shape = views[i].shape;
+      tensors[i].data = {views[i].data, static_cast<size_t>(views[i].bytes)};
+      if (views[i].quantization->scale.size() == 1) {
+        tensors[i].scale = views[i].quantization->scale0();
+        tensors[i].zero_point = views[i].quantization->zero_point0();
+      }
+    }
+    return tensors;
+  };
+  const std::vector<ObservedTensor> inputs = observe(node.inputs, bound.inputs);
+  const std::vector<ObservedTensor> outputs = observe(node.outputs, bound.outputs);
+  ObservedNode observed{plan_.subgraph_index(), step.node, node.op, {}, inputs, outputs};
+  if (!outputs.empty()) observed.name = outputs[0].name;
+  for (Observer* observer : session_.observers) {
+    before ? observer->before_node(observed) : observer->after_node(observed);
+  }
+}
+
+/// Later segments' arenas go as soon as no node to come reads them.
+void Runner::release_finished_segments() {
+  int next_node = static_cast<int>(plan_.subgraph().nodes.size());
+  if (!plan_.complete()) next_node = plan_.segments().back().steps.empty() ? -1 : plan_.segments().back().steps.back().node;
+  for (size_t s = 1; s < plan_.segments().size(); ++s) {
+    if (plan_.segments()[s].last_use_node > next_node || (plan_.complete() && callee_)) continue;
+    if (plan_.complete() && plan_.options().preserve_all) continue;
+    give_back(bound_[s].arena, MemoryCategory::kArena);
+  }
+}
+
+void Runner::release_later_segments() {
+  if (!plan_.options().preserve_all) {
+    for (size_t s = 1; s < bound_.size(); ++s) give_back(bound_[s].arena, MemoryCategory::kArena);
+    if (bound_.size() > 1) bound_.resize(1);
+  }
+  for (auto& [key, runner] : callees_) {
+    if (runner->bound_base_ == nullptr || runner->bound_.empty()) continue;
+    runner->release_later_segments();
+    if (runner->bound_[0].arena != nullptr) {
+      runner->give_back(runner->bound_[0].arena, MemoryCategory::kArena);
+      runner->bound_base_ = nullptr;
+    }
+  }
+}
+
+std::shared_ptr<const Buffer> Runner::memory_of(int value) const {
+  const plan::PlannedValue& planned = plan_.values()[static_cast<size_t>(value)];
+  if (const auto it = variables_.find(value); it != variables_.end()) return it->second;
+  if (const auto it = io_.find(planned.root); it != io_.end()) return it->second;
+  const bool arena = planned.storage == Storage::kArena && plan_.options().preserve_all;
+  if (arena && static_cast<size_t>(planned.segment) < bound_.size()) {
+    return bound_[static_cast<size_t>(planned.segment)].arena;
+  }
+  return nullptr;
+}
+
+void Runner::resize_string_input(int value, int64_t bytes) {
+  plan::PlannedValue& planned = plan_.values()[static_cast<size_t>(value)];
+  auto& memory = io_[value];
+  give_back(memory, MemoryCategory::kInputsOutputs);
+  memory = take(bytes, MemoryCategory::kInputsOutputs);
+  planned.address = memory->data();
+  for (size_t i = 0; i < plan_.subgraph().inputs.size(); ++i) {
+    if (plan_.subgraph().inputs[i] == value) planned_bytes_[i] = bytes;
+  }
+  plan_.note_input_bytes(value, bytes);
+  bind(0, bound_[0].arena->data());
+}
+
+void Runner::reset_variables() {
+  for (auto& [v, memory] : variables_) {
+    if (memory->bytes() > 0) std::memset(memory->data(), 0, static_cast<size_t>(memory->bytes()));
+  }
+  for (auto& [key, runner] : callees_) runner->reset_variables();
+}
+
+ops::Callee& Runner::callee(int node_index, int subgraph) {
+  auto& runner = callees_[{node_index, subgraph}];
+  if (runner == nullptr) runner = std::make_unique<Runner>(session_, subgraph, true);
+  return *runner;
+}
+
+void Runner::checkpoint() {
+  require(session_.rounds_left-- > 0, ErrorCode::kCancelled,
+          "the model's loops ran more rounds than allowed (max_loop_rounds)");
+}
+
+}  // namespace leadline::runtime

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all runners of one interpreter share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ir/graph.h"
+#include "leadline/observer.h"
+#include "ops/resources.h"
+#include "runtime/ledger.h"
+#include "runtime/packed_weights.h"
+
+namespace leadline::runtime {
+
+/// Fixed surroundings of a run plus its bookkeeping. Not thread-safe.
+class Session {
+ public:
+  Session(std::shared_ptr<const ir::Graph> source, std::shared_ptr<PackedWeights> weights,
+          std::shared_ptr<Budget> charged, std::shared_ptr<ops::Resources> state, int threads)
+      : graph(std::move(source)),
+        packed_weights(std::move(weights)),
+        budget(std::move(charged)),
+        resources(std::move(state)),
+        pool(threads) {}
+
+  const std::shared_ptr<const ir::Graph> graph;
+  const std::shared_ptr<PackedWeights> packed_weights;
+  const std::shared_ptr<Budget> budget;
+  const std::shared_ptr<ops::Resources> resources;
+  ThreadPool pool;
+  Ledger ledger;
+  bool preserve_all = false;
+  int64_t rounds_left = 0;
+  std::vector<Observer*> observers;
+  /// Time per node, [subgraph][node]; empty while profiling is off.
+  std::vector<std::vector<NodeProfile>> profile;
+};
+
+}  // namespace leadline::runtime

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs a finished build into an empty prefix, then builds and runs a program that knows only that prefix.
+# usage: run.sh <build folder> <model.tflite> [C++ compiler]
+set -euo pipefail
+
+build=$1
+model=$2
+compiler=${3:-c++}
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
+cmake -S "$here" -B "$scratch/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_PREFIX_PATH="$scratch/prefix"
+cmake --build "$scratch/build"
+
+output=$("$scratch/build/external" "$model")
+echo "$output"
+[[ $output =~ ^peak_bytes=[1-9][0-9]*$ ]] || { echo "expected peak_bytes=<positive number>" >&2; exit 1; }
+
+# A file that is no model must end in a sentence and exit code 1, not in a signal.
+head -c 100 /dev/zero >"$scratch/zeros.tflite"
+status=0
+"$scratch/build/external" "$scratch/zeros.tflite" || status=$?
+[[ $status -eq 1 ]] || { echo "expected exit code 1 for a damaged model, got $status" >&2; exit 1; }
+
+if [[ -e $scratch/prefix/bin/leadline ]]; then
+  "$scratch/prefix/bin/leadline" --version
+fi
+# Only public headers may be installed.
+stray=$(find "$scratch/prefix/include" -type f ! -path '*/include/leadline/*.h')
+[[ -z $stray ]] || { echo "installed by mistake: $stray" >&2; exit 1; }

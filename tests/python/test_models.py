@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every real model that LiteRT runs gives LiteRT's outputs, with 1 and 2 threads, and takes exactly what was planned."""
+
+import numpy as np
+import pytest
+from model_list import NO_SHARED, RealModel, extra_ops, real_models, seeded_inputs
+from oracle import Oracle, OracleError
+
+import leadline
+from leadline.lite import Interpreter
+
+MODELS = real_models()
+refused: dict[str, list[str]] = {}
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    with Oracle() as running:
+        yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def report_refused(request):
+    yield
+    if refused:
+        reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+        reporter.write_line("")
+        for name, ops in sorted(refused.items()):
+            reporter.write_line(f"not run, needs ops beyond the list: {name}: {', '.join(ops)}")
+
+
+def run(interpreter: Interpreter, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    for details, value in zip(interpreter.get_input_details(), inputs):
+        interpreter.set_tensor(details["index"], value)
+    interpreter.invoke()
+    return [np.asarray(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]
+
+
+def output_steps(interpreter: Interpreter) -> list[float]:
+    """For each output: what one integer step means to it when it is a dequantized integer, else 0."""
+    tensors = interpreter.get_tensor_details()
+    steps = {
+        int(node["outputs"][0]): tensors[node["inputs"][0]]["quantization"][0]
+        for node in interpreter._get_ops_details()
+        if node["op_name"] == "DEQUANTIZE"
+    }
+    return [steps.get(details["index"], 0.0) for details in interpreter.get_output_details()]
+
+
+def assert_close(got: np.ndarray, expected: np.ndarray, model: RealModel, step: float, what: str) -> None:
+    assert got.dtype == expected.dtype, what
+    assert got.shape == expected.shape, what
+    if expected.dtype.kind in "fc":
+        np.testing.assert_array_equal(np.isfinite(got), np.isfinite(expected), err_msg=what)
+        finite = np.isfinite(expected)
+        largest = np.max(np.abs(expected[finite]), initial=0)
+        difference = np.max(np.abs(got[finite] - expected[finite]), initial=0)
+        allowed = max(model.tolerance * largest, 1.001 * step)
+        assert difference <= allowed, f"{what}: {difference} apart, largest is {largest}"
+    elif expected.dtype.kind in "iu":
+        difference = np.max(np.abs(got.astype(np.int64) - expected.astype(np.int64)), initial=0)
+        assert difference <= 1, f"{what}: {difference} steps apart"
+    else:
+        np.testing.assert_array_equal(got, expected, err_msg=what)
+
+
+@pytest.mark.skipif(not MODELS, reason=NO_SHARED)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_outputs_are_those_of_litert(model, oracle):
+    interpreters = []
+    try:
+        for threads in (1, 2):
+            interpreters.append(Interpreter(model.path, num_threads=threads))
+            interpreters[-1].allocate_tensors()
+    except leadline.UnsupportedError as error:
+        ops = extra_ops(str(error))
+        if not ops:
+            raise
+        refused[model.name] = ops
+        pytest.skip(str(error))
+
+    inputs = seeded_inputs(model.name, interpreters[0].get_input_details())
+    try:
+        expected = oracle.run(model.path, inputs)
+    except OracleError as error:
+        pytest.skip(f"LiteRT does not run it with these inputs: {error}")
+    for interpreter, threads in zip(interpreters, (1, 2)):
+        outputs = run(interpreter, inputs)
+        for i, (got, wanted, step) in enumerate(zip(outputs, expected, output_steps(interpreter), strict=True)):
+            assert_close(got, wanted, model, step, f"output {i} with {threads} threads")
+        assert interpreter.counted_peak_bytes() == interpreter.plan().peak_bytes

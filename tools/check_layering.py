@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what the compiler does not: who includes whom, file lengths, SPDX lines, #pragma once.
+
+usage: check_layering.py [repository root]
+
+Exit code 1 when a rule is broken; each line names the file, the line and the rule.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# A folder of src may include itself and the folders listed here: base <- kernels;
+# base <- ir <- ops (+ kernels) <- {model, import, passes, plan} <- runtime <- {quantize, debug, guard} <- api.
+OPS = {"base", "kernels", "ir", "ops"}
+RUNTIME = OPS | {"model", "import", "passes", "plan", "runtime"}
+FACADE = RUNTIME | {"quantize", "debug", "guard", "api"}
+MAY_INCLUDE = {
+    "base": set(), "kernels": {"base"}, "ir": {"base"}, "ops": OPS,
+    "model": OPS, "import": OPS, "passes": OPS, "plan": OPS,
+    "runtime": RUNTIME, "quantize": RUNTIME, "debug": RUNTIME, "guard": RUNTIME,
+    "api": FACADE, "cli": set(),
+}  # fmt: skip
+# Public headers that are plain words of the whole project; the other public ones are the facade.
+VOCABULARY = {"error.h", "types.h", "budget.h", "plan.h", "observer.h"}
+USES_FACADE = {"api", "cli"}
+
+WARN_LINES, MAX_LINES = 600, 1000
+SOURCE_SUFFIXES = {".h", ".cc", ".inc", ".fbs", ".py", ".pyi", ".sh"}
+SOURCE_FOLDERS = ("include", "src", "python", "tests", "bench", "examples", "fuzz", "tools")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def include_problem(file, quote, target, siblings):
+    """Why `file` (path from the root) must not include `target`, or None."""
+    parts = file.parts
+    in_src, is_test = parts[0] == "src", file.name.endswith("_test.cc") or parts[0] == "tests"
+    layer = parts[1] if in_src else "/".join(parts[:2])
+    first, _, rest = target.partition("/")
+
+    if first == "flatbuffers" or target.endswith("tflite_generated.h"):
+        return None if in_src and layer == "model" else "only src/model may see flatbuffers"
+    if first == "nanobind" or target == "Python.h":
+        return None if layer == "python/src" else "only python/src may see Python and nanobind"
+    if first == "leadline":
+        if in_src and not is_test and layer not in USES_FACADE and rest not in VOCABULARY:
+            return f"src/{layer} may use only the public headers {', '.join(sorted(VOCABULARY))}"
+        return None
+    if parts[0] == "include":
+        own = quote == '"' or first in {"fmt", "hwy", "nlohmann", "CLI"}
+        return "a public header may include only leadline/*.h and system headers" if own else None
+    if first in MAY_INCLUDE and rest:
+        if is_test or parts[0] == "bench" or first == layer or (in_src and first in MAY_INCLUDE.get(layer, set())):
+            return None
+        return f"{'src/' * in_src}{layer} may not include src/{first}"
+    if in_src and quote == '"' and target in siblings:
+        return f'include by path from src: "{"/".join((*parts[1:-1], target))}"'
+    return None
+
+
+def check_file(root, file):
+    """Yields (line, message, is_error) for one file."""
+    lines = (root / file).read_text(encoding="utf-8").splitlines()
+    if not lines:
+        return
+    if len(lines) > WARN_LINES:
+        yield len(lines), f"{len(lines)} lines; the aim is {WARN_LINES}, the limit {MAX_LINES}", len(lines) > MAX_LINES
+    if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
+        yield 1, "the SPDX line is missing (// SPDX-License-Identifier: Apache-2.0)", True
+    # Headers that Highway compiles once per instruction set guard themselves.
+    text = "\n".join(lines)
+    if file.suffix == ".h" and "#pragma once" not in lines and "HWY_TARGET_TOGGLE" not in text:
+        yield 1, "#pragma once is missing", True
+    if file.suffix not in {".h", ".cc", ".inc"}:
+        return
+    siblings = {entry.name for entry in (root / file).parent.iterdir()}
+    for number, line in enumerate(lines, 1):
+        if (match := INCLUDE.match(line)) and (problem := include_problem(file, *match.groups(), siblings)):
+            yield number, f"{match.group(2)}: {problem}", True
+
+
+def main(argv):
+    root = Path(argv[1] if len(argv) > 1 else Path(__file__).parent.parent).resolve()
+    files = sorted(
+        path.relative_to(root)
+        for folder in SOURCE_FOLDERS
+        for path in (root / folder).rglob("*")
+        if path.suffix in SOURCE_SUFFIXES and path.is_file()
+    )
+    errors = 0
+    for file in files:
+        if file.parts[0] == "src" and len(file.parts) > 2 and file.parts[1] not in MAY_INCLUDE:
+            print(f"{file}:1: error: src/{file.parts[1]} has no place in the layering; see MAY_INCLUDE")
+            errors += 1
+        for line, message, is_error in check_file(root, file):
+            print(f"{file}:{line}: {'error' if is_error else 'warning'}: {message}")
+            errors += is_error
+    print(f"layering: {len(files)} files, {errors} errors")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

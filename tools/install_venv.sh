@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes a build usable from .venv: `.venv/bin/leadline` and `import leadline`. Files are linked, not copied, so that an
+# edit of a Python file and a rebuilt extension are seen at once.
+# usage: tools/install_venv.sh <build folder>
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=$1
+site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+export CMAKE_INSTALL_MODE=ABS_SYMLINK
+# Links to files that are gone would still look like modules.
+if [[ -d $site/leadline ]]; then
+  find "$site/leadline" -xtype l -delete
+fi
+log=$build/install_venv.log
+if ! { cmake --install "$build" --component python --prefix "$site" &&
+  cmake --install "$build" --component cli --prefix .venv; } >"$log" 2>&1; then
+  cat "$log" >&2
+  exit 1
+fi
