@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -56,6 +57,19 @@ struct SignatureInfo {
   std::vector<std::pair<std::string, int>> outputs;
 };
 
+/// How the values of a sparse constant are spread over its shape: one entry of `dimensions` per level, outermost first.
+struct SparsityInfo {
+  struct Dimension {
+    bool compressed = false;
+    int32_t dense_size = 0;         ///< of a dense dimension
+    std::vector<int32_t> segments;  ///< of a compressed one: where each row of `indices` starts
+    std::vector<int32_t> indices;
+  };
+  std::vector<int32_t> traversal_order;
+  std::vector<int32_t> block_map;
+  std::vector<Dimension> dimensions;
+};
+
 /// An immutable model, shared by all its interpreters together with the weights they pack. Cheap to copy (a handle).
 /// Thread-safe.
 class Model {
@@ -73,6 +87,8 @@ class Model {
   int subgraph_count() const;
   /// Throws Error(kInvalidArgument) when there is no such subgraph.
   SubgraphInfo subgraph(int index) const;
+  /// The sparsity of a tensor; nothing for a dense one. Throws Error(kInvalidArgument) when there is no such tensor.
+  std::optional<SparsityInfo> sparsity(int subgraph, int tensor) const;
   std::vector<SignatureInfo> signatures() const;
   /// Names and bytes of the metadata entries.
   std::vector<std::pair<std::string, int64_t>> metadata() const;

@@ -70,16 +70,20 @@ def _budget(budget: Budget | int | str | None) -> Budget | None:
 
 
 class _Session:
-    """One subgraph and the native interpreter that runs it, made when it is first needed."""
+    """One subgraph and the native interpreter that runs it, made when it is first needed.
 
-    def __init__(
-        self, model: Model, subgraph: int, lock: threading.RLock, make_native: Callable[[int], _leadline.Interpreter]
-    ):
+    Sessions refer to the main one and never to an Interpreter, so that memory is given back as soon as the last
+    reference goes, not when the garbage collector comes by.
+    """
+
+    def __init__(self, model: Model, subgraph: int, options: dict[str, Any], main: _Session | None = None):
         self.model = model
         self.subgraph = subgraph
-        self.lock = lock
         self.ready = False
-        self._make_native = make_native
+        # Sessions of one interpreter share variables, so only one of them may run.
+        self.lock = main.lock if main else threading.RLock()
+        self._main = main
+        self._options = options
         self._native: _leadline.Interpreter | None = None
         self._description: _leadline.SubgraphInfo | None = None
         self._inputs: dict[int, _leadline.TensorInfo] = {}
@@ -95,12 +99,11 @@ class _Session:
     def native(self) -> _leadline.Interpreter:
         with self.lock:
             if self._native is None:
-                self._native = self._make_native(self.subgraph)
+                variables = self._main.native if self._main else None
+                self._native = _leadline.Interpreter(
+                    self.model, subgraph=self.subgraph, shares_state_with=variables, **self._options
+                )
             return self._native
-
-    @property
-    def started(self) -> bool:
-        return self._native is not None
 
     @property
     def inputs(self) -> list[int]:
@@ -124,6 +127,9 @@ class _Session:
     def info(self, index: int) -> _leadline.TensorInfo:
         index = self.check_index(index)
         return self._native.tensor_info(index) if self._native else self.description.tensors[index]
+
+    def sparsity(self, index: int) -> _leadline.SparsityInfo | None:
+        return self.model.sparsity(self.subgraph, index)
 
     def allocate(self) -> None:
         self.native.allocate()
@@ -176,20 +182,41 @@ class _Session:
     def invoke(self) -> None:
         if not self.ready:
             raise Error("Invoke called on model that is not ready. Run allocate_tensors() first")
-        # Sessions of one interpreter share variables, so only one of them may run.
         with self.lock:
             self.native.invoke()
 
 
-def _details(info: _leadline.TensorInfo) -> dict[str, Any]:
+def _sparsity_details(sparsity: _leadline.SparsityInfo | None) -> dict[str, Any]:
+    if sparsity is None:
+        return {}
+    details: dict[str, Any] = {"traversal_order": np.array(sparsity.traversal_order, np.int32)}
+    if sparsity.block_map:
+        details["block_map"] = np.array(sparsity.block_map, np.int32)
+    details["dim_metadata"] = [
+        {
+            "format": 1,
+            "array_segments": np.array(dimension.segments, np.int32),
+            "array_indices": np.array(dimension.indices, np.int32),
+        }
+        if dimension.compressed
+        else {"format": 0, "dense_size": dimension.dense_size}
+        for dimension in sparsity.dimensions
+    ]
+    return details
+
+
+def _details(session: _Session, index: int) -> dict[str, Any]:
     """What tf.lite tells about a tensor."""
+    info = session.info(index)
     scales, zero_points = info.scales, info.zero_points
     per_tensor = len(scales) == 1
+    # A signature without an unknown dimension follows the shape, as tf.lite has it for files that hold none.
+    signature = info.shape_signature if -1 in info.shape_signature else info.shape
     return {
         "name": info.name,
         "index": info.index,
         "shape": np.array(info.shape, np.int32),
-        "shape_signature": np.array(info.shape_signature, np.int32),
+        "shape_signature": np.array(signature, np.int32),
         "dtype": _tensors.numpy_type(info.dtype),
         "quantization": (scales[0], zero_points[0] if zero_points else 0) if per_tensor else (0.0, 0),
         "quantization_parameters": {
@@ -198,7 +225,7 @@ def _details(info: _leadline.TensorInfo) -> dict[str, Any]:
             "quantized_dimension": info.quantized_dimension,
             "block_size": 0,
         },
-        "sparsity_parameters": {},
+        "sparsity_parameters": _sparsity_details(session.sparsity(index)) if info.sparse else {},
     }
 
 
@@ -243,11 +270,11 @@ class SignatureRunner:
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """Details of each input by its name in the signature; see Interpreter.get_input_details()."""
-        return {name: _details(self._session.info(index)) for name, index in self._inputs.items()}
+        return {name: _details(self._session, index) for name, index in self._inputs.items()}
 
     def get_output_details(self) -> dict[str, dict[str, Any]]:
         """Details of each output by its name in the signature."""
-        return {name: _details(self._session.info(index)) for name, index in self._outputs.items()}
+        return {name: _details(self._session, index) for name, index in self._outputs.items()}
 
 
 class Interpreter:
@@ -309,15 +336,18 @@ class Interpreter:
             raise UnsupportedError(
                 "experimental_delegates: Leadline runs models on the CPU and does not take delegates"
             )
-        self._num_threads = _thread_count(num_threads)
-        self._preserve_all_tensors = bool(experimental_preserve_all_tensors)
+        threads = _thread_count(num_threads)
         # What only this interpreter may take, when the model is shared and charged elsewhere.
         self._own_budget = None if model is None else _budget(budget)
         self._model = self._load(model_path, model_content, model, budget)
         self._signatures = {signature.key: signature for signature in self._model.signatures}
-        self._lock = threading.RLock()
-        self._sessions: dict[int, _Session] = {}
-        self._main = self._session(0)
+        self._options = {
+            "num_threads": threads,
+            "budget": self._own_budget,
+            "preserve_all_tensors": bool(experimental_preserve_all_tensors),
+        }
+        self._main = _Session(self._model, 0, self._options)
+        self._sessions = {0: self._main}
 
     @staticmethod
     def _load(path: Any, content: Any, model: Model | None, budget: Budget | int | str | None) -> Model:
@@ -335,18 +365,11 @@ class Interpreter:
             return Model.from_bytes(content, _budget(budget))
         raise InvalidArgumentError("`model_path` or `model_content` must be specified.")
 
-    def _make_native(self, subgraph: int) -> _leadline.Interpreter:
-        variables = None if subgraph == 0 else self._main.native
-        return _leadline.Interpreter(
-            self._model, self._num_threads, self._own_budget, subgraph, self._preserve_all_tensors, variables
-        )
-
     def _session(self, subgraph: int) -> _Session:
-        with self._lock:
-            session = self._sessions.get(subgraph)
-            if session is None:
-                session = self._sessions[subgraph] = _Session(self._model, subgraph, self._lock, self._make_native)
-            return session
+        with self._main.lock:
+            if subgraph not in self._sessions:
+                self._sessions[subgraph] = _Session(self._model, subgraph, self._options, self._main)
+            return self._sessions[subgraph]
 
     def _session_of(self, subgraph_index: int) -> _Session:
         """The session of a subgraph that a caller named."""
@@ -372,19 +395,19 @@ class Interpreter:
         """One dict per input: `name`, `index`, `shape`, `shape_signature` (-1: may change), `dtype`, `quantization`
         (scale and zero point when there is one of each), `quantization_parameters` (`scales`, `zero_points`,
         `quantized_dimension`, `block_size`) and `sparsity_parameters`."""
-        return [_details(self._main.info(index)) for index in self._main.inputs]
+        return [_details(self._main, index) for index in self._main.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
         """One dict per output, as get_input_details()."""
-        return [_details(self._main.info(index)) for index in self._main.outputs]
+        return [_details(self._main, index) for index in self._main.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """One dict per tensor of a subgraph, as get_input_details()."""
         session = self._session_of(subgraph_index)
-        return [_details(session.info(index)) for index in range(session.tensor_count)]
+        return [_details(session, index) for index in range(session.tensor_count)]
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        return _details(self._session_of(subgraph_index).info(tensor_index))
+        return _details(self._session_of(subgraph_index), tensor_index)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> np.ndarray:
         """A copy of a tensor: an input, output, constant or variable, and with experimental_preserve_all_tensors any."""
@@ -437,7 +460,7 @@ class Interpreter:
                 "inputs": dict(sorted(signature.inputs.items())),
                 "outputs": dict(sorted(signature.outputs.items())),
             }
-            for key, signature in sorted(self._signatures.items())
+            for key, signature in self._signatures.items()
         }
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:

@@ -3,7 +3,7 @@
 #include "leadline/model.h"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/pair.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -72,6 +72,17 @@ void bind_infos(nb::module_& m) {
                       "': " + dtype_name(info.dtype) + info.shape.to_string() + ">");
       });
 
+  nb::class_<SparsityInfo> sparsity(m, "SparsityInfo",
+                                    "How the values of a sparse constant are spread over its shape.");
+  nb::class_<SparsityInfo::Dimension>(sparsity, "Dimension", "One level of the traversal.")
+      .def_ro("compressed", &SparsityInfo::Dimension::compressed)
+      .def_ro("dense_size", &SparsityInfo::Dimension::dense_size, "Of a dense dimension.")
+      .def_ro("segments", &SparsityInfo::Dimension::segments, "Of a compressed one: where each row of indices starts.")
+      .def_ro("indices", &SparsityInfo::Dimension::indices);
+  sparsity.def_ro("traversal_order", &SparsityInfo::traversal_order)
+      .def_ro("block_map", &SparsityInfo::block_map)
+      .def_ro("dimensions", &SparsityInfo::dimensions);
+
   nb::class_<NodeInfo>(m, "NodeInfo", "One node of a subgraph.")
       .def_ro("index", &NodeInfo::index)
       .def_prop_ro("op", [](const NodeInfo& self) { return to_str(self.op); })
@@ -109,6 +120,7 @@ void init_model(nb::module_& m) {
       .def_prop_ro("description", [](const Model& model) { return to_str(model.description()); })
       .def_prop_ro("subgraph_count", &Model::subgraph_count)
       .def("subgraph", &Model::subgraph, nb::arg("index"), "Tensors and nodes of one subgraph.")
+      .def("sparsity", &Model::sparsity, nb::arg("subgraph"), nb::arg("tensor"), "None for a dense tensor.")
       .def_prop_ro("signatures", &Model::signatures)
       .def_prop_ro("metadata", &metadata, "Bytes of each metadata entry.")
       .def_prop_ro("file_bytes", &Model::file_bytes)

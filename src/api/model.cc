@@ -104,6 +104,21 @@ SubgraphInfo Model::subgraph(int index) const {
   return info;
 }
 
+std::optional<SparsityInfo> Model::sparsity(int subgraph, int tensor) const {
+  require(subgraph >= 0 && subgraph < subgraph_count(), ErrorCode::kInvalidArgument,
+          "subgraph {} does not exist: there are {}", subgraph, subgraph_count());
+  const std::vector<ir::Value>& values = data_->graph->subgraphs[static_cast<size_t>(subgraph)].values;
+  require(tensor >= 0 && tensor < static_cast<int>(values.size()), ErrorCode::kInvalidArgument,
+          "tensor {} does not exist: subgraph {} has {}", tensor, subgraph, values.size());
+  const auto& source = values[static_cast<size_t>(tensor)].sparsity;
+  if (source == nullptr) return std::nullopt;
+  SparsityInfo info{source->traversal_order, source->block_map, {}};
+  for (const ir::SparseDimension& d : source->dimensions) {
+    info.dimensions.push_back({!d.dense, d.dense_size, d.segments, d.indices});
+  }
+  return info;
+}
+
 std::vector<SignatureInfo> Model::signatures() const {
   std::vector<SignatureInfo> result;
   for (const ir::Signature& s : data_->graph->signatures) result.push_back({s.key, s.subgraph, s.inputs, s.outputs});

@@ -129,9 +129,10 @@ void verify_order(const Subgraph& subgraph) {
       const Value& value = subgraph.values[static_cast<size_t>(v)];
       require(std::find(node.inputs.begin(), node.inputs.end(), v) == node.inputs.end(), kBad,
               "{}: tensor {} '{}' is both its input and its output", where(), v, value.name);
-      require(!available[static_cast<size_t>(v)], kBad,
-              "{}: output tensor {} '{}' is written already: it is a constant, a variable, a graph input or the output "
-              "of node {}",
+      // A node may give a variable its first state.
+      const bool writable = value.variable && producer[static_cast<size_t>(v)] == -1;
+      require(writable || !available[static_cast<size_t>(v)], kBad,
+              "{}: output tensor {} '{}' is written already: it is a constant, a graph input or the output of node {}",
               where(), v, value.name, producer[static_cast<size_t>(v)]);
       available[static_cast<size_t>(v)] = true;
       producer[static_cast<size_t>(v)] = static_cast<int>(n);

@@ -11,7 +11,7 @@ namespace leadline::ir {
 ///  - every shape's bytes fit into int64, and a dense constant has exactly its tensor's bytes;
 ///  - quantization has matching counts, a legal axis, finite positive scales and zero points of the type;
 ///  - sparsity describes exactly the values that are stored, inside the dense shape;
-///  - a value has at most one producer, which is no graph input, constant or variable, no node reads what it
+///  - a value has at most one producer, which is no graph input or constant, no node reads what it
 ///    writes, and every input of a node is available when the node runs;
 ///  - every subgraph output is available at the end;
 ///  - subgraph calls have no cycle;

@@ -83,7 +83,31 @@ class GraphReader {
         subgraph.nodes.push_back(read_node(*source.operators()->Get(i), i));
       }
     }
+    settle_constants(subgraph);
     return subgraph;
+  }
+
+  /// What a node writes is no constant, though some converters leave a buffer behind; and what nobody writes and has no
+  /// bytes is an empty constant.
+  static void settle_constants(ir::Subgraph& subgraph) {
+    std::vector<bool> written(subgraph.values.size());
+    const auto mark = [&](const std::vector<int>& indices) {
+      for (int v : indices) {
+        if (v >= 0 && v < static_cast<int>(written.size())) written[static_cast<size_t>(v)] = true;
+      }
+    };
+    for (const ir::Node& node : subgraph.nodes) mark(node.outputs);
+    for (size_t v = 0; v < written.size(); ++v) {
+      if (!written[v]) continue;
+      subgraph.values[v].constant = false;
+      subgraph.values[v].data = {};
+    }
+    mark(subgraph.inputs);
+    for (size_t v = 0; v < written.size(); ++v) {
+      ir::Value& value = subgraph.values[v];
+      const bool empty = dtype_bits(value.dtype) > 0 && storage_bytes(value.dtype, value.shape) == 0;
+      if (!written[v] && !value.variable && empty) value.constant = true;
+    }
   }
 
   ir::Node read_node(const tfl::Operator& source, flatbuffers::uoffset_t index) {

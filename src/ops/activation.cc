@@ -49,9 +49,12 @@ std::unique_ptr<Kernel> typed_level_kernel(const F& f) {
 template <typename F>
 std::unique_ptr<Kernel> level_kernel(const OpContext& c, const F& f) {
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return typed_level_kernel<int8_t>(f);
-    case DType::kUInt8: return typed_level_kernel<uint8_t>(f);
-    default: return typed_level_kernel<int16_t>(f);
+    case DType::kInt8:
+      return typed_level_kernel<int8_t>(f);
+    case DType::kUInt8:
+      return typed_level_kernel<uint8_t>(f);
+    default:
+      return typed_level_kernel<int16_t>(f);
   }
 }
 
@@ -61,10 +64,14 @@ enum class Clamp : uint8_t { kRelu, kRelu6, kReluN1To1, kRelu0To1 };
 
 constexpr std::pair<float, float> range_of(Clamp clamp) {
   switch (clamp) {
-    case Clamp::kRelu: return {0.0F, std::numeric_limits<float>::infinity()};
-    case Clamp::kRelu6: return {0.0F, 6.0F};
-    case Clamp::kReluN1To1: return {-1.0F, 1.0F};
-    default: return {0.0F, 1.0F};
+    case Clamp::kRelu:
+      return {0.0F, std::numeric_limits<float>::infinity()};
+    case Clamp::kRelu6:
+      return {0.0F, 6.0F};
+    case Clamp::kReluN1To1:
+      return {-1.0F, 1.0F};
+    default:
+      return {0.0F, 1.0F};
   }
 }
 
@@ -119,10 +126,14 @@ std::unique_ptr<Kernel> prepare_leaky_relu(PrepareContext& c) {
 // PRELU: a slope per element, broadcast to the input.
 
 void infer_prelu(InferContext& c) {
-  c.require_input_type(0, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8, DType::kUInt8,
-                           DType::kInt16});
+  c.require_input_type(
+      0, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8, DType::kUInt8, DType::kInt16});
   const DType type = c.input(0).dtype();
-  c.require_input_type(1, {type == DType::kInt16 ? DType::kInt8 : type});
+  if (type == DType::kInt16) {
+    c.require_input_type(1, {DType::kInt8, DType::kInt16});
+  } else {
+    c.require_input_type(1, {type});
+  }
   c.require_output_type(0, {type});
   const Shape& shape = c.input(0).shape;
   c.require(broadcast_shapes(c, shape, c.input(1).shape) == shape, "slopes of shape {} do not broadcast to {}",
@@ -146,8 +157,8 @@ std::unique_ptr<Kernel> quantized_prelu(const OpContext& c) {
       c,
       [=](T x, Alpha y) {
         const int32_t value = x - in.zero_point;
-        const int32_t scaled = value >= 0 ? kernels::multiply(value, identity)
-                                          : kernels::multiply(value * (y - alpha.zero_point), slope);
+        const int32_t scaled =
+            value >= 0 ? kernels::multiply(value, identity) : kernels::multiply(value * (y - alpha.zero_point), slope);
         return std::clamp<int64_t>(int64_t{out.zero_point} + scaled, std::numeric_limits<T>::min(),
                                    std::numeric_limits<T>::max());
       },
@@ -156,17 +167,23 @@ std::unique_ptr<Kernel> quantized_prelu(const OpContext& c) {
 
 std::unique_ptr<Kernel> prepare_prelu(PrepareContext& c) {
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return quantized_prelu<int8_t, int8_t>(c);
-    case DType::kUInt8: return quantized_prelu<uint8_t, uint8_t>(c);
-    case DType::kInt16: return quantized_prelu<int16_t, int8_t>(c);
+    case DType::kInt8:
+      return quantized_prelu<int8_t, int8_t>(c);
+    case DType::kUInt8:
+      return quantized_prelu<uint8_t, uint8_t>(c);
+    // TFLite's kernel takes the slopes of int16 tensors for int8 whatever their type says (its activations.cc), and
+    // models mean what it computes: int16 slopes are read byte by byte, from the front.
+    case DType::kInt16:
+      return quantized_prelu<int16_t, int8_t>(c);
     case DType::kFloat32: {
       const auto row = kernels::binary_row_f32(kernels::BinaryF32::kPrelu);
-      return binary_row_kernel<float>(c, [row](const float* a, int64_t a_step, const float* b, int64_t b_step,
-                                               float* out, int64_t count) {
-        row(a, a_step, b, b_step, out, count, 0.0F, 0.0F);
-      });
+      return binary_row_kernel<float>(
+          c, [row](const float* a, int64_t a_step, const float* b, int64_t b_step, float* out, int64_t count) {
+            row(a, a_step, b, b_step, out, count, 0.0F, 0.0F);
+          });
     }
-    default: break;
+    default:
+      break;
   }
   return visit_floating(c, c.input(0).dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -199,9 +216,8 @@ std::unique_ptr<Kernel> prepare_gelu(PrepareContext& c) {
     return unary_float_kernel(c, approximate ? UnaryF32::kGeluTanh : UnaryF32::kGelu, 0.0F, 0.0F, kHeavyGrain);
   }
   if (!approximate) return real_lut_kernel(c, [](float v) { return 0.5F * v * std::erfc(v * -0.70710678F); });
-  return real_lut_kernel(c, [](float v) {
-    return 0.5F * v * (1.0F + std::tanh(0.79788456F * (v + 0.044715F * v * v * v)));
-  });
+  return real_lut_kernel(
+      c, [](float v) { return 0.5F * v * (1.0F + std::tanh(0.79788456F * (v + 0.044715F * v * v * v))); });
 }
 
 // HARD_SWISH.
@@ -286,43 +302,32 @@ std::unique_ptr<Kernel> prepare_tanh(PrepareContext& c) {
   return unary_float_kernel(c, UnaryF32::kTanh, 0.0F, 0.0F, kHeavyGrain);
 }
 
-struct Row {
-  std::string_view name;
-  ir::OpCode code;
-  int max_version;
-  OptionsTable options;
-  std::unique_ptr<ir::Attributes> (*make_attributes)();
-  void (*infer)(InferContext&);
-  std::unique_ptr<Kernel> (*prepare)(PrepareContext&);
-  std::string_view types;
-};
-
 }  // namespace
 
 void register_activation(Registry& registry) {
   constexpr std::string_view kAll = "f32 f16 bf16 i8 u8 i16";
-  const Row rows[] = {
-      {"RELU", 19, 3, {}, nullptr, infer_relu, prepare_relu<Clamp::kRelu>, kAll},
-      {"RELU6", 21, 3, {}, nullptr, infer_relu, prepare_relu<Clamp::kRelu6>, kAll},
-      {"RELU_N1_TO_1", 20, 1, {}, nullptr, infer_relu, prepare_relu<Clamp::kReluN1To1>, kAll},
-      {"RELU_0_TO_1", 152, 1, {}, nullptr, infer_relu, prepare_relu<Clamp::kRelu0To1>, kAll},
-      {"LEAKY_RELU", 98, 2, {1, 75}, make_attributes<LeakyReluAttributes>, infer_leaky_relu, prepare_leaky_relu,
-       kAll},
-      {"ELU", 111, 1, {}, nullptr, infer_elu, prepare_elu, "f32 f16 bf16 i8"},
-      {"GELU", 150, 3, {1, 116}, make_attributes<GeluAttributes>, infer_gelu, prepare_gelu, kAll},
-      {"HARD_SWISH", 117, 1, {1, 91}, nullptr, infer_hard_swish, prepare_hard_swish, "f32 f16 bf16 i8 u8"},
-      {"LOGISTIC", 14, 3, {}, nullptr, infer_sigmoid, prepare_logistic, kAll},
-      {"TANH", 28, 3, {}, nullptr, infer_sigmoid, prepare_tanh, kAll},
-  };
-  for (const Row& row : rows) {
-    registry.add({.name = row.name, .code = row.code, .max_version = row.max_version, .min_inputs = 1,
-                  .max_inputs = 1, .required_inputs = 1, .options = row.options,
-                  .make_attributes = row.make_attributes, .infer = row.infer, .prepare = row.prepare,
-                  .sharing = Sharing::kInPlace, .types = row.types});
-  }
-  registry.add({.name = "PRELU", .code = 54, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .infer = infer_prelu, .prepare = prepare_prelu, .sharing = Sharing::kInPlace,
-                .types = "f32 f16 bf16 i8 u8 i16xi8"});
+  add_ops(registry, 1, Sharing::kInPlace,
+          {
+              {"RELU", 19, 3, {}, infer_relu, prepare_relu<Clamp::kRelu>, kAll},
+              {"RELU6", 21, 3, {}, infer_relu, prepare_relu<Clamp::kRelu6>, kAll},
+              {"RELU_N1_TO_1", 20, 1, {}, infer_relu, prepare_relu<Clamp::kReluN1To1>, kAll},
+              {"RELU_0_TO_1", 152, 1, {}, infer_relu, prepare_relu<Clamp::kRelu0To1>, kAll},
+              {"LEAKY_RELU",
+               98,
+               2,
+               {1, 75},
+               infer_leaky_relu,
+               prepare_leaky_relu,
+               kAll,
+               make_attributes<LeakyReluAttributes>},
+              {"ELU", 111, 1, {}, infer_elu, prepare_elu, "f32 f16 bf16 i8"},
+              {"GELU", 150, 3, {1, 116}, infer_gelu, prepare_gelu, kAll, make_attributes<GeluAttributes>},
+              {"HARD_SWISH", 117, 1, {1, 91}, infer_hard_swish, prepare_hard_swish, "f32 f16 bf16 i8 u8"},
+              {"LOGISTIC", 14, 3, {}, infer_sigmoid, prepare_logistic, kAll},
+              {"TANH", 28, 3, {}, infer_sigmoid, prepare_tanh, kAll},
+          });
+  add_ops(registry, 2, Sharing::kInPlace,
+          {{"PRELU", 54, 1, {}, infer_prelu, prepare_prelu, "f32 f16 bf16 i8 u8 i16xi8"}});
 }
 
 }  // namespace leadline::ops

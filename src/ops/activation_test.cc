@@ -31,8 +31,7 @@ TEST(Relu, FloatRanges) {
 TEST(Relu, QuantizedRescales) {
   EXPECT_EQ(run_unary<int8_t>("RELU6", {-128, 0, 20, 127}, quantized(0.1F, 0), quantized(0.05F, -128)),
             (std::vector<int8_t>{-128, -128, -88, -8}));
-  EXPECT_EQ(run_unary<int16_t>("RELU", {-5, 100}, quantized(0.5F), quantized(0.25F)),
-            (std::vector<int16_t>{0, 200}));
+  EXPECT_EQ(run_unary<int16_t>("RELU", {-5, 100}, quantized(0.5F), quantized(0.25F)), (std::vector<int16_t>{0, 200}));
 }
 
 TEST(Relu, Int16NeedsZeroPointZero) {
@@ -96,17 +95,18 @@ TEST(Activation, QuantizedTablesFollowTheFunctions) {
   EXPECT_LE(worst_int8("LOGISTIC", 0.07F, 3, 1.0F / 256, -128, [](double x) { return 1 / (1 + std::exp(-x)); }), 0.51);
   EXPECT_LE(worst_int8("TANH", 0.03F, -7, 1.0F / 128, 0, [](double x) { return std::tanh(x); }), 0.51);
   EXPECT_LE(worst_int8("ELU", 0.03F, 10, 0.03F, -90, [](double x) { return x < 0 ? std::expm1(x) : x; }), 0.51);
-  EXPECT_LE(worst_int8("GELU", 0.03F, 0, 0.03F, -110, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }),
-            0.51);
-  EXPECT_LE(worst_int8("HARD_SWISH", 0.05F, 4, 0.04F, -100,
-                       [](double x) { return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0; }),
-            1.2);
+  EXPECT_LE(
+      worst_int8("GELU", 0.03F, 0, 0.03F, -110, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }),
+      0.51);
+  EXPECT_LE(
+      worst_int8("HARD_SWISH", 0.05F, 4, 0.04F, -100, [](double x) { return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0; }),
+      1.2);
 }
 
 TEST(HardSwish, ScalesOutsideTheFixedPointFormStillWork) {
-  EXPECT_LE(worst_int8("HARD_SWISH", 8.0F, 0, 0.01F, 0,
-                       [](double x) { return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0; }),
-            0.51);
+  EXPECT_LE(
+      worst_int8("HARD_SWISH", 8.0F, 0, 0.01F, 0, [](double x) { return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0; }),
+      0.51);
 }
 
 TEST(Gelu, ApproximationDiffersFromTheFunction) {

@@ -147,8 +147,7 @@ kernels::QuantizedAdd quantized_add(const OpContext& c, bool subtract) {
   op.a = quantize_multiplier(a.scale / twice_max);
   op.b = quantize_multiplier(b.scale / twice_max);
   op.output = quantize_multiplier(twice_max / (static_cast<double>(1 << op.left_shift) * out.scale));
-  std::tie(op.lo, op.hi) =
-      quantized_activation_range(c, c.attributes<AddAttributes>().activation, c.output(0));
+  std::tie(op.lo, op.hi) = quantized_activation_range(c, c.attributes<AddAttributes>().activation, c.output(0));
   return op;
 }
 
@@ -178,9 +177,12 @@ std::unique_ptr<Kernel> prepare_add(PrepareContext& c) {
   }
   const kernels::QuantizedAdd op = quantized_add(c, kSubtract);
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return quantized_row_kernel(c, op, kernels::quantized_add_row<int8_t>());
-    case DType::kUInt8: return quantized_row_kernel(c, op, kernels::quantized_add_row<uint8_t>());
-    default: break;
+    case DType::kInt8:
+      return quantized_row_kernel(c, op, kernels::quantized_add_row<int8_t>());
+    case DType::kUInt8:
+      return quantized_row_kernel(c, op, kernels::quantized_add_row<uint8_t>());
+    default:
+      break;
   }
   if (attributes.pot_scale_int16) {
     if (const auto shifted = shifted_add(c, kSubtract)) return binary_kernel<int16_t, int16_t>(c, *shifted);
@@ -230,8 +232,7 @@ std::unique_ptr<Kernel> prepare_mul(PrepareContext& c) {
     return binary_kernel<Complex, Complex>(c, [](Complex a, Complex b) { return a * b; });
   }
   if (!is_quantized(c)) {
-    return number_kernel(c, BinaryF32::kMul, attributes.activation,
-                         [](auto a, auto b) { return wrapping_mul(a, b); });
+    return number_kernel(c, BinaryF32::kMul, attributes.activation, [](auto a, auto b) { return wrapping_mul(a, b); });
   }
   const kernels::Affine a = affine(c.input(0));
   const kernels::Affine b = affine(c.input(1));
@@ -243,9 +244,12 @@ std::unique_ptr<Kernel> prepare_mul(PrepareContext& c) {
   op.output = quantize_multiplier(static_cast<double>(a.scale * b.scale / out.scale));
   std::tie(op.lo, op.hi) = quantized_activation_range(c, attributes.activation, c.output(0));
   switch (type) {
-    case DType::kInt8: return quantized_row_kernel(c, op, kernels::quantized_mul_row<int8_t>());
-    case DType::kUInt8: return quantized_row_kernel(c, op, kernels::quantized_mul_row<uint8_t>());
-    default: return binary_kernel<int16_t, int16_t>(c, op, kHeavyGrain);
+    case DType::kInt8:
+      return quantized_row_kernel(c, op, kernels::quantized_mul_row<int8_t>());
+    case DType::kUInt8:
+      return quantized_row_kernel(c, op, kernels::quantized_mul_row<uint8_t>());
+    default:
+      return binary_kernel<int16_t, int16_t>(c, op, kHeavyGrain);
   }
 }
 
@@ -292,17 +296,20 @@ std::unique_ptr<Kernel> quantized_div(const OpContext& c) {
 std::unique_ptr<Kernel> prepare_div(PrepareContext& c) {
   const auto& attributes = c.attributes<MulAttributes>();
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return quantized_div<int8_t>(c);
-    case DType::kUInt8: return quantized_div<uint8_t>(c);
-    case DType::kInt16: return quantized_div<int16_t>(c);
+    case DType::kInt8:
+      return quantized_div<int8_t>(c);
+    case DType::kUInt8:
+      return quantized_div<uint8_t>(c);
+    case DType::kInt16:
+      return quantized_div<int16_t>(c);
     case DType::kInt32: {
       // INT32_MIN / -1 wraps.
-      auto kernel = plain_kernel<int32_t>(c, attributes.activation, [](int32_t a, int32_t b) {
-        return b == -1 ? wrapping_sub(0, a) : a / b;
-      });
+      auto kernel = plain_kernel<int32_t>(c, attributes.activation,
+                                          [](int32_t a, int32_t b) { return b == -1 ? wrapping_sub(0, a) : a / b; });
       return checked_division<int32_t>(std::move(kernel), 0);
     }
-    case DType::kFloat32: return float_kernel(c, BinaryF32::kDiv, attributes.activation);
+    case DType::kFloat32:
+      return float_kernel(c, BinaryF32::kDiv, attributes.activation);
     case DType::kFloat16:
       return plain_kernel<kernels::Half>(c, attributes.activation, [](float a, float b) { return a / b; });
     default:
@@ -367,32 +374,25 @@ std::unique_ptr<Kernel> prepare_stablehlo_multiply(PrepareContext& c) {
 }  // namespace
 
 void register_arithmetic(Registry& registry) {
-  registry.add({.name = "ADD", .code = 0, .max_version = 6, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 11}, .make_attributes = make_attributes<AddAttributes>, .infer = infer_add,
-                .prepare = prepare_add<false>, .sharing = Sharing::kInPlace,
-                .types = "f32 f16 bf16 i8 u8 i16 i32 u32 i64"});
-  registry.add({.name = "SUB", .code = 41, .max_version = 5, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 28}, .make_attributes = make_attributes<AddAttributes>, .infer = infer_add,
-                .prepare = prepare_add<true>, .sharing = Sharing::kInPlace,
-                .types = "f32 f16 bf16 i8 u8 i16 i32 u32 i64"});
-  registry.add({.name = "MUL", .code = 18, .max_version = 8, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 21}, .make_attributes = make_attributes<MulAttributes>, .infer = infer_mul,
-                .prepare = prepare_mul, .sharing = Sharing::kInPlace,
-                .types = "f32 f16 bf16 i8 u8 i16 i16-to-8 i32 u32 i64 c64"});
-  registry.add({.name = "DIV", .code = 42, .max_version = 2, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 29}, .make_attributes = make_attributes<MulAttributes>, .infer = infer_div,
-                .prepare = prepare_div, .sharing = Sharing::kInPlace, .types = "f32 f16 bf16 i8 u8 i16 i32"});
-  registry.add({.name = "SQUARED_DIFFERENCE", .code = 99, .max_version = 2, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 76}, .infer = infer_squared_difference,
-                .prepare = prepare_squared_difference, .sharing = Sharing::kInPlace,
-                .types = "f32 f16 bf16 i8 i32 i64"});
   constexpr std::string_view kNumbers = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64";
-  registry.add({.name = "STABLEHLO_ADD", .code = 163, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .infer = infer_stablehlo, .prepare = prepare_stablehlo_add, .sharing = Sharing::kInPlace,
-                .types = kNumbers});
-  registry.add({.name = "STABLEHLO_MULTIPLY", .code = 165, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .infer = infer_stablehlo, .prepare = prepare_stablehlo_multiply, .sharing = Sharing::kInPlace,
-                .types = kNumbers});
+  constexpr auto kAdd = make_attributes<AddAttributes>;
+  constexpr auto kMul = make_attributes<MulAttributes>;
+  add_ops(registry, 2, Sharing::kInPlace,
+          {
+              {"ADD", 0, 6, {1, 11}, infer_add, prepare_add<false>, "f32 f16 bf16 i8 u8 i16 i32 u32 i64", kAdd},
+              {"SUB", 41, 5, {1, 28}, infer_add, prepare_add<true>, "f32 f16 bf16 i8 u8 i16 i32 u32 i64", kAdd},
+              {"MUL", 18, 8, {1, 21}, infer_mul, prepare_mul, "f32 f16 bf16 i8 u8 i16 i16-to-8 i32 u32 i64 c64", kMul},
+              {"DIV", 42, 2, {1, 29}, infer_div, prepare_div, "f32 f16 bf16 i8 u8 i16 i32", kMul},
+              {"SQUARED_DIFFERENCE",
+               99,
+               2,
+               {1, 76},
+               infer_squared_difference,
+               prepare_squared_difference,
+               "f32 f16 bf16 i8 i32 i64"},
+              {"STABLEHLO_ADD", 163, 1, {}, infer_stablehlo, prepare_stablehlo_add, kNumbers},
+              {"STABLEHLO_MULTIPLY", 165, 1, {}, infer_stablehlo, prepare_stablehlo_multiply, kNumbers},
+          });
 }
 
 }  // namespace leadline::ops

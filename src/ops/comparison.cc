@@ -47,7 +47,8 @@ std::unique_ptr<Kernel> prepare_strings(const OpContext& c) {
     const StringTensorReader b = run_strings(run, run.input(1));
     auto* out = run.output(0).mutable_as<bool>();
     const auto row = [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) out[at + i] = F{}(a[from[0] + i * plan.step(0)], b[from[1] + i * plan.step(1)]);
+      for (int64_t i = 0; i < count; ++i)
+        out[at + i] = F{}(a[from[0] + i * plan.step(0)], b[from[1] + i * plan.step(1)]);
     };
     kernels::for_each_row(plan, 0, plan.elements, row);
   });
@@ -93,24 +94,15 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 void register_comparison(Registry& registry) {
   constexpr std::string_view kOrdered = "f32 f16 bf16 f64 i8 u8 i16 i32 u32 i64";
   constexpr std::string_view kAll = "f32 f16 bf16 f64 i8 u8 i16 i32 u32 i64 bool string";
-  registry.add({.name = "EQUAL", .code = 71, .max_version = 5, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 53}, .infer = infer<true>,
-                .prepare = prepare<std::equal_to<>, true>, .types = kAll});
-  registry.add({.name = "NOT_EQUAL", .code = 72, .max_version = 4, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 54}, .infer = infer<true>,
-                .prepare = prepare<std::not_equal_to<>, true>, .types = kAll});
-  registry.add({.name = "LESS", .code = 58, .max_version = 3, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 41}, .infer = infer<false>,
-                .prepare = prepare<std::less<>, false>, .types = kOrdered});
-  registry.add({.name = "LESS_EQUAL", .code = 63, .max_version = 2, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 46}, .infer = infer<false>,
-                .prepare = prepare<std::less_equal<>, false>, .types = kOrdered});
-  registry.add({.name = "GREATER", .code = 61, .max_version = 2, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 44}, .infer = infer<false>,
-                .prepare = prepare<std::greater<>, false>, .types = kOrdered});
-  registry.add({.name = "GREATER_EQUAL", .code = 62, .max_version = 3, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 45}, .infer = infer<false>,
-                .prepare = prepare<std::greater_equal<>, false>, .types = kOrdered});
+  add_ops(registry, 2, Sharing::kNone,
+          {
+              {"EQUAL", 71, 5, {1, 53}, infer<true>, prepare<std::equal_to<>, true>, kAll},
+              {"NOT_EQUAL", 72, 4, {1, 54}, infer<true>, prepare<std::not_equal_to<>, true>, kAll},
+              {"LESS", 58, 3, {1, 41}, infer<false>, prepare<std::less<>, false>, kOrdered},
+              {"LESS_EQUAL", 63, 2, {1, 46}, infer<false>, prepare<std::less_equal<>, false>, kOrdered},
+              {"GREATER", 61, 2, {1, 44}, infer<false>, prepare<std::greater<>, false>, kOrdered},
+              {"GREATER_EQUAL", 62, 3, {1, 45}, infer<false>, prepare<std::greater_equal<>, false>, kOrdered},
+          });
 }
 
 }  // namespace leadline::ops

@@ -44,9 +44,7 @@ TEST(Comparison, QuantizedOperandsMeetOnOneScale) {
   EXPECT_EQ(compare<uint8_t>("GREATER", {138, 137}, {128}, quantized(0.5F, 128), quantized(0.1F, 80)), (Bits{1, 0}));
 }
 
-TEST(Comparison, EightBitsWithoutScalesArePlain) {
-  EXPECT_EQ(compare<int8_t>("LESS", {1, -5}, {0}), (Bits{0, 1}));
-}
+TEST(Comparison, EightBitsWithoutScalesArePlain) { EXPECT_EQ(compare<int8_t>("LESS", {1, -5}, {0}), (Bits{0, 1})); }
 
 std::vector<std::byte> strings(const std::vector<std::string>& values) {
   int64_t characters = 0;

@@ -79,9 +79,10 @@ void check_wide(const OpContext& c, const ContractionRule& rule) {
   if (rule.bias_attribute == DType::kFloat32) return;
   c.require(contains({DType::kInt32, DType::kInt64}, rule.bias_attribute),
             "quantized_bias_type is {}, expected int32 or int64", dtype_name(rule.bias_attribute));
-  c.require(!c.has_input(rule.bias) || c.input(rule.bias).dtype() == rule.bias_attribute,
-            "quantized_bias_type is {}, but the bias '{}' has type {}", dtype_name(rule.bias_attribute),
-            c.input(rule.bias).value->name, dtype_name(c.input(rule.bias).dtype()));
+  if (!c.has_input(rule.bias)) return;
+  const Operand& bias = c.input(rule.bias);
+  c.require(bias.dtype() == rule.bias_attribute, "quantized_bias_type is {}, but the bias '{}' has type {}",
+            dtype_name(rule.bias_attribute), bias.value->name, dtype_name(bias.dtype()));
 }
 
 /// The arithmetic that the types ask for; throws for types that do not go together.

@@ -212,6 +212,7 @@ void infer_while(InferContext& c) {
   if (plan_loop(c)) {
     c.require(c.callee(a.cond_subgraph).output_shape(0).elements() == 1, "condition subgraph {} gives shape {}, expected one value",
               a.cond_subgraph, c.callee(a.cond_subgraph).output_shape(0).to_string());
+    c.callee(a.body_subgraph).forget_results();
     for (int i = 0; i < c.output_count(); ++i) c.set_output_shape(i, c.input(i).shape);
     return;
   }
@@ -223,8 +224,8 @@ void infer_while(InferContext& c) {
 
 std::unique_ptr<Kernel> prepare_while(PrepareContext& c) {
   const WhileAttributes a = c.attributes<WhileAttributes>();
-  if (!plan_loop(c)) {
-    // infer ran the loop; its last state is in the body's results unless no round was run.
+  // Results are there only when infer has just run the loop: planning again would lose them.
+  if (!c.callee(a.body_subgraph).results().empty() || !plan_loop(c)) {
     return make_kernel([a](RunContext& run) {
       const auto results = run.callee(a.body_subgraph).results();
       copy_results(run, results.empty() ? run.inputs() : results);

@@ -7,6 +7,7 @@
 #include "kernels/conv/conv2d.h"
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/gemm_kernel.h"
 #include "ops/packed_weights.h"
 
 namespace leadline::ops {
@@ -155,6 +156,11 @@ class GemmConv final : public Kernel {
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const kernels::ConvShape shape = conv_shape(c);
   const Contraction contraction = make_contraction(c, conv_rule(c), c.attributes<Conv2DAttributes>().activation);
+  // LiteRT runs these as FULLY_CONNECTED, so each pixel has a scale of its own.
+  const bool pixel_by_pixel = contraction.arithmetic == Arithmetic::kHybrid &&
+                              contraction.weight_type == DType::kInt8 && shape.filter_h == 1 && shape.filter_w == 1 &&
+                              shape.stride_h == 1 && shape.stride_w == 1 && shape.groups() == 1;
+  if (pixel_by_pixel) return make_gemm_kernel(c, contraction, shape.rows() * shape.out_w, shape.out_c, shape.in_c);
   if (packable(contraction)) return std::make_unique<GemmConv>(c, contraction, shape);
   return std::make_unique<ReferenceContraction<ConvLoop>>(c, contraction,
                                                           ConvLoop{kernels::reference::conv_shape(shape)});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/quant/dynamic.h"
+#include "kernels/reference/matmul.h"
 #include "ops/contraction_testing.h"
 
 namespace leadline::ops {
@@ -174,7 +175,8 @@ TEST_P(ConvForms, Uint8WithAsymmetricFilterMatchesTheNaiveLoop) {
   }
 }
 
-TEST_P(ConvForms, DynamicRangeQuantizesImageByImage) {
+// A 1x1 filter that visits every pixel gives each pixel a scale; all others give one to each image.
+TEST_P(ConvForms, DynamicRangeMatchesTheNaiveLoop) {
   auto input = random_values<float>(input_count(), 1);
   for (size_t i = 0; i < input.size() / 2; ++i) input[i] = 10.0F * input[i] + 3.0F;
   const auto filter = random_values<int8_t>(filter_count(), 2, -127, 127);
@@ -183,14 +185,22 @@ TEST_P(ConvForms, DynamicRangeQuantizesImageByImage) {
   OpTester t = tester();
   t.input<float>(input_shape(), input, {}, false).input<int8_t>(filter_shape(), filter, q);
   t.input<float>({p_.out_c}, bias).output(DType::kFloat32).run();
+  const bool by_pixel = p_.filter == 1 && p_.stride == 1 && p_.groups == 1;
+  const int64_t rows = by_pixel ? p_.batch * p_.in_h * p_.in_w : p_.batch;
   std::vector<int8_t> levels(input.size());
-  std::vector<float> scales(static_cast<size_t>(p_.batch));
-  std::vector<int32_t> zeros(static_cast<size_t>(p_.batch));
+  std::vector<float> scales(static_cast<size_t>(rows));
+  std::vector<int32_t> zeros(static_cast<size_t>(rows));
   ThreadPool pool(1);
-  kernels::quantize_rows(input.data(), p_.batch, input_count() / p_.batch, levels.data(), {scales.data(), zeros.data()},
-                         pool);
-  const auto expected = naive<float>(t, levels, ref::RowZero{zeros.data()}, filter, 0,
-                                     ref::FinishHybrid{scales.data(), q.scale.data(), bias.data(), -kInf, kInf});
+  kernels::quantize_rows(input.data(), rows, input_count() / rows, levels.data(), {scales.data(), zeros.data()}, pool);
+  const ref::FinishHybrid finish{scales.data(), q.scale.data(), bias.data(), -kInf, kInf};
+  std::vector<float> expected(static_cast<size_t>(t.shape(0).elements()));
+  if (by_pixel) {
+    const ref::MatmulShape s{
+        .m = rows, .n = p_.out_c, .k = p_.in_c, .a_row = p_.in_c, .b_column = p_.in_c, .c_row = p_.out_c};
+    ref::matmul(s, levels.data(), ref::RowZero{zeros.data()}, filter.data(), 0, finish, expected.data(), 0, rows);
+  } else {
+    expected = naive<float>(t, levels, ref::RowZero{zeros.data()}, filter, 0, finish);
+  }
   const auto result = t.result<float>(0);
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_NEAR(result[i], expected[i], 1e-5F * std::max(1.0F, std::abs(expected[i]))) << i;

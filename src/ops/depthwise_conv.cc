@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "kernels/depthwise/depthwise.h"
-#include "kernels/quant/dynamic.h"
+#include "kernels/quant/row_quantize.h"
 #include "ops/common.h"
 #include "ops/conv.h"
 #include "ops/families.h"
@@ -169,7 +169,9 @@ class FastDepthwise final : public Kernel {
     conv.input = image;
     conv.shape.batch = 1;
     for (int64_t i = 0; i < shape_.batch; ++i) {
-      const kernels::DynamicQuantization q = kernels::quantize_row(input + i * image_size(), image_size(), levels);
+      // TFLite's own rule: unlike the other convolutions, LiteRT does not hand this one to XNNPACK.
+      const kernels::RowQuantization q =
+          kernels::quantize_recurrent_row(input + i * image_size(), image_size(), true, levels);
       c.pool().parallel_for(image_size(), parallel_grain(1), [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) image[k] = static_cast<float>(levels[k] - q.zero_point) * q.scale;
       });

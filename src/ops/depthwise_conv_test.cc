@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "kernels/quant/dynamic.h"
+#include "kernels/quant/row_quantize.h"
 #include "ops/contraction_testing.h"
 #include "ops/conv.h"
 
@@ -143,9 +143,13 @@ TEST_P(DepthwiseForms, DynamicRangeQuantizesImageByImage) {
   std::vector<int8_t> levels(input.size());
   std::vector<float> scales(static_cast<size_t>(p_.batch));
   std::vector<int32_t> zeros(static_cast<size_t>(p_.batch));
-  ThreadPool pool(1);
-  kernels::quantize_rows(input.data(), p_.batch, input_shape().elements() / p_.batch, levels.data(),
-                         {scales.data(), zeros.data()}, pool);
+  const int64_t size = input_shape().elements() / p_.batch;
+  for (int64_t i = 0; i < p_.batch; ++i) {
+    const kernels::RowQuantization row =
+        kernels::quantize_recurrent_row(input.data() + i * size, size, true, levels.data() + i * size);
+    scales[static_cast<size_t>(i)] = row.scale;
+    zeros[static_cast<size_t>(i)] = row.zero_point;
+  }
   for (const bool known : {true, false}) {
     OpTester t = tester();
     t.input<float>(input_shape(), input, {}, false).input<int8_t>(filter_shape(), filter, q, known);

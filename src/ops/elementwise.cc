@@ -43,6 +43,23 @@ std::unique_ptr<Kernel> float_kernel(kernels::UnaryRowF32 row, float p0, float p
 
 }  // namespace
 
+void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<ElementwiseOp> ops) {
+  for (const ElementwiseOp& op : ops) {
+    registry.add({.name = op.name,
+                  .code = op.code,
+                  .max_version = op.max_version,
+                  .min_inputs = inputs,
+                  .max_inputs = inputs,
+                  .required_inputs = inputs,
+                  .options = op.options,
+                  .make_attributes = op.make_attributes,
+                  .infer = op.infer,
+                  .prepare = op.prepare,
+                  .sharing = sharing,
+                  .types = op.types});
+  }
+}
+
 void infer_unary(InferContext& c, std::initializer_list<DType> types) {
   c.require_input_type(0, types);
   c.require_output_type(0, {c.input(0).dtype()});
@@ -75,10 +92,14 @@ std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32
                                            int64_t grain) {
   const kernels::UnaryRowF32 row = kernels::unary_row_f32(op);
   switch (c.input(0).dtype()) {
-    case DType::kFloat32: return float_kernel<float>(row, p0, p1, grain);
-    case DType::kFloat16: return float_kernel<kernels::Half>(row, p0, p1, grain);
-    case DType::kBFloat16: return float_kernel<kernels::BFloat16>(row, p0, p1, grain);
-    default: c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(c.input(0).dtype()));
+    case DType::kFloat32:
+      return float_kernel<float>(row, p0, p1, grain);
+    case DType::kFloat16:
+      return float_kernel<kernels::Half>(row, p0, p1, grain);
+    case DType::kBFloat16:
+      return float_kernel<kernels::BFloat16>(row, p0, p1, grain);
+    default:
+      c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(c.input(0).dtype()));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <initializer_list>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -15,12 +16,28 @@
 #include "kernels/elementwise/lut.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "ops/common.h"
+#include "ops/registry.h"
 
 namespace leadline::ops {
 
 /// Least elements per thread: for loops that only move memory, and for those that compute.
 inline constexpr int64_t kLightGrain = 32 * 1024;
 inline constexpr int64_t kHeavyGrain = 4 * 1024;
+
+/// What tells one elementwise op's row from another's.
+struct ElementwiseOp {
+  std::string_view name;
+  ir::OpCode code;
+  int max_version;
+  OptionsTable options;
+  void (*infer)(InferContext&);
+  std::unique_ptr<Kernel> (*prepare)(PrepareContext&);
+  std::string_view types;
+  std::unique_ptr<ir::Attributes> (*make_attributes)() = nullptr;
+};
+
+/// Adds rows of ops with exactly `inputs` inputs, all required, and one output.
+void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<ElementwiseOp> ops);
 
 /// Output 0 has input 0's type and shape; the type is one of `types`.
 void infer_unary(InferContext& c, std::initializer_list<DType> types);
@@ -43,11 +60,16 @@ void require_symmetric(const OpContext& c, const Operand& operand, const char* w
 template <typename Body>
 auto visit_floating(const OpContext& c, DType type, Body&& body) {
   switch (type) {
-    case DType::kFloat32: return body(float{});
-    case DType::kFloat64: return body(double{});
-    case DType::kFloat16: return body(kernels::Half{});
-    case DType::kBFloat16: return body(kernels::BFloat16{});
-    default: c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(type));
+    case DType::kFloat32:
+      return body(float{});
+    case DType::kFloat64:
+      return body(double{});
+    case DType::kFloat16:
+      return body(kernels::Half{});
+    case DType::kBFloat16:
+      return body(kernels::BFloat16{});
+    default:
+      c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(type));
   }
 }
 
@@ -57,8 +79,7 @@ inline bool is_floating(DType type) {
 
 /// The type to compute in: float for float16 and bfloat16, else T itself.
 template <typename T>
-using Compute =
-    std::conditional_t<std::is_same_v<T, kernels::Half> || std::is_same_v<T, kernels::BFloat16>, float, T>;
+using Compute = std::conditional_t<std::is_same_v<T, kernels::Half> || std::is_same_v<T, kernels::BFloat16>, float, T>;
 
 /// out[i] = f(in[i]) over the whole tensor; f takes and gives Compute<T>.
 template <typename T, typename F>
@@ -74,8 +95,8 @@ std::unique_ptr<Kernel> unary_kernel(F f, int64_t grain = kLightGrain) {
 }
 
 /// A vectorised function of float32, float16 or bfloat16 tensors.
-std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32 op, float p0 = 0.0F,
-                                           float p1 = 0.0F, int64_t grain = kLightGrain);
+std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32 op, float p0 = 0.0F, float p1 = 0.0F,
+                                           int64_t grain = kLightGrain);
 
 /// Output 0 is input 0 through a table.
 template <typename T>
@@ -95,9 +116,12 @@ std::unique_ptr<Kernel> real_lut_kernel(const OpContext& c, const F& f) {
   const kernels::Affine in = affine(c.input(0));
   const kernels::Affine out = affine(c.output(0));
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return lut8_kernel(kernels::make_real_lut8<int8_t>(in, out, f));
-    case DType::kUInt8: return lut8_kernel(kernels::make_real_lut8<uint8_t>(in, out, f));
-    default: break;
+    case DType::kInt8:
+      return lut8_kernel(kernels::make_real_lut8<int8_t>(in, out, f));
+    case DType::kUInt8:
+      return lut8_kernel(kernels::make_real_lut8<uint8_t>(in, out, f));
+    default:
+      break;
   }
   const auto lut = kernels::make_lut16<float>(in.scale, in.zero_point, out.scale, out.zero_point, f);
   return unary_kernel<int16_t>([lut](int16_t v) { return kernels::lookup16(v, lut); });
@@ -128,18 +152,35 @@ std::unique_ptr<Kernel> binary_kernel(const OpContext& c, F f, int64_t grain = k
   return mixed_kernel<T, T, R>(c, std::move(f), grain);
 }
 
-/// The same with a row function row(a, a_step, b, b_step, out, count).
+/// The same with a row function row(a, a_step, b, b_step, out, count). Rows too short for one call each are first
+/// laid out one after the other, a block at a time.
 template <typename T, typename Row>
 std::unique_ptr<Kernel> binary_row_kernel(const OpContext& c, Row row, int64_t grain = kLightGrain) {
+  constexpr int64_t kShortRow = 32;
+  constexpr int64_t kBlock = 1024;
   const auto plan = kernels::plan_broadcast<2>(c.output(0).shape, {c.input(0).shape, c.input(1).shape});
-  return make_kernel([plan, row, grain](RunContext& run) {
+  const bool blocks = plan.rank > 1 && plan.row() < kShortRow;
+  const bool dense_a = c.input(0).shape.elements() == plan.elements;
+  const bool dense_b = c.input(1).shape.elements() == plan.elements;
+  return make_kernel([=](RunContext& run) {
     const T* a = run.input(0).as<T>();
     const T* b = run.input(1).as<T>();
     T* out = run.output(0).mutable_as<T>();
     run.pool().parallel_for(plan.elements, grain, [&](int64_t begin, int64_t end) {
-      kernels::for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
-        row(a + from[0], plan.step(0), b + from[1], plan.step(1), out + at, count);
-      });
+      if (!blocks) {
+        kernels::for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
+          row(a + from[0], plan.step(0), b + from[1], plan.step(1), out + at, count);
+        });
+        return;
+      }
+      std::array<T, kBlock> block_a;
+      std::array<T, kBlock> block_b;
+      for (int64_t at = begin; at < end; at += kBlock) {
+        const int64_t count = std::min(kBlock, end - at);
+        if (!dense_a) kernels::expand(plan, 0, a, at, at + count, block_a.data());
+        if (!dense_b) kernels::expand(plan, 1, b, at, at + count, block_b.data());
+        row(dense_a ? a + at : block_a.data(), 1, dense_b ? b + at : block_b.data(), 1, out + at, count);
+      }
     });
   });
 }

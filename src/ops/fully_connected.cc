@@ -4,12 +4,11 @@
 
 #include <cstring>
 
-#include "kernels/gemm/gemm_i8.h"
 #include "kernels/reference/matmul.h"
 #include "ops/common.h"
 #include "ops/contraction.h"
 #include "ops/families.h"
-#include "ops/packed_weights.h"
+#include "ops/gemm_kernel.h"
 
 namespace leadline::ops {
 namespace {
@@ -73,85 +72,6 @@ void infer(InferContext& c) {
   c.set_output_shape(0, output);
 }
 
-/// Rows times packed weights.
-class GemmFullyConnected final : public Kernel {
- public:
-  GemmFullyConnected(PrepareContext& c, const Contraction& contraction, const MatmulShape& shape)
-      : GemmFullyConnected(c, contraction, shape, BlockLayout(), BlockLayout()) {}
-
-  void pack(std::byte* packed) override { weights_.pack(packed); }
-
-  void run(RunContext& c) override {
-    if (c.output(0).elements() == 0) return;
-    weights_.update(c);
-    const Contraction& f = weights_.contraction();
-    const auto [n, k, count] = weights_.layout();
-    if (f.arithmetic == Arithmetic::kFloat) {
-      kernels::gemm_f32({.a = c.input(0).as<float>(),
-                         .lda = k,
-                         .m = m_,
-                         .b = weights_.get(c),
-                         .n = n,
-                         .k = k,
-                         .bias = weights_.float_bias(c),
-                         .c = c.output(0).mutable_as<float>(),
-                         .ldc = n,
-                         .lo = f.lo,
-                         .hi = f.hi},
-                        c.pool());
-      return;
-    }
-    kernels::GemmI8 g{.a = c.input(0).data,
-                      .a_unsigned = f.activation_type == DType::kUInt8,
-                      .lda = k,
-                      .m = m_,
-                      .a_zero_point = f.input_zero,
-                      .b = weights_.get(c),
-                      .b_zero_point = weights_.zero_point(),
-                      .n = n,
-                      .k = k};
-    std::byte* workspace = c.scratch() + workspace_at_;
-    if (f.arithmetic == Arithmetic::kQuantized) {
-      g.bias = weights_.int_bias(c);
-      const kernels::RequantizedOutput output{.c = c.output(0).data,
-                                              .c_unsigned = g.a_unsigned,
-                                              .ldc = n,
-                                              .scale = weights_.scales(c),
-                                              .zero_point = f.output_zero,
-                                              .lo = f.level_lo,
-                                              .hi = f.level_hi};
-      return kernels::gemm_i8(g, output, workspace, c.pool());
-    }
-    rows_.quantize(c, c.input(0).as<float>());
-    g.a = rows_.values(c);
-    g.a_row_zero_points = rows_.zeros(c);
-    const kernels::DequantizedOutput output{.c = c.output(0).mutable_as<float>(),
-                                            .ldc = n,
-                                            .row_scale = rows_.scales(c),
-                                            .scale = weights_.scales(c),
-                                            .bias = weights_.float_bias(c),
-                                            .lo = f.lo,
-                                            .hi = f.hi};
-    kernels::gemm_i8(g, output, workspace, c.pool());
-  }
-
- private:
-  GemmFullyConnected(PrepareContext& c, const Contraction& contraction, const MatmulShape& shape, BlockLayout packed,
-                     BlockLayout scratch)
-      : m_(shape.m), weights_(contraction, {shape.n, shape.k}, packed, scratch) {
-    if (contraction.arithmetic != Arithmetic::kFloat) {
-      workspace_at_ = scratch.take(c.threads() * kernels::gemm_i8_workspace_bytes(m_, shape.k));
-    }
-    if (contraction.arithmetic == Arithmetic::kHybrid) rows_ = QuantizedRows(m_, shape.k, scratch);
-    weights_.request(c, "gemm", packed, scratch);
-  }
-
-  int64_t m_;
-  PackedWeights<GemmLayout> weights_;
-  QuantizedRows rows_;        // dynamic range
-  int64_t workspace_at_ = 0;  // scratch
-};
-
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const FullyConnectedLoop loop{fully_connected_shape(c)};
   if (loop.shape.k == 0) {
@@ -162,7 +82,9 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   }
   Contraction contraction =
       make_contraction(c, fully_connected_rule(c), c.attributes<FullyConnectedAttributes>().activation);
-  if (packable(contraction)) return std::make_unique<GemmFullyConnected>(c, contraction, loop.shape);
+  if (packable(contraction)) {
+    return make_gemm_kernel(c, contraction, loop.shape.m, loop.shape.n, loop.shape.k);
+  }
   const bool wide_bias = (contraction.has_bias && contraction.bias_type == DType::kInt64) ||
                          contraction.rule.bias_attribute == DType::kInt64;
   contraction.narrow = !wide_bias && contraction.weight_type != DType::kInt16;

@@ -49,15 +49,19 @@ T integer_pow(T base, T exponent) {
 
 template <typename T>
 std::unique_ptr<Kernel> prepare_integer_pow(const OpContext& c) {
-  return checked<T>(binary_kernel<T, T>(c, integer_pow<T>, kHeavyGrain), [](T v) { return v >= 0; },
-                    "integers have no negative powers");
+  return checked<T>(
+      binary_kernel<T, T>(c, integer_pow<T>, kHeavyGrain), [](T v) { return v >= 0; },
+      "integers have no negative powers");
 }
 
 std::unique_ptr<Kernel> prepare_pow(PrepareContext& c) {
   switch (c.input(0).dtype()) {
-    case DType::kInt32: return prepare_integer_pow<int32_t>(c);
-    case DType::kInt64: return prepare_integer_pow<int64_t>(c);
-    default: return binary_kernel<float, float>(c, [](float a, float b) { return std::pow(a, b); }, kHeavyGrain);
+    case DType::kInt32:
+      return prepare_integer_pow<int32_t>(c);
+    case DType::kInt64:
+      return prepare_integer_pow<int64_t>(c);
+    default:
+      return binary_kernel<float, float>(c, [](float a, float b) { return std::pow(a, b); }, kHeavyGrain);
   }
 }
 
@@ -100,11 +104,16 @@ std::unique_ptr<Kernel> prepare_floor(PrepareContext& c) {
     return checked<T>(std::move(kernel), [](T v) { return v != T{0}; }, "division by zero");
   };
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return of_type(int8_t{});
-    case DType::kInt16: return of_type(int16_t{});
-    case DType::kInt32: return of_type(int32_t{});
-    case DType::kInt64: return of_type(int64_t{});
-    default: return of_type(float{});
+    case DType::kInt8:
+      return of_type(int8_t{});
+    case DType::kInt16:
+      return of_type(int16_t{});
+    case DType::kInt32:
+      return of_type(int32_t{});
+    case DType::kInt64:
+      return of_type(int64_t{});
+    default:
+      return of_type(float{});
   }
 }
 
@@ -166,8 +175,8 @@ template <typename F>
 std::unique_ptr<Kernel> prepare_bits(PrepareContext& c) {
   if (c.input(0).dtype() == DType::kBool) {
     // Any byte but 0 is true, also one that is no valid bool.
-    return binary_kernel<uint8_t, uint8_t>(
-        c, [](uint8_t a, uint8_t b) { return F{}(uint8_t{a != 0}, uint8_t{b != 0}); });
+    return binary_kernel<uint8_t, uint8_t>(c,
+                                           [](uint8_t a, uint8_t b) { return F{}(uint8_t{a != 0}, uint8_t{b != 0}); });
   }
   return visit_numeric(c, c.input(0).dtype(), [&](auto zero) -> std::unique_ptr<Kernel> {
     using T = decltype(zero);
@@ -181,47 +190,51 @@ std::unique_ptr<Kernel> prepare_bits(PrepareContext& c) {
 
 // ATAN2.
 
+/// Like TFLite: pairs elements in order, whatever the shapes, as long as rank and count agree.
 void infer_atan2(InferContext& c) {
-  infer_binary(c, {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16});
-  c.require(c.input(0).shape == c.input(1).shape, "shapes {} and {} differ", c.input(0).shape.to_string(),
-            c.input(1).shape.to_string());
+  c.require_input_type(0, {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16});
+  c.require_input_type(1, {c.input(0).dtype()});
+  c.require_output_type(0, {c.input(0).dtype()});
+  const Shape& y = c.input(0).shape;
+  const Shape& x = c.input(1).shape;
+  c.require(y.rank() == x.rank() && y.elements() == x.elements(), "shapes {} and {} differ", y.to_string(),
+            x.to_string());
+  c.set_output_shape(0, y);
 }
 
 std::unique_ptr<Kernel> prepare_atan2(PrepareContext& c) {
-  return visit_floating(c, c.input(0).dtype(), [&](auto zero) {
+  return visit_floating(c, c.input(0).dtype(), [](auto zero) {
     using T = decltype(zero);
-    return binary_kernel<T, T>(c, [](Compute<T> y, Compute<T> x) { return std::atan2(y, x); }, kHeavyGrain);
+    return make_kernel([](RunContext& run) {
+      const T* y = run.input(0).as<T>();
+      const T* x = run.input(1).as<T>();
+      T* out = run.output(0).mutable_as<T>();
+      run.pool().parallel_for(run.output(0).elements(), kHeavyGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          out[i] = static_cast<T>(std::atan2(static_cast<Compute<T>>(y[i]), static_cast<Compute<T>>(x[i])));
+        }
+      });
+    });
   });
 }
 
 }  // namespace
 
 void register_integer_math(Registry& registry) {
-  registry.add({.name = "POW", .code = 78, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 56}, .infer = infer_pow, .prepare = prepare_pow, .sharing = Sharing::kInPlace,
-                .types = "f32 i32 i64"});
-  registry.add({.name = "FLOOR_DIV", .code = 90, .max_version = 3, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 65}, .infer = infer_floor, .prepare = prepare_floor<false>,
-                .sharing = Sharing::kInPlace, .types = "f32 i8 i16 i32 i64"});
-  registry.add({.name = "FLOOR_MOD", .code = 95, .max_version = 2, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 72}, .infer = infer_floor, .prepare = prepare_floor<true>,
-                .sharing = Sharing::kInPlace, .types = "f32 i8 i16 i32 i64"});
   constexpr std::string_view kIntegers = "i8 u8 i16 u16 i32 u32 i64 u64";
-  registry.add({.name = "BITWISE_XOR", .code = 160, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 125}, .infer = infer_bits, .prepare = prepare_bits<Xor>,
-                .sharing = Sharing::kInPlace, .types = kIntegers});
-  registry.add({.name = "RIGHT_SHIFT", .code = 161, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 126}, .infer = infer_bits, .prepare = prepare_bits<RightShift>,
-                .sharing = Sharing::kInPlace, .types = kIntegers});
-  registry.add({.name = "STABLEHLO_AND", .code = 176, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .infer = infer_stablehlo_and, .prepare = prepare_bits<And>, .sharing = Sharing::kInPlace,
-                .types = "bool i8 u8 i16 u16 i32 u32 i64 u64"});
-  registry.add({.name = "STABLEHLO_SHIFT_LEFT", .code = 207, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {2, 22}, .infer = infer_stablehlo_shift, .prepare = prepare_bits<LeftShift>,
-                .sharing = Sharing::kInPlace, .types = kIntegers});
-  registry.add({.name = "ATAN2", .code = 156, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .infer = infer_atan2, .prepare = prepare_atan2, .sharing = Sharing::kInPlace,
-                .types = "f32 f64 f16 bf16"});
+  constexpr std::string_view kDivisible = "f32 i8 i16 i32 i64";
+  add_ops(
+      registry, 2, Sharing::kInPlace,
+      {
+          {"POW", 78, 1, {1, 56}, infer_pow, prepare_pow, "f32 i32 i64"},
+          {"FLOOR_DIV", 90, 3, {1, 65}, infer_floor, prepare_floor<false>, kDivisible},
+          {"FLOOR_MOD", 95, 2, {1, 72}, infer_floor, prepare_floor<true>, kDivisible},
+          {"BITWISE_XOR", 160, 1, {1, 125}, infer_bits, prepare_bits<Xor>, kIntegers},
+          {"RIGHT_SHIFT", 161, 1, {1, 126}, infer_bits, prepare_bits<RightShift>, kIntegers},
+          {"STABLEHLO_AND", 176, 1, {}, infer_stablehlo_and, prepare_bits<And>, "bool i8 u8 i16 u16 i32 u32 i64 u64"},
+          {"STABLEHLO_SHIFT_LEFT", 207, 1, {2, 22}, infer_stablehlo_shift, prepare_bits<LeftShift>, kIntegers},
+          {"ATAN2", 156, 1, {}, infer_atan2, prepare_atan2, "f32 f64 f16 bf16"},
+      });
 }
 
 }  // namespace leadline::ops

@@ -27,9 +27,7 @@ TEST(Pow, OverflowWrapsAndHugeExponentsEnd) {
             (std::vector<int32_t>{0, 1, -1}));
 }
 
-TEST(Pow, NegativeIntegerExponentIsAnError) {
-  EXPECT_THROW(run_binary<int32_t>("POW", {2}, {-1}), Error);
-}
+TEST(Pow, NegativeIntegerExponentIsAnError) { EXPECT_THROW(run_binary<int32_t>("POW", {2}, {-1}), Error); }
 
 TEST(Pow, Float) { EXPECT_EQ(run_binary<float>("POW", {4, 2}, {0.5F, -1}), (std::vector<float>{2, 0.5F})); }
 
@@ -72,10 +70,20 @@ TEST(StablehloShiftLeft, LosesBitsWithoutUndefinedBehaviour) {
 TEST(StablehloAnd, BoolAndIntegers) {
   EXPECT_EQ(run_binary<uint8_t>("STABLEHLO_AND", {6, 255}, {3, 129}), (std::vector<uint8_t>{2, 129}));
   OpTester t("STABLEHLO_AND");
-  t.raw_input(DType::kBool, {2}, {std::byte{2}, std::byte{1}}).raw_input(DType::kBool, {2}, {std::byte{1}, std::byte{0}});
+  t.raw_input(DType::kBool, {2}, {std::byte{2}, std::byte{1}})
+      .raw_input(DType::kBool, {2}, {std::byte{1}, std::byte{0}});
   t.output(DType::kBool);
   t.run();
   EXPECT_EQ(t.result<uint8_t>(0), (std::vector<uint8_t>{1, 0}));
+}
+
+TEST(Atan2, PairsElementsInOrderWhateverTheShapes) {
+  OpTester t("ATAN2");
+  t.input<float>({2, 1}, {0, 1}).input<float>({1, 2}, {1, 0}).output(DType::kFloat32);
+  t.run();
+  EXPECT_EQ(t.shape(0), (Shape{2, 1}));
+  EXPECT_NEAR(t.result<float>(0)[1], 1.5707963, 1e-6);
+  EXPECT_THROW(run_binary<float>("ATAN2", {1, 2}, {1}), Error);
 }
 
 TEST(Atan2, FindsTheQuadrant) {

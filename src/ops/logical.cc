@@ -25,15 +25,12 @@ std::unique_ptr<Kernel> prepare_not(PrepareContext&) {
 }  // namespace
 
 void register_logical(Registry& registry) {
-  registry.add({.name = "LOGICAL_AND", .code = 86, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 62}, .infer = infer_two, .prepare = prepare_and, .sharing = Sharing::kInPlace,
-                .types = "bool"});
-  registry.add({.name = "LOGICAL_OR", .code = 84, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .options = {1, 60}, .infer = infer_two, .prepare = prepare_or, .sharing = Sharing::kInPlace,
-                .types = "bool"});
-  registry.add({.name = "LOGICAL_NOT", .code = 87, .min_inputs = 1, .max_inputs = 1, .required_inputs = 1,
-                .options = {1, 63}, .infer = infer_one, .prepare = prepare_not, .sharing = Sharing::kInPlace,
-                .types = "bool"});
+  add_ops(registry, 2, Sharing::kInPlace,
+          {
+              {"LOGICAL_AND", 86, 1, {1, 62}, infer_two, prepare_and, "bool"},
+              {"LOGICAL_OR", 84, 1, {1, 60}, infer_two, prepare_or, "bool"},
+          });
+  add_ops(registry, 1, Sharing::kInPlace, {{"LOGICAL_NOT", 87, 1, {1, 63}, infer_one, prepare_not, "bool"}});
 }
 
 }  // namespace leadline::ops

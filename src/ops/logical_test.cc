@@ -24,9 +24,7 @@ TEST(Logical, AnyByteButZeroIsTrueAndResultsAreZeroOrOne) {
   EXPECT_EQ(run_bytes("LOGICAL_NOT", {{0, 1, 2}}), (std::vector<uint8_t>{1, 0, 0}));
 }
 
-TEST(Logical, Broadcasts) {
-  EXPECT_EQ(run_bytes("LOGICAL_AND", {{0, 1, 1}, {1}}), (std::vector<uint8_t>{0, 1, 1}));
-}
+TEST(Logical, Broadcasts) { EXPECT_EQ(run_bytes("LOGICAL_AND", {{0, 1, 1}, {1}}), (std::vector<uint8_t>{0, 1, 1})); }
 
 TEST(Logical, OnlyBool) {
   OpTester t("LOGICAL_AND");

@@ -36,10 +36,8 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   };
   if (type == DType::kFloat32) {
     const auto row = kernels::binary_row_f32(kMaximum ? kernels::BinaryF32::kMaximum : kernels::BinaryF32::kMinimum);
-    return binary_row_kernel<float>(c, [row](const float* a, int64_t a_step, const float* b, int64_t b_step,
-                                             float* out, int64_t count) {
-      row(a, a_step, b, b_step, out, count, 0.0F, 0.0F);
-    });
+    return binary_row_kernel<float>(c, [row](const float* a, int64_t a_step, const float* b, int64_t b_step, float* out,
+                                             int64_t count) { row(a, a_step, b, b_step, out, count, 0.0F, 0.0F); });
   }
   return is_floating(type) ? visit_floating(c, type, plain) : visit_numeric(c, type, plain);
 }
@@ -48,16 +46,13 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 
 void register_min_max(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64";
-  registry.add({.name = "MAXIMUM", .code = 55, .max_version = 4, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 39}, .infer = infer, .prepare = prepare<true>,
-                .sharing = Sharing::kInPlace, .types = kTypes});
-  registry.add({.name = "MINIMUM", .code = 57, .max_version = 4, .min_inputs = 2, .max_inputs = 2,
-                .required_inputs = 2, .options = {1, 39}, .infer = infer, .prepare = prepare<false>,
-                .sharing = Sharing::kInPlace, .types = kTypes});
-  registry.add({.name = "STABLEHLO_MAXIMUM", .code = 166, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .infer = infer_stablehlo, .prepare = prepare<true>, .sharing = Sharing::kInPlace, .types = kTypes});
-  registry.add({.name = "STABLEHLO_MINIMUM", .code = 181, .min_inputs = 2, .max_inputs = 2, .required_inputs = 2,
-                .infer = infer_stablehlo, .prepare = prepare<false>, .sharing = Sharing::kInPlace, .types = kTypes});
+  add_ops(registry, 2, Sharing::kInPlace,
+          {
+              {"MAXIMUM", 55, 4, {1, 39}, infer, prepare<true>, kTypes},
+              {"MINIMUM", 57, 4, {1, 39}, infer, prepare<false>, kTypes},
+              {"STABLEHLO_MAXIMUM", 166, 1, {}, infer_stablehlo, prepare<true>, kTypes},
+              {"STABLEHLO_MINIMUM", 181, 1, {}, infer_stablehlo, prepare<false>, kTypes},
+          });
 }
 
 }  // namespace leadline::ops

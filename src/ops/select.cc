@@ -55,8 +55,7 @@ void infer_select(InferContext& c) {
 void infer_select_v2(InferContext& c) {
   require_types(c);
   if (is_single(c)) return c.set_output_shape(0, c.output(0).value->shape);
-  c.set_output_shape(
-      0, broadcast_shapes(c, broadcast_shapes(c, c.input(0).shape, c.input(1).shape), c.input(2).shape));
+  c.set_output_shape(0, broadcast_shapes(c, broadcast_shapes(c, c.input(0).shape, c.input(1).shape), c.input(2).shape));
 }
 
 /// out[i] = condition[i * steps[0]] ? x[i * steps[1]] : y[i * steps[2]]
@@ -106,10 +105,14 @@ std::unique_ptr<Kernel> prepare_select(PrepareContext& c) {
         c.output(0).shape, {kV2 ? c.input(0).shape : condition_shape(c), c.input(1).shape, c.input(2).shape});
   }
   switch (element_bytes(c.input(1).dtype())) {
-    case 1: return select_kernel<uint8_t>(plan);
-    case 2: return select_kernel<uint16_t>(plan);
-    case 4: return select_kernel<uint32_t>(plan);
-    default: return select_kernel<uint64_t>(plan);
+    case 1:
+      return select_kernel<uint8_t>(plan);
+    case 2:
+      return select_kernel<uint16_t>(plan);
+    case 4:
+      return select_kernel<uint32_t>(plan);
+    default:
+      return select_kernel<uint64_t>(plan);
   }
 }
 
@@ -119,18 +122,24 @@ std::unique_ptr<Kernel> prepare_select(PrepareContext& c) {
 template <typename Body>
 auto visit_condition(DType type, const Body& body) {
   switch (type) {
-    case DType::kFloat32: return body(float{});
-    case DType::kInt64: return body(int64_t{});
-    case DType::kInt32: return body(int32_t{});
-    case DType::kUInt32: return body(uint32_t{});
-    case DType::kInt8: return body(int8_t{});
-    default: return body(uint8_t{});
+    case DType::kFloat32:
+      return body(float{});
+    case DType::kInt64:
+      return body(int64_t{});
+    case DType::kInt32:
+      return body(int32_t{});
+    case DType::kUInt32:
+      return body(uint32_t{});
+    case DType::kInt8:
+      return body(int8_t{});
+    default:
+      return body(uint8_t{});
   }
 }
 
 void infer_where(InferContext& c) {
-  c.require_input_type(0, {DType::kBool, DType::kFloat32, DType::kInt64, DType::kInt32, DType::kInt8, DType::kUInt8,
-                           DType::kUInt32});
+  c.require_input_type(
+      0, {DType::kBool, DType::kFloat32, DType::kInt64, DType::kInt32, DType::kInt8, DType::kUInt8, DType::kUInt32});
   c.require_output_type(0, {DType::kInt64});
   const Shape& shape = c.input(0).shape;
   c.require(shape.rank() >= 1, "the condition is a scalar, expected at least one dimension");
@@ -165,9 +174,8 @@ std::unique_ptr<Kernel> prepare_where(PrepareContext&) {
     const TensorView& condition = c.input(0);
     auto* out = c.output(0).mutable_as<int64_t>();
     const int64_t most = c.output(0).shape[0];
-    visit_condition(condition.dtype, [&](auto zero) {
-      write_coordinates(condition.as<decltype(zero)>(), condition.shape, out, most);
-    });
+    visit_condition(condition.dtype,
+                    [&](auto zero) { write_coordinates(condition.as<decltype(zero)>(), condition.shape, out, most); });
   });
 }
 
@@ -175,15 +183,13 @@ std::unique_ptr<Kernel> prepare_where(PrepareContext&) {
 
 void register_select(Registry& registry) {
   constexpr std::string_view kTypes = "every type of 1, 2, 4 or 8 bytes";
-  registry.add({.name = "SELECT", .code = 64, .max_version = 4, .min_inputs = 3, .max_inputs = 3,
-                .required_inputs = 3, .options = {1, 47}, .infer = infer_select, .prepare = prepare_select<false>,
-                .sharing = Sharing::kInPlace, .types = kTypes});
-  registry.add({.name = "SELECT_V2", .code = 123, .max_version = 2, .min_inputs = 3, .max_inputs = 3,
-                .required_inputs = 3, .options = {1, 98}, .infer = infer_select_v2, .prepare = prepare_select<true>,
-                .sharing = Sharing::kInPlace, .types = kTypes});
-  registry.add({.name = "WHERE", .code = 109, .max_version = 2, .min_inputs = 1, .max_inputs = 1,
-                .required_inputs = 1, .options = {1, 85}, .infer = infer_where, .prepare = prepare_where,
-                .types = "bool f32 i64 i32 i8 u8 u32"});
+  add_ops(registry, 3, Sharing::kInPlace,
+          {
+              {"SELECT", 64, 4, {1, 47}, infer_select, prepare_select<false>, kTypes},
+              {"SELECT_V2", 123, 2, {1, 98}, infer_select_v2, prepare_select<true>, kTypes},
+          });
+  add_ops(registry, 1, Sharing::kNone,
+          {{"WHERE", 109, 2, {1, 85}, infer_where, prepare_where, "bool f32 i64 i32 i8 u8 u32"}});
 }
 
 }  // namespace leadline::ops

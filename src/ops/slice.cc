@@ -133,6 +133,7 @@ struct Range {
   int64_t start = 0;
   int64_t length = 0;
   int64_t stride = 1;
+  bool inside = true;  // all its elements are elements of the axis
 };
 
 int64_t range_length(int64_t distance, int64_t stride) {
@@ -141,9 +142,8 @@ int64_t range_length(int64_t distance, int64_t stride) {
 }
 
 /// The elements of an axis of `size` that entry `axis.entry` takes, by TFLite's rules.
-template <typename Context>
-Range resolve_range(const Context& c, const StridedSliceAttributes& a, const Axis& axis, int64_t size, int64_t begin,
-                    int64_t end, int64_t stride) {
+Range resolve_range(const StridedSliceAttributes& a, const Axis& axis, int64_t size, int64_t begin, int64_t end,
+                    int64_t stride) {
   auto wrap = [&](int64_t index) {
     if (index < 0) index += size;
     return stride > 0 ? std::clamp<int64_t>(index, 0, size) : std::clamp<int64_t>(index, -1, size - 1);
@@ -153,17 +153,15 @@ Range resolve_range(const Context& c, const StridedSliceAttributes& a, const Axi
   range.start = wrap(begin);
   if (bit(a.begin_mask, axis.entry)) range.start = stride > 0 ? 0 : size - 1;
   if (axis.shrink) {
-    c.require(range.start >= 0 && range.start < size && stride > 0,
-              "index {} with stride {} is outside an axis of {} elements", begin, stride, size);
     range.length = 1;
+    range.inside = range.start >= 0 && range.start < size && stride > 0;
     return range;
   }
   const bool to_end = bit(a.end_mask, axis.entry);
   if (a.offset && !to_end) {
     range.length = range_length(end, stride);
     const int64_t last = range.start + (range.length - 1) * stride;
-    c.require(range.length == 0 || (range.start >= 0 && range.start < size && last >= 0 && last < size),
-              "{} elements from {} leave an axis of {} elements", range.length, range.start, size);
+    range.inside = range.length == 0 || (range.start >= 0 && range.start < size && last >= 0 && last < size);
     return range;
   }
   int64_t stop = wrap(end);
@@ -172,15 +170,20 @@ Range resolve_range(const Context& c, const StridedSliceAttributes& a, const Axi
   return range;
 }
 
-/// The box and the shape it has. `begins` may be empty when only the shape is wanted and every entry counts from
-/// its begin.
+/// What a strided slice takes. A box that leaves the input is an error only when it runs: models of unknown rank
+/// are planned with shapes that change before the first run.
 struct Box {
   StridedCopy block;
-  std::vector<int64_t> dims;
+  std::vector<int64_t> dims;  // of the output
+  int left = -1;              // an axis of the input that the box leaves
+
+  template <typename Context>
+  void require_inside(const Context& c, const Shape& input) const {
+    c.require(left < 0, "the slice leaves dimension {} of shape {}", left, input.to_string());
+  }
 };
 
-template <typename Context>
-Box strided_box(const Context& c, const StridedSliceAttributes& a, const Shape& input, const std::vector<Axis>& axes,
+Box strided_box(const StridedSliceAttributes& a, const Shape& input, const std::vector<Axis>& axes,
                 const std::vector<int64_t>& begins, const std::vector<int64_t>& ends,
                 const std::vector<int64_t>& steps) {
   const auto strides = element_strides(input);
@@ -191,11 +194,12 @@ Box strided_box(const Context& c, const StridedSliceAttributes& a, const Shape& 
       continue;
     }
     const int64_t size = input[axis.input];
-    Range range = {0, size, 1};
+    Range range = {0, size, 1, true};
     if (axis.entry >= 0) {
       const auto i = static_cast<size_t>(axis.entry);
-      range = resolve_range(c, a, axis, size, begins[i], ends[i], steps[i]);
+      range = resolve_range(a, axis, size, begins[i], ends[i], steps[i]);
     }
+    if (!range.inside) box.left = axis.input;
     if (!axis.shrink) box.dims.push_back(range.length);
     const int64_t stride = strides[static_cast<size_t>(axis.input)];
     // The step of a single element is not needed, and would overflow for strides near the ends of int32.
@@ -225,8 +229,9 @@ void infer_strided_slice(InferContext& c) {
   for (const int64_t step : steps) c.require(step != 0, "a stride is 0");
   const Shape& input = c.input(0).shape;
   if (c.known(1)) {
-    const Box box = strided_box(c, a, input, axes, known_ints(c, 1), ends, steps);
+    const Box box = strided_box(a, input, axes, known_ints(c, 1), ends, steps);
     c.set_output_shape(0, checked_shape(c, box.dims));
+    if (c.input(0).dtype() == DType::kString && c.known(0)) box.require_inside(c, input);
     finish_move(c, 0, box.block);
     return;
   }
@@ -255,11 +260,12 @@ std::unique_ptr<Kernel> prepare_strided_slice(PrepareContext& c) {
   const std::vector<Axis> axes = match_axes(c);
   const std::vector<int64_t> ends = known_ints(c, 2);
   const std::vector<int64_t> steps = known_ints(c, 3);
-  if (c.input(1).known) {
-    return make_move_kernel(0, strided_box(c, a, input, axes, known_ints(c, 1), ends, steps).block);
-  }
+  const bool known = c.input(1).known;
+  const Box planned = known ? strided_box(a, input, axes, known_ints(c, 1), ends, steps) : Box{};
+  if (known && planned.left < 0) return make_move_kernel(0, planned.block);
   return make_kernel([=](RunContext& run) {
-    const Box box = strided_box(run, a, input, axes, run_ints(run.input(1)), ends, steps);
+    const Box box = known ? planned : strided_box(a, input, axes, run_ints(run.input(1)), ends, steps);
+    box.require_inside(run, input);
     move_elements(run, run.input(0), run.output(0), box.block);
   });
 }

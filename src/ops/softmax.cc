@@ -50,9 +50,21 @@ ExpTable exp_table(float scale) {
 
 template <typename In>
 float table_sum(const ExpTable& table, const In* in, int64_t depth, int32_t most) {
-  float sum = 0.0F;
-  for (int64_t i = 0; i < depth; ++i) sum += table[static_cast<size_t>(255 + in[i] - most)];
-  return sum;
+  const int32_t offset = 255 - most;
+  std::array<float, 4> sums = {};  // four chains of additions, because one would wait for itself
+  int64_t i = 0;
+  for (; i + 4 <= depth; i += 4) {
+    for (int64_t j = 0; j < 4; ++j) sums[static_cast<size_t>(j)] += table[static_cast<size_t>(offset + in[i + j])];
+  }
+  for (; i < depth; ++i) sums[0] += table[static_cast<size_t>(offset + in[i])];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+/// Rounds a number >= 0 to nearest, halves up; too large ones and NaN become 65536.
+int32_t round_level(float value) {
+  const float limited = value < 65536.0F ? value : 65536.0F;
+  const auto whole = static_cast<int32_t>(limited);
+  return whole + (limited - static_cast<float>(whole) >= 0.5F ? 1 : 0);
 }
 
 template <typename T>
@@ -67,8 +79,8 @@ void require_near(const OpContext& c, float scale, float expected) {
 }
 
 void infer_softmax(InferContext& c) {
-  c.require_input_type(0, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8, DType::kUInt8,
-                           DType::kInt16});
+  c.require_input_type(
+      0, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8, DType::kUInt8, DType::kInt16});
   const DType type = c.input(0).dtype();
   if (is_8bit(type)) {
     c.require_output_type(0, {type, DType::kInt16});
@@ -102,13 +114,11 @@ std::unique_ptr<Kernel> table_softmax(const OpContext& c) {
   return row_kernel<In, Out>(c, [=](const In* in, Out* out, int64_t depth) {
     const int32_t most = row_max(in, depth);
     const float factor = 1.0F / (table_sum(table, in, depth, most) * affine_out.scale);
+    // uint8 results have no zero point in TFLite's kernel.
+    const int32_t zero_point = std::is_same_v<Out, uint8_t> ? 0 : affine_out.zero_point;
+    const int32_t offset = 255 - most;
     for (int64_t i = 0; i < depth; ++i) {
-      const float level = table[static_cast<size_t>(255 + in[i] - most)] * factor;
-      if constexpr (std::is_same_v<Out, uint8_t>) {
-        out[i] = clamp_level<Out>(kernels::saturating_int(level + 0.5F));
-      } else {
-        out[i] = clamp_level<Out>(int64_t{kernels::saturating_int(std::round(level))} + affine_out.zero_point);
-      }
+      out[i] = clamp_level<Out>(zero_point + round_level(table[static_cast<size_t>(offset + in[i])] * factor));
     }
   });
 }
@@ -117,8 +127,8 @@ std::unique_ptr<Kernel> table_softmax(const OpContext& c) {
 class SoftmaxI16 {
  public:
   explicit SoftmaxI16(float scale_times_beta)
-      : exp_(kernels::make_lut16<double>(10.0 / 65535.0, 32767, 2.0 / 65535.0, 0,
-                                         [](double x) { return std::exp(x); })),
+      : exp_(
+            kernels::make_lut16<double>(10.0 / 65535.0, 32767, 2.0 / 65535.0, 0, [](double x) { return std::exp(x); })),
         reciprocal_(kernels::make_lut16<double>(1.0 / 65535.0, -32768, 2.0 / 65535.0, 0,
                                                 [](double x) { return 1.0 / (1.0 + x); })),
         factor_(kernels::quantize_multiplier(static_cast<double>(scale_times_beta) / (10.0 / 65535.0))) {}
@@ -136,8 +146,7 @@ class SoftmaxI16 {
     const auto bits = static_cast<uint32_t>(std::clamp<int64_t>(sum, 1, std::numeric_limits<int32_t>::max()));
     const int headroom = std::countl_zero(bits);
     const auto mantissa = static_cast<int32_t>(((int64_t{bits} << (headroom - 1)) + (1 << 13)) >> 14);
-    const int64_t reciprocal =
-        kernels::lookup16(clamp_level<int16_t>(mantissa - ((1 << 15) + (1 << 16))), reciprocal_);
+    const int64_t reciprocal = kernels::lookup16(clamp_level<int16_t>(mantissa - ((1 << 15) + (1 << 16))), reciprocal_);
     const int shift = std::max(31 - headroom, 1);
     for (int64_t i = 0; i < depth; ++i) {
       const int64_t level = (out[i] * reciprocal + (int64_t{1} << (shift - 1))) >> shift;
@@ -169,12 +178,18 @@ std::unique_ptr<Kernel> prepare_softmax(PrepareContext& c) {
   const float beta = c.attributes<SoftmaxAttributes>().beta;
   const bool widens = c.output(0).dtype() == DType::kInt16;
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return widens ? table_softmax<int8_t, int16_t>(c) : table_softmax<int8_t, int8_t>(c);
-    case DType::kUInt8: return widens ? table_softmax<uint8_t, int16_t>(c) : table_softmax<uint8_t, uint8_t>(c);
-    case DType::kInt16: return row_kernel<int16_t, int16_t>(c, SoftmaxI16(affine(c.input(0)).scale * beta));
-    case DType::kFloat16: return half_softmax<kernels::Half>(c);
-    case DType::kBFloat16: return half_softmax<kernels::BFloat16>(c);
-    default: break;
+    case DType::kInt8:
+      return widens ? table_softmax<int8_t, int16_t>(c) : table_softmax<int8_t, int8_t>(c);
+    case DType::kUInt8:
+      return widens ? table_softmax<uint8_t, int16_t>(c) : table_softmax<uint8_t, uint8_t>(c);
+    case DType::kInt16:
+      return row_kernel<int16_t, int16_t>(c, SoftmaxI16(affine(c.input(0)).scale * beta));
+    case DType::kFloat16:
+      return half_softmax<kernels::Half>(c);
+    case DType::kBFloat16:
+      return half_softmax<kernels::BFloat16>(c);
+    default:
+      break;
   }
   const kernels::SoftmaxRowF32 row = kernels::softmax_row_f32();
   return row_kernel<float, float>(
@@ -214,25 +229,32 @@ std::unique_ptr<Kernel> table_log_softmax(const OpContext& c) {
 
 std::unique_ptr<Kernel> prepare_log_softmax(PrepareContext& c) {
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return table_log_softmax<int8_t>(c);
-    case DType::kUInt8: return table_log_softmax<uint8_t>(c);
-    default: break;
+    case DType::kInt8:
+      return table_log_softmax<int8_t>(c);
+    case DType::kUInt8:
+      return table_log_softmax<uint8_t>(c);
+    default:
+      break;
   }
   const kernels::SoftmaxRowF32 row = kernels::log_softmax_row_f32();
-  return row_kernel<float, float>(
-      c, [row](const float* in, float* out, int64_t depth) { row(in, out, depth, 1.0F); });
+  return row_kernel<float, float>(c, [row](const float* in, float* out, int64_t depth) { row(in, out, depth, 1.0F); });
 }
 
 }  // namespace
 
 void register_softmax(Registry& registry) {
-  registry.add({.name = "SOFTMAX", .code = 25, .max_version = 4, .min_inputs = 1, .max_inputs = 1,
-                .required_inputs = 1, .options = {1, 9}, .make_attributes = make_attributes<SoftmaxAttributes>,
-                .infer = infer_softmax, .prepare = prepare_softmax, .sharing = Sharing::kInPlace,
-                .types = "f32 f16 bf16 i8 u8 i16 8-to-i16"});
-  registry.add({.name = "LOG_SOFTMAX", .code = 50, .max_version = 2, .min_inputs = 1, .max_inputs = 1,
-                .required_inputs = 1, .options = {1, 36}, .infer = infer_log_softmax,
-                .prepare = prepare_log_softmax, .sharing = Sharing::kInPlace, .types = "f32 i8 u8"});
+  add_ops(registry, 1, Sharing::kInPlace,
+          {
+              {"SOFTMAX",
+               25,
+               4,
+               {1, 9},
+               infer_softmax,
+               prepare_softmax,
+               "f32 f16 bf16 i8 u8 i16 8-to-i16",
+               make_attributes<SoftmaxAttributes>},
+              {"LOG_SOFTMAX", 50, 2, {1, 36}, infer_log_softmax, prepare_log_softmax, "f32 i8 u8"},
+          });
 }
 
 }  // namespace leadline::ops

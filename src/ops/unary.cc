@@ -28,8 +28,7 @@ void require_quantized_pair(const OpContext& c) {
 
 template <typename T>
 int32_t clamp_level(int64_t level) {
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  return static_cast<int32_t>(std::clamp<int64_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
 }
 
 /// A function int32_t -> int32_t of the stored value: by table for 8 bits, else one by one.
@@ -46,17 +45,19 @@ std::unique_ptr<Kernel> level_kernel(const F& f) {
 template <typename Body>
 auto visit_quantized(const OpContext& c, const Body& body) {
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return body(int8_t{});
-    case DType::kUInt8: return body(uint8_t{});
-    default: return body(int16_t{});
+    case DType::kInt8:
+      return body(int8_t{});
+    case DType::kUInt8:
+      return body(uint8_t{});
+    default:
+      return body(int16_t{});
   }
 }
 
 // ABS.
 
 bool abs_is_quantized(const OpContext& c) {
-  return is_8bit(c.input(0).dtype()) ||
-         (c.input(0).dtype() == DType::kInt16 && c.input(0).quantization().quantized());
+  return is_8bit(c.input(0).dtype()) || (c.input(0).dtype() == DType::kInt16 && c.input(0).quantization().quantized());
 }
 
 void infer_abs(InferContext& c) {
@@ -86,10 +87,14 @@ std::unique_ptr<Kernel> prepare_abs(PrepareContext& c) {
     });
   }
   switch (c.input(0).dtype()) {
-    case DType::kInt16: return unary_kernel<int16_t>(wrapping_abs<int16_t>);
-    case DType::kInt32: return unary_kernel<int32_t>(wrapping_abs<int32_t>);
-    case DType::kInt64: return unary_kernel<int64_t>(wrapping_abs<int64_t>);
-    default: return unary_float_kernel(c, UnaryF32::kAbs);
+    case DType::kInt16:
+      return unary_kernel<int16_t>(wrapping_abs<int16_t>);
+    case DType::kInt32:
+      return unary_kernel<int32_t>(wrapping_abs<int32_t>);
+    case DType::kInt64:
+      return unary_kernel<int64_t>(wrapping_abs<int64_t>);
+    default:
+      return unary_float_kernel(c, UnaryF32::kAbs);
   }
 }
 
@@ -106,11 +111,16 @@ std::unique_ptr<Kernel> prepare_neg(PrepareContext& c) {
     return unary_kernel<T>([](T v) { return wrapping_sub(T{0}, v); });
   };
   switch (c.input(0).dtype()) {
-    case DType::kInt8: return integers(int8_t{});
-    case DType::kInt16: return integers(int16_t{});
-    case DType::kInt32: return integers(int32_t{});
-    case DType::kInt64: return integers(int64_t{});
-    default: return unary_float_kernel(c, UnaryF32::kNeg);
+    case DType::kInt8:
+      return integers(int8_t{});
+    case DType::kInt16:
+      return integers(int16_t{});
+    case DType::kInt32:
+      return integers(int32_t{});
+    case DType::kInt64:
+      return integers(int64_t{});
+    default:
+      return unary_float_kernel(c, UnaryF32::kNeg);
   }
 }
 
@@ -128,8 +138,7 @@ std::unique_ptr<Kernel> prepare_exp(PrepareContext& c) {
 
 template <typename F>
 std::unique_ptr<Kernel> float_function(const OpContext& c, F f) {
-  return visit_floating(c, c.input(0).dtype(),
-                        [&](auto zero) { return unary_kernel<decltype(zero)>(f, kHeavyGrain); });
+  return visit_floating(c, c.input(0).dtype(), [&](auto zero) { return unary_kernel<decltype(zero)>(f, kHeavyGrain); });
 }
 
 std::unique_ptr<Kernel> prepare_log(PrepareContext& c) {
@@ -218,48 +227,38 @@ std::unique_ptr<Kernel> prepare_sign(PrepareContext& c) {
     return static_cast<T>((v > T{0} ? 1 : 0) - (v < T{0} ? 1 : 0));
   };
   switch (c.input(0).dtype()) {
-    case DType::kInt32: return unary_kernel<int32_t>(sign);
-    case DType::kInt64: return unary_kernel<int64_t>(sign);
-    case DType::kFloat64: return unary_kernel<double>(sign);
-    default: return unary_float_kernel(c, UnaryF32::kSign);
+    case DType::kInt32:
+      return unary_kernel<int32_t>(sign);
+    case DType::kInt64:
+      return unary_kernel<int64_t>(sign);
+    case DType::kFloat64:
+      return unary_kernel<double>(sign);
+    default:
+      return unary_float_kernel(c, UnaryF32::kSign);
   }
 }
-
-struct Row {
-  std::string_view name;
-  ir::OpCode code;
-  int max_version;
-  OptionsTable options;
-  void (*infer)(InferContext&);
-  std::unique_ptr<Kernel> (*prepare)(PrepareContext&);
-  std::string_view types;
-};
 
 }  // namespace
 
 void register_unary(Registry& registry) {
   constexpr std::string_view kFloats = "f32 f16 bf16";
   constexpr std::string_view kReal = "f32 f16 bf16 i8 i16";
-  const Row rows[] = {
-      {"ABS", 101, 5, {1, 78}, infer_abs, prepare_abs, "f32 f16 bf16 i8 u8 i16 i32 i64"},
-      {"NEG", 59, 1, {1, 42}, infer_neg, prepare_neg, "f32 f16 bf16 i8 i16 i32 i64"},
-      {"EXP", 47, 2, {1, 33}, infer_real, prepare_exp, kReal},
-      {"LOG", 73, 2, {}, infer_real, prepare_log, kReal},
-      {"SQRT", 75, 2, {}, infer_real, prepare_sqrt, kReal},
-      {"RSQRT", 76, 3, {}, infer_real, prepare_rsqrt, kReal},
-      {"SQUARE", 92, 1, {1, 66}, infer_float, prepare_float<UnaryF32::kSquare>, kFloats},
-      {"SIN", 66, 2, {}, infer_float, prepare_sin, kFloats},
-      {"COS", 108, 2, {1, 84}, infer_float, prepare_cos, kFloats},
-      {"FLOOR", 8, 1, {}, infer_float, prepare_float<UnaryF32::kFloor>, kFloats},
-      {"CEIL", 104, 1, {}, infer_float, prepare_float<UnaryF32::kCeil>, kFloats},
-      {"ROUND", 116, 1, {}, infer_float, prepare_float<UnaryF32::kRound>, kFloats},
-      {"SIGN", 158, 2, {1, 123}, infer_sign, prepare_sign, "f32 f16 bf16 f64 i32 i64"},
-  };
-  for (const Row& row : rows) {
-    registry.add({.name = row.name, .code = row.code, .max_version = row.max_version, .min_inputs = 1,
-                  .max_inputs = 1, .required_inputs = 1, .options = row.options, .infer = row.infer,
-                  .prepare = row.prepare, .sharing = Sharing::kInPlace, .types = row.types});
-  }
+  add_ops(registry, 1, Sharing::kInPlace,
+          {
+              {"ABS", 101, 5, {1, 78}, infer_abs, prepare_abs, "f32 f16 bf16 i8 u8 i16 i32 i64"},
+              {"NEG", 59, 1, {1, 42}, infer_neg, prepare_neg, "f32 f16 bf16 i8 i16 i32 i64"},
+              {"EXP", 47, 2, {1, 33}, infer_real, prepare_exp, kReal},
+              {"LOG", 73, 2, {}, infer_real, prepare_log, kReal},
+              {"SQRT", 75, 2, {}, infer_real, prepare_sqrt, kReal},
+              {"RSQRT", 76, 3, {}, infer_real, prepare_rsqrt, kReal},
+              {"SQUARE", 92, 1, {1, 66}, infer_float, prepare_float<UnaryF32::kSquare>, kFloats},
+              {"SIN", 66, 2, {}, infer_float, prepare_sin, kFloats},
+              {"COS", 108, 2, {1, 84}, infer_float, prepare_cos, kFloats},
+              {"FLOOR", 8, 1, {}, infer_float, prepare_float<UnaryF32::kFloor>, kFloats},
+              {"CEIL", 104, 1, {}, infer_float, prepare_float<UnaryF32::kCeil>, kFloats},
+              {"ROUND", 116, 1, {}, infer_float, prepare_float<UnaryF32::kRound>, kFloats},
+              {"SIGN", 158, 2, {1, 123}, infer_sign, prepare_sign, "f32 f16 bf16 f64 i32 i64"},
+          });
 }
 
 }  // namespace leadline::ops

@@ -72,6 +72,7 @@ void Lifetimes::add_step_outputs(int position) {
 
 void Lifetimes::add_output(int position, int value, bool may_share) {
   PlannedValue& v = plan_.values_[static_cast<size_t>(value)];
+  if (v.storage == Storage::kVariable) return;
   const bool is_result = contains(plan_.subgraph_.outputs, value);
   if (is_result && !plan_.options_.self_contained) {
     v.storage = Storage::kOutput;

@@ -206,7 +206,7 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
   if (!op.pure || options_.preserve_all) return false;
   int64_t bytes = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (contains(subgraph_.outputs, node.outputs[i])) return false;
+    if (contains(subgraph_.outputs, node.outputs[i]) || outputs[i].value->variable) return false;
     bytes += outputs[i].bytes;
   }
   const bool all_static = std::all_of(node.inputs.begin(), node.inputs.end(),

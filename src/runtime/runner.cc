@@ -206,10 +206,9 @@ void Runner::bind(size_t segment, std::byte* arena) {
       value.address = arena + value.offset;
     }
   }
-  // Views of inputs and outputs have no memory of their own.
+  // Views of inputs, outputs and values of earlier segments have no memory of their own.
   for (plan::PlannedValue& value : plan_.values()) {
-    const bool io = value.storage == Storage::kInput || value.storage == Storage::kOutput;
-    if (io && value.address == nullptr) value.address = plan_.values()[static_cast<size_t>(value.root)].address;
+    if (value.address == nullptr) value.address = plan_.values()[static_cast<size_t>(value.root)].address;
   }
   const std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
   bound_[segment].steps.resize(steps.size());

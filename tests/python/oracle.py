@@ -2,7 +2,7 @@
 """LiteRT in a child process that answers one request after the other, because some models make it crash.
 
     with Oracle() as oracle:
-        outputs = oracle.run("model.tflite", [np.zeros((1, 4), np.float32)])
+        inputs, outputs = oracle.run("model.tflite", seed="model")
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from model_list import seeded_inputs
 
 
 class OracleError(Exception):
@@ -39,14 +40,14 @@ class Oracle:
             self._child.wait(timeout=60)
             self._child.stdout.close()
 
-    def run(self, model: str | Path | bytes, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        """All outputs of one run, with one thread."""
+    def run(self, model: str | Path | bytes, seed: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Inputs of model_list.seeded_inputs() and the outputs LiteRT computes from them, with one thread."""
         if self._child is None:
             command = [sys.executable, str(Path(__file__).resolve())]
             pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             self._child = subprocess.Popen(command, **pipes)
         try:
-            _send(self._child.stdin, (model, inputs))
+            _send(self._child.stdin, (model, seed))
             ok, answer = _receive(self._child.stdout)
         except (BrokenPipeError, EOFError) as error:
             code = self._child.wait(timeout=60)
@@ -70,19 +71,17 @@ def _receive(stream):
     return pickle.loads(stream.read(struct.unpack("<Q", header)[0]))
 
 
-def _answer(model, inputs) -> list[np.ndarray]:
+def _answer(model: str | Path | bytes, seed: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
     from ai_edge_litert.interpreter import Interpreter
 
     source = {"model_content": model} if isinstance(model, bytes) else {"model_path": str(model)}
     interpreter = Interpreter(**source, num_threads=1)
-    for details, value in zip(interpreter.get_input_details(), inputs):
-        if tuple(details["shape"]) != value.shape:
-            interpreter.resize_tensor_input(details["index"], value.shape)
     interpreter.allocate_tensors()
+    inputs = seeded_inputs(seed, interpreter.get_input_details())
     for details, value in zip(interpreter.get_input_details(), inputs):
         interpreter.set_tensor(details["index"], value)
     interpreter.invoke()
-    return [np.asarray(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]
+    return inputs, [np.asarray(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]
 
 
 def _serve() -> None:

@@ -232,13 +232,27 @@ def test_views_outlive_the_interpreter():
     output, weights = interpreter.tensor(interpreter.get_output_details()[0]["index"])(), interpreter.tensor(1)()
     expected, expected_weights = output.copy(), weights.copy()
     del interpreter
-    gc.collect()
     np.zeros(1 << 20).fill(7)
     np.testing.assert_array_equal(output, expected)
     np.testing.assert_array_equal(weights, expected_weights)
     del output, weights
-    gc.collect()
     assert budget.used == 0
+
+
+def test_memory_is_given_back_without_the_garbage_collector():
+    gc.disable()
+    try:
+        budget = leadline.Budget("100MB")
+        interpreter = ready(sample_models.two_signatures(), budget=budget)
+        runner = interpreter.get_signature_runner("square")
+        runner(x=np.ones(4, F32))
+        del interpreter
+        assert runner(x=np.ones(4, F32))["y"].tolist() == [1, 1, 1, 1]
+        assert budget.used > 0
+        del runner
+        assert budget.used == 0
+    finally:
+        gc.enable()
 
 
 def test_constants_are_read_only_views():

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from model_list import NO_SHARED, RealModel, extra_ops, real_models, seeded_inputs
+from model_list import NO_SHARED, RealModel, extra_ops, real_models
 from oracle import Oracle, OracleError
 
 import leadline
@@ -68,23 +68,24 @@ def assert_close(got: np.ndarray, expected: np.ndarray, model: RealModel, step: 
 @pytest.mark.skipif(not MODELS, reason=NO_SHARED)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_outputs_are_those_of_litert(model, oracle):
+    problem = None
     interpreters = []
     try:
         for threads in (1, 2):
             interpreters.append(Interpreter(model.path, num_threads=threads))
             interpreters[-1].allocate_tensors()
-    except leadline.UnsupportedError as error:
-        ops = extra_ops(str(error))
-        if not ops:
-            raise
+    except leadline.Error as error:
+        problem = error
+    if isinstance(problem, leadline.UnsupportedError) and (ops := extra_ops(str(problem))):
         refused[model.name] = ops
-        pytest.skip(str(error))
-
-    inputs = seeded_inputs(model.name, interpreters[0].get_input_details())
+        pytest.skip(str(problem))
     try:
-        expected = oracle.run(model.path, inputs)
+        inputs, expected = oracle.run(model.path, seed=model.name)
     except OracleError as error:
-        pytest.skip(f"LiteRT does not run it with these inputs: {error}")
+        pytest.skip(f"LiteRT does not run it: {error}")
+    if problem:
+        raise problem
+
     for interpreter, threads in zip(interpreters, (1, 2)):
         outputs = run(interpreter, inputs)
         for i, (got, wanted, step) in enumerate(zip(outputs, expected, output_steps(interpreter), strict=True)):

@@ -96,6 +96,17 @@ void for_each_row(const BroadcastPlan<N>& plan, int64_t begin, int64_t end, cons
   }
 }
 
+/// Writes what input `k` contributes to the output elements [begin, end).
+template <size_t N, typename T>
+void expand(const BroadcastPlan<N>& plan, size_t k, const T* in, int64_t begin, int64_t end, T* out) {
+  const int64_t step = plan.step(k);
+  for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, N>& from, int64_t count) {
+    const T* source = in + from[k];
+    T* target = out + (at - begin);
+    for (int64_t i = 0; i < count; ++i) target[i] = source[i * step];
+  });
+}
+
 /// out[i] = f(a[i * a_step], b[i * b_step]); steps are 0 or 1, not both 0 unless count is 1.
 template <typename A, typename B, typename R, typename F>
 void binary_row(const A* a, int64_t a_step, const B* b, int64_t b_step, R* out, int64_t count, const F& f) {

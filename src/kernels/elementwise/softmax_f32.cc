@@ -69,7 +69,17 @@ HWY_INLINE float exp_sum(const float* in, float* out, int64_t count, float most,
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
+/// A row of at most one vector.
+HWY_INLINE void short_softmax(const float* in, float* out, int64_t count, float beta) {
+  const D d;
+  const V x = load_part(in, count, in[0]);
+  const V e = exp_f32(d, hn::Mul(hn::Sub(x, hn::MaxOfLanes(d, x)), hn::Set(d, beta)));
+  const V terms = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count)), e);
+  store_part(hn::Div(terms, hn::SumOfLanes(d, terms)), out, count);
+}
+
 void softmax(const float* in, float* out, int64_t count, float beta) {
+  if (count <= kLanes) return short_softmax(in, out, count, beta);
   const D d;
   const float sum = exp_sum<true>(in, out, count, row_max(in, count), beta);
   const V factor = hn::Set(d, 1.0F / sum);

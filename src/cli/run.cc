@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// `leadline run`: runs a model on data from files or on random data.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/npy.h"
+#include "cli/printing.h"
+#include "cli/session.h"
+#include "cli/summary.h"
+#include "cli/tensor_io.h"
+#include "leadline/error.h"
+
+namespace leadline::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  leadline run model.tflite                          random inputs\n"
+    "  leadline run model.tflite --input image=cat.npy --output result.npz\n"
+    "  leadline run model.tflite --input inputs.npz       arrays named like the inputs\n"
+    "  leadline run model.tflite --runs 50 --threads 2 --profile\n"
+    "  leadline run model.tflite --memory 200MB --json";
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Whether the model leaves every size open in which `shape` differs from the input's.
+bool may_become(const TensorInfo& info, const Shape& shape) {
+  if (info.shape_signature.size() != static_cast<size_t>(shape.rank())) return false;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const int32_t size = info.shape_signature[static_cast<size_t>(axis)];
+    if (size >= 0 && size != shape[axis]) return false;
+  }
+  return true;
+}
+
+struct Timing {
+  double load_ms = 0;
+  double allocate_ms = 0;
+  std::vector<double> runs_ms;
+
+  double first() const { return runs_ms.front(); }
+  double fastest() const { return *std::min_element(runs_ms.begin(), runs_ms.end()); }
+  double slowest() const { return *std::max_element(runs_ms.begin(), runs_ms.end()); }
+  double mean() const { return std::accumulate(runs_ms.begin(), runs_ms.end(), 0.0) / static_cast<double>(runs_ms.size()); }
+  double median() const {
+    std::vector<double> sorted = runs_ms;
+    std::sort(sorted.begin(), sorted.end());
+    const size_t half = sorted.size() / 2;
+    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  }
+};
+
+/// Time per kind of op, most first.
+struct OpTime {
+  std::string op;
+  int64_t nodes = 0;
+  double total_ms = 0;
+};
+
+std::vector<OpTime> by_op(const std::vector<NodeProfile>& profile) {
+  std::map<std::string, OpTime> sums;
+  for (const NodeProfile& node : profile) {
+    OpTime& sum = sums[node.op];
+    sum.op = node.op;
+    ++sum.nodes;
+    sum.total_ms += node.total_ms;
+  }
+  std::vector<OpTime> result;
+  for (auto& [op, sum] : sums) result.push_back(std::move(sum));
+  std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.total_ms > b.total_ms; });
+  return result;
+}
+
+void print_profile(std::vector<NodeProfile> profile, size_t runs) {
+  double total = 0;
+  for (const NodeProfile& node : profile) total += node.total_ms;
+  const auto share = [&](double ms) { return fmt::format("{:.1f} %", total > 0 ? 100 * ms / total : 0.0); };
+  const auto per_run = [&](double ms) { return fmt::format("{:.4f}", ms / static_cast<double>(runs)); };
+  Table ops("lrrr");
+  ops.add({"op", "nodes", "ms/run", "share"});
+  for (const OpTime& op : by_op(profile)) {
+    ops.add({op.op, std::to_string(op.nodes), per_run(op.total_ms), share(op.total_ms)});
+  }
+  fmt::print("\nTime per op\n{}", ops.text());
+  std::stable_sort(profile.begin(), profile.end(), [](const auto& a, const auto& b) { return a.total_ms > b.total_ms; });
+  const bool several = std::any_of(profile.begin(), profile.end(), [&](const auto& n) { return n.subgraph != profile[0].subgraph; });
+  Table nodes("rlrrrrl");
+  nodes.add({"#", "op", "ms/run", "fastest", "calls", "share", "name"});
+  for (const NodeProfile& n : profile) {
+    nodes.add({several ? fmt::format("{}:{}", n.subgraph, n.node) : std::to_string(n.node), n.op, per_run(n.total_ms),
+               fmt::format("{:.4f}", n.fastest_ms), std::to_string(n.runs), share(n.total_ms), n.name});
+  }
+  fmt::print("\nTime per node\n{}", nodes.text());
+}
+
+Json profile_json(const std::vector<NodeProfile>& profile) {
+  Json json = {{"ops", Json::array()}, {"nodes", Json::array()}};
+  for (const OpTime& op : by_op(profile)) {
+    json["ops"].push_back({{"op", op.op}, {"nodes", op.nodes}, {"total_ms", op.total_ms}});
+  }
+  for (const NodeProfile& n : profile) {
+    json["nodes"].push_back({{"subgraph", n.subgraph},
+                             {"node", n.node},
+                             {"op", n.op},
+                             {"name", n.name},
+                             {"runs", n.runs},
+                             {"total_ms", n.total_ms},
+                             {"fastest_ms", n.fastest_ms}});
+  }
+  return json;
+}
+
+class Run final : public Command {
+ public:
+  explicit Run(CLI::App& program) : Command(program, "run", "Run a model on data from files or on random data", kExamples) {
+    options_.add_to(app());
+    app()
+        .add_option("--input", input_files_, "INPUT=FILE.npy: data of an input, by name or position; or FILE.npz with all")
+        ->expected(1)
+        ->take_all();
+    app().add_flag("--random", random_, "Make up the inputs that no file gives (default when there is no --input)");
+    app().add_option("--seed", seed_, "Start of the random numbers")->capture_default_str();
+    app().add_option("--output", output_path_, "Write the outputs to this .npz (or, for one output, .npy) file");
+    app().add_option("--runs", runs_, "How often to run")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+    app().add_flag("--profile", profile_, "Time per op and per node");
+  }
+
+  void run() override {
+    Clock::time_point start = Clock::now();
+    Session session(options_, options_.budget());
+    Interpreter& interpreter = session.interpreter();
+    open_inputs(session);
+    timing_.load_ms = milliseconds_since(start);
+    start = Clock::now();
+    interpreter.allocate();
+    timing_.allocate_ms = milliseconds_since(start);
+    fill_inputs(session);
+    if (profile_) interpreter.enable_profile(true);
+    for (int i = 0; i < runs_; ++i) {
+      start = Clock::now();
+      interpreter.invoke();
+      timing_.runs_ms.push_back(milliseconds_since(start));
+    }
+    if (!output_path_.empty()) save_tensors(output_path_, session.outputs(), interpreter);
+    if (json()) {
+      print_json(document(session));
+    } else {
+      print_text(session);
+    }
+  }
+
+ private:
+  void open_inputs(Session& session);
+  void use_array(Session& session, size_t input, std::unique_ptr<ArrayReader> array);
+  void fill_inputs(Session& session);
+  Json document(Session& session) const;
+  void print_text(Session& session) const;
+
+  SessionOptions options_;
+  std::vector<std::string> input_files_;
+  bool random_ = false;
+  uint64_t seed_ = 0;
+  std::string output_path_;
+  int runs_ = 1;
+  bool profile_ = false;
+
+  std::vector<std::unique_ptr<ArrayReader>> arrays_;  // one for each input; null: random
+  Timing timing_;
+};
+
+/// Finds out which array belongs to which input, and resizes inputs whose shape the model leaves open.
+void Run::open_inputs(Session& session) {
+  arrays_.resize(session.inputs().size());
+  for (const std::string& text : input_files_) {
+    std::error_code ignored;
+    const bool path_alone = text.find('=') == std::string::npos || std::filesystem::exists(text, ignored);
+    std::optional<size_t> input;
+    std::string path = text;
+    if (!path_alone) {
+      auto [found, file] = session.split_assignment(text, "--input");
+      input = found;
+      path = file;
+    }
+    std::vector<NamedArray> arrays = open_arrays(path);
+    if (input || (arrays.size() == 1 && arrays[0].name.empty())) {
+      if (arrays.size() != 1) {
+        throw Error(ErrorCode::kInvalidArgument, fmt::format("{} holds {} arrays; give it as --input {} and name them "
+                                                             "like the inputs", path, arrays.size(), path));
+      }
+      if (!input && session.inputs().size() != 1) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    fmt::format("the model has {} inputs; say which one {} is for: --input NAME={}",
+                                session.inputs().size(), path, path));
+      }
+      use_array(session, input.value_or(0), std::move(arrays[0].array));
+      continue;
+    }
+    for (NamedArray& array : arrays) {
+      std::optional<size_t> found = session.find_input(array.name);
+      // numpy.savez names what it gets without a name arr_0, arr_1, ...
+      if (!found && array.name.starts_with("arr_")) found = session.find_input(array.name.substr(4));
+      if (!found) session.no_such_input(array.name);
+      use_array(session, *found, std::move(array.array));
+    }
+  }
+  if (input_files_.empty() || random_) return;
+  for (size_t i = 0; i < arrays_.size(); ++i) {
+    if (arrays_[i]) continue;
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("no data for input '{}'; add --input '{}=FILE.npy', or --random",
+                                                         session.inputs()[i].name, session.inputs()[i].name));
+  }
+}
+
+void Run::use_array(Session& session, size_t input, std::unique_ptr<ArrayReader> array) {
+  const NamedTensor& named = session.inputs()[input];
+  const TensorInfo info = session.interpreter().tensor_info(named.index);
+  const Shape& shape = array->header().shape;
+  if (arrays_[input]) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("input '{}' is given twice", named.name));
+  }
+  check_type(named, info, *array);
+  if (!(shape == info.shape)) {
+    if (!may_become(info, shape)) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("input '{}' has shape {}, the array of {} has {}; reshape it, or resize the input with "
+                              "--shape '{}={}'",
+                              named.name, shape_text(info), array->where(), shape.to_string(), named.name,
+                              fmt::join(shape.begin(), shape.end(), ",")));
+    }
+    session.interpreter().resize_input(named.index, shape);
+  }
+  arrays_[input] = std::move(array);
+}
+
+void Run::fill_inputs(Session& session) {
+  std::mt19937_64 random(seed_);
+  for (size_t i = 0; i < arrays_.size(); ++i) {
+    const int index = session.inputs()[i].index;
+    if (session.interpreter().tensor_info(index).constant) continue;
+    if (arrays_[i]) {
+      load_input(session.interpreter(), index, *arrays_[i]);
+    } else {
+      fill_random(session.interpreter(), index, random);
+    }
+  }
+}
+
+Json Run::document(Session& session) const {
+  const Interpreter& interpreter = session.interpreter();
+  const Plan plan = session.interpreter().plan();
+  Json json = {{"model", options_.model_path}, {"threads", plan.threads}, {"runs", runs_}};
+  json["load_ms"] = timing_.load_ms;
+  json["allocate_ms"] = timing_.allocate_ms;
+  json["first_ms"] = timing_.first();
+  json["median_ms"] = timing_.median();
+  json["mean_ms"] = timing_.mean();
+  json["fastest_ms"] = timing_.fastest();
+  json["slowest_ms"] = timing_.slowest();
+  json["planned_peak_bytes"] = plan.peak_bytes;
+  json["counted_peak_bytes"] = interpreter.counted_peak_bytes();
+  json["inputs"] = Json::array();
+  for (size_t i = 0; i < session.inputs().size(); ++i) {
+    Json input = tensor_json(interpreter.tensor_info(session.inputs()[i].index));
+    input["name"] = session.inputs()[i].name;
+    input["source"] = arrays_[i] ? arrays_[i]->where() : fmt::format("random, seed {}", seed_);
+    json["inputs"].push_back(std::move(input));
+  }
+  json["outputs"] = Json::array();
+  for (const NamedTensor& output : session.outputs()) json["outputs"].push_back(summary_json(summarize(output, interpreter)));
+  if (!output_path_.empty()) json["output_file"] = output_path_;
+  if (profile_) json["profile"] = profile_json(interpreter.profile());
+  return json;
+}
+
+void Run::print_text(Session& session) const {
+  const Interpreter& interpreter = session.interpreter();
+  const Plan plan = interpreter.plan();
+  fmt::print("{}\n\nInputs\n", printable(options_.model_path));
+  Table inputs("lll");
+  for (size_t i = 0; i < session.inputs().size(); ++i) {
+    const TensorInfo info = interpreter.tensor_info(session.inputs()[i].index);
+    inputs.add({fmt::format("'{}'", session.inputs()[i].name),
+                fmt::format("{} {}", dtype_name(info.dtype), info.shape.to_string()),
+                arrays_[i] ? arrays_[i]->where() : fmt::format("random, seed {}", seed_)});
+  }
+  fmt::print("{}\nOutputs\n", inputs.text());
+  for (const NamedTensor& output : session.outputs()) fmt::print("{}", summary_text(summarize(output, interpreter)));
+  if (!output_path_.empty()) fmt::print("  written to {}\n", printable(output_path_));
+
+  Table facts("ll");
+  facts.add({"load", fmt::format("{:.2f} ms, allocate {:.2f} ms", timing_.load_ms, timing_.allocate_ms)});
+  const std::string threads = fmt::format("{} thread{}", plan.threads, plan.threads == 1 ? "" : "s");
+  if (runs_ == 1) {
+    facts.add({"run", fmt::format("{:.3f} ms with {}", timing_.first(), threads)});
+  } else {
+    facts.add({"run", fmt::format("{:.3f} ms median of {} with {}; first {:.3f}, fastest {:.3f}, slowest {:.3f}",
+                                  timing_.median(), runs_, threads, timing_.first(), timing_.fastest(), timing_.slowest())});
+  }
+  facts.add({"memory", fmt::format("{} planned, {} counted at the peak", format_bytes(plan.peak_bytes),
+                                   format_bytes(interpreter.counted_peak_bytes()))});
+  fmt::print("\nTime and memory\n{}", facts.text());
+  if (profile_) print_profile(interpreter.profile(), timing_.runs_ms.size());
+}
+
+}  // namespace
+
+std::unique_ptr<Command> run_command(CLI::App& program) { return std::make_unique<Run>(program); }
+
+}  // namespace leadline::cli

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm_kernel.h"
+
+namespace leadline::ops {
+namespace {
+
+/// Rows times packed weights.
+class GemmKernel final : public Kernel {
+ public:
+  GemmKernel(PrepareContext& c, const Contraction& contraction, int64_t m, int64_t n, int64_t k)
+      : GemmKernel(c, contraction, m, n, k, BlockLayout(), BlockLayout()) {}
+
+  void pack(std::byte* packed) override { weights_.pack(packed); }
+
+  void run(RunContext& c) override {
+    if (c.output(0).elements() == 0) return;
+    weights_.update(c);
+    const Contraction& f = weights_.contraction();
+    const TensorView& input = c.input(f.rule.activations);
+    const auto [n, k, count] = weights_.layout();
+    if (f.arithmetic == Arithmetic::kFloat) {
+      kernels::gemm_f32({.a = input.as<float>(),
+                         .lda = k,
+                         .m = m_,
+                         .b = weights_.get(c),
+                         .n = n,
+                         .k = k,
+                         .bias = weights_.float_bias(c),
+                         .c = c.output(0).mutable_as<float>(),
+                         .ldc = n,
+                         .lo = f.lo,
+                         .hi = f.hi},
+                        c.pool());
+      return;
+    }
+    kernels::GemmI8 g{.a = input.data,
+                      .a_unsigned = f.activation_type == DType::kUInt8,
+                      .lda = k,
+                      .m = m_,
+                      .a_zero_point = f.input_zero,
+                      .b = weights_.get(c),
+                      .b_zero_point = weights_.zero_point(),
+                      .n = n,
+                      .k = k};
+    std::byte* workspace = c.scratch() + workspace_at_;
+    if (f.arithmetic == Arithmetic::kQuantized) {
+      g.bias = weights_.int_bias(c);
+      const kernels::RequantizedOutput output{.c = c.output(0).data,
+                                              .c_unsigned = g.a_unsigned,
+                                              .ldc = n,
+                                              .scale = weights_.scales(c),
+                                              .zero_point = f.output_zero,
+                                              .lo = f.level_lo,
+                                              .hi = f.level_hi};
+      return kernels::gemm_i8(g, output, workspace, c.pool());
+    }
+    rows_.quantize(c, input.as<float>());
+    g.a = rows_.values(c);
+    g.a_row_zero_points = rows_.zeros(c);
+    const kernels::DequantizedOutput output{.c = c.output(0).mutable_as<float>(),
+                                            .ldc = n,
+                                            .row_scale = rows_.scales(c),
+                                            .scale = weights_.scales(c),
+                                            .bias = weights_.float_bias(c),
+                                            .lo = f.lo,
+                                            .hi = f.hi};
+    kernels::gemm_i8(g, output, workspace, c.pool());
+  }
+
+ private:
+  GemmKernel(PrepareContext& c, const Contraction& contraction, int64_t m, int64_t n, int64_t k, BlockLayout packed,
+             BlockLayout scratch)
+      : m_(m), weights_(contraction, {n, k}, packed, scratch) {
+    if (contraction.arithmetic != Arithmetic::kFloat) {
+      workspace_at_ = scratch.take(c.threads() * kernels::gemm_i8_workspace_bytes(m_, k));
+    }
+    if (contraction.arithmetic == Arithmetic::kHybrid) rows_ = QuantizedRows(m_, k, scratch);
+    weights_.request(c, "gemm", packed, scratch);
+  }
+
+  int64_t m_;
+  PackedWeights<GemmLayout> weights_;
+  QuantizedRows rows_;        // dynamic range
+  int64_t workspace_at_ = 0;  // scratch
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_gemm_kernel(PrepareContext& c, const Contraction& contraction, int64_t m, int64_t n,
+                                         int64_t k) {
+  return std::make_unique<GemmKernel>(c, contraction, m, n, k);
+}
+
+}  // namespace leadline::ops
