@@ -22,9 +22,9 @@ struct TensorInfo {
   int index = 0;
   std::string name;
   DType dtype = DType::kFloat32;
-  Shape shape;                          ///< current shape (of an interpreter) or the file's
+  Shape shape;                           ///< current shape (of an interpreter) or the file's
   std::vector<int32_t> shape_signature;  ///< -1 where the size may change; equals shape otherwise
-  std::vector<float> scales;            ///< empty: not quantized
+  std::vector<float> scales;             ///< empty: not quantized
   std::vector<int64_t> zero_points;
   int quantized_dimension = 0;
   bool constant = false;
@@ -53,7 +53,7 @@ struct SubgraphInfo {
 struct SignatureInfo {
   std::string key;
   int subgraph = 0;
-  std::vector<std::pair<std::string, int>> inputs;   ///< name and tensor index
+  std::vector<std::pair<std::string, int>> inputs;  ///< name and tensor index
   std::vector<std::pair<std::string, int>> outputs;
 };
 

@@ -13,12 +13,12 @@ namespace leadline {
 
 /// Where a tensor's bytes live.
 enum class Storage : uint8_t {
-  kConstant,  ///< in the model file
-  kFolded,    ///< computed while planning, kept with the graph
-  kInput,     ///< a graph input, memory of its own
-  kOutput,    ///< a graph output, memory of its own
-  kVariable,  ///< state kept between runs
-  kArena,     ///< at `offset` of the arena of its segment
+  kConstant,   ///< in the model file
+  kFolded,     ///< computed while planning, kept with the graph
+  kInput,      ///< a graph input, memory of its own
+  kOutput,     ///< a graph output, memory of its own
+  kVariable,   ///< state kept between runs
+  kArena,      ///< at `offset` of the arena of its segment
   kUnplanned,  ///< its shape depends on data that is not known yet, or nothing uses it
 };
 const char* storage_name(Storage storage) noexcept;
@@ -31,25 +31,25 @@ struct PlannedTensor {
   Shape shape;
   int64_t bytes = 0;
   Storage storage = Storage::kUnplanned;
-  int64_t offset = -1;      ///< in the arena; -1 elsewhere
-  int segment = 0;          ///< which arena
-  int first_step = -1;      ///< step that writes it; -1: alive from the start
-  int last_step = -1;       ///< last step that reads it
-  int shares_with = -1;     ///< tensor whose memory it uses (in place, reshape); -1: memory of its own
+  int64_t offset = -1;   ///< in the arena; -1 elsewhere
+  int segment = 0;       ///< which arena
+  int first_step = -1;   ///< step that writes it; -1: alive from the start
+  int last_step = -1;    ///< last step that reads it
+  int shares_with = -1;  ///< tensor whose memory it uses (in place, reshape); -1: memory of its own
 };
 
 /// One node in execution order.
 struct PlannedStep {
   int node = 0;  ///< number in the file
   std::string op;
-  std::string name;              ///< of its first output
-  std::vector<int> inputs;       ///< tensor numbers; -1: absent
+  std::string name;         ///< of its first output
+  std::vector<int> inputs;  ///< tensor numbers; -1: absent
   std::vector<int> outputs;
   int segment = 0;
   int64_t scratch_bytes = 0;
-  int64_t scratch_offset = -1;   ///< of the scratch in the arena of its segment; -1: none
+  int64_t scratch_offset = -1;  ///< of the scratch in the arena of its segment; -1: none
   int64_t packed_bytes = 0;
-  int64_t live_bytes = 0;        ///< arena bytes that must exist during this step
+  int64_t live_bytes = 0;  ///< arena bytes that must exist during this step
 };
 
 struct CategoryBytes {
@@ -68,8 +68,8 @@ struct PlannedPhase {
 /// data-dependent shapes has one segment.
 struct PlannedSegment {
   int first_step = 0;
-  int last_step = -1;            ///< inclusive; -1: empty
-  int64_t arena_bytes = 0;       ///< scratch included
+  int last_step = -1;             ///< inclusive; -1: empty
+  int64_t arena_bytes = 0;        ///< scratch included
   int64_t lower_bound_bytes = 0;  ///< most bytes alive at one step: no layout can be smaller
 };
 

@@ -94,8 +94,8 @@ class Shape {
 std::optional<int64_t> storage_bytes(DType type, const Shape& shape) noexcept;
 
 /// `text` (a name from a model, a message about one) fit for a terminal or a log: control characters, marks that change
-/// the direction of writing and bytes that are not UTF-8 are written as numbers (a backslash, x1b). With `keep_newlines`
-/// line ends stay too.
+/// the direction of writing and bytes that are not UTF-8 are written as numbers (a backslash, x1b). With
+/// `keep_newlines` line ends stay too.
 std::string printable(std::string_view text, bool keep_newlines = false);
 
 }  // namespace leadline

@@ -8,10 +8,11 @@ each, 8-bit floats are their raw bits as int8, bfloat16 is ml_dtypes' where that
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 
 import numpy as np
 
-from leadline._leadline import DType, InvalidArgumentError, TensorInfo
+from leadline._leadline import DType, InvalidArgumentError, TensorInfo, TensorMemory
 
 _NUMPY_TYPES: dict[DType, type] = {
     DType.FLOAT32: np.float32,
@@ -61,20 +62,39 @@ def _name_of(dtype: np.dtype) -> str:
     return "STRING" if dtype.kind in "OSUT" else dtype.name.upper()
 
 
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """What reading and writing a tensor needs to know of it; made once, because both are done for every run."""
+
+    index: int
+    name: str
+    type: DType
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    plain: bool  # numpy can express it as a view
+
+    @classmethod
+    def of(cls, info: TensorInfo) -> TensorSpec:
+        opaque = (DType.STRING, DType.RESOURCE, DType.VARIANT)
+        plain = info.dtype not in opaque and info.dtype not in _PACKED_BITS and not info.sparse
+        return cls(info.index, info.name, info.dtype, np.dtype(numpy_type(info.dtype)), info.shape, plain)
+
+
 # Reading ----------------------------------------------------------------------------------------
 
 
-def to_numpy(raw: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
-    """The tensor whose memory is `raw`: a view of it where numpy can express one, else a new array."""
-    if dtype is DType.STRING:
-        return _read_strings(raw, shape)
-    if dtype in (DType.RESOURCE, DType.VARIANT):
-        return np.empty(shape, np.object_)
-    if dtype in _PACKED_BITS:
-        return _unpack(raw, dtype, shape)
-    values = raw.view(numpy_type(dtype))
-    # The values of a sparse constant are fewer than its shape says; they come as the file holds them.
-    return values.reshape(shape) if values.size == np.prod(shape, dtype=np.int64) else values
+def to_numpy(memory: TensorMemory, spec: TensorSpec) -> np.ndarray:
+    """The tensor in `memory`, with the shape it has now: a view where numpy can express one, else a new array."""
+    if spec.plain:
+        return np.ndarray(memory.shape, spec.dtype, memory)
+    raw = np.ndarray(memory.nbytes, np.uint8, memory)
+    if spec.type is DType.STRING:
+        return _read_strings(raw, memory.shape)
+    if spec.type in (DType.RESOURCE, DType.VARIANT):
+        return np.empty(memory.shape, np.object_)
+    if spec.type in _PACKED_BITS:
+        return _unpack(raw, spec.type, memory.shape)
+    return raw.view(spec.dtype)  # the values of a sparse constant, as the file holds them
 
 
 def _read_strings(raw: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -104,43 +124,43 @@ def _unpack(raw: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> np.ndarray
 # Writing ----------------------------------------------------------------------------------------
 
 
-def to_bytes(value, info: TensorInfo) -> np.ndarray:
-    """The bytes of `value` for the tensor `info`, as a flat uint8 array. Raises when dtype or shape differ."""
+def to_bytes(value, spec: TensorSpec) -> np.ndarray:
+    """A contiguous array with the bytes of `value` for the tensor `spec`. Raises when dtype or shape differ."""
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise InvalidArgumentError(f"Failed to convert value into readable tensor: {error}") from error
-    _check_dtype(array.dtype, info)
-    _check_shape(array.shape, info)
-    if info.dtype is DType.STRING:
-        return _write_strings(array, info)
-    if info.dtype in _PACKED_BITS:
-        return _pack(array, info)
-    # C order and the machine's byte order; no copy when the array has both.
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-    return array.reshape(-1).view(np.uint8)
+    if array.dtype != spec.dtype or array.dtype.hasobject:
+        array = array.astype(_accepted_dtype(array.dtype, spec), copy=False)
+    if array.shape != spec.shape:
+        _refuse_shape(array.shape, spec)
+    if spec.type is DType.STRING:
+        return _write_strings(array, spec)
+    if spec.type in _PACKED_BITS:
+        return _pack(array, spec)
+    array = np.ascontiguousarray(array)
+    # Types that numpy does not know itself have no buffer.
+    return array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8)
 
 
-def _check_dtype(dtype: np.dtype, info: TensorInfo) -> None:
-    if info.dtype is DType.STRING:
+def _accepted_dtype(dtype: np.dtype, spec: TensorSpec) -> np.dtype:
+    """The dtype to convert to: only the byte order may differ, and the characters and raw bits stand for themselves."""
+    native = dtype.newbyteorder("=")
+    if spec.type is DType.STRING:
         fits = dtype.kind in "OSUT"
-    elif info.dtype in (DType.RESOURCE, DType.VARIANT):
-        fits = False
     else:
-        native = dtype.newbyteorder("=")
-        fits = native == numpy_type(info.dtype) or (info.dtype in _RAW_FLOATS and native == np.uint8)
-    if not fits:
+        fits = native == spec.dtype or (spec.type in _RAW_FLOATS and native == np.uint8)
+    if not fits or spec.type in (DType.RESOURCE, DType.VARIANT):
         raise InvalidArgumentError(
-            f"Cannot set tensor: Got value of type {_name_of(dtype)} but expected type {info.dtype.name} "
-            f"for input {info.index}, name: {info.name} "
+            f"Cannot set tensor: Got value of type {_name_of(dtype)} but expected type {spec.type.name} "
+            f"for input {spec.index}, name: {spec.name} "
         )
+    return native
 
 
-def _check_shape(shape: tuple[int, ...], info: TensorInfo) -> None:
-    expected = info.shape
-    if shape == expected:
-        return
-    where = f"of input {info.index}, name: {info.name}, which has the shape {list(expected)}."
+def _refuse_shape(shape: tuple[int, ...], spec: TensorSpec) -> None:
+    expected = spec.shape
+    where = f"of input {spec.index}, name: {spec.name}, which has the shape {list(expected)}."
     if len(shape) != len(expected):
         raise InvalidArgumentError(
             f"Cannot set tensor: Dimension mismatch. Got {len(shape)} but expected {len(expected)} for the rank {where}"
@@ -152,7 +172,7 @@ def _check_shape(shape: tuple[int, ...], info: TensorInfo) -> None:
     )
 
 
-def _write_strings(array: np.ndarray, info: TensorInfo) -> np.ndarray:
+def _write_strings(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
     """int32 count, count + 1 int32 offsets from the start of the buffer, characters."""
     items = []
     for item in array.reshape(-1).tolist():
@@ -161,26 +181,26 @@ def _write_strings(array: np.ndarray, info: TensorInfo) -> np.ndarray:
         elif not isinstance(item, bytes):
             raise InvalidArgumentError(
                 f"Cannot set tensor: Got an element of type {type(item).__name__} but expected str or bytes "
-                f"for input {info.index}, name: {info.name}"
+                f"for input {spec.index}, name: {spec.name}"
             )
         items.append(item)
     header = 4 * (len(items) + 2)
     ends = header + np.cumsum([0] + [len(item) for item in items], dtype=np.int64)
     if ends[-1] > np.iinfo(np.int32).max:
         raise InvalidArgumentError(
-            f"Cannot set tensor: {ends[-1]} bytes of strings for input {info.index}, name: {info.name}; "
+            f"Cannot set tensor: {ends[-1]} bytes of strings for input {spec.index}, name: {spec.name}; "
             "the format's offsets end at 2 GiB"
         )
     head = np.concatenate([[len(items)], ends]).astype("<i4").tobytes()
     return np.frombuffer(head + b"".join(items), np.uint8)
 
 
-def _pack(array: np.ndarray, info: TensorInfo) -> np.ndarray:
-    bits = _PACKED_BITS[info.dtype]
-    low, high = (0, (1 << bits) - 1) if info.dtype is DType.UINT4 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+def _pack(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
+    bits = _PACKED_BITS[spec.type]
+    low, high = (0, (1 << bits) - 1) if spec.type is DType.UINT4 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     if array.size and (array.min() < low or array.max() > high):
         raise InvalidArgumentError(
-            f"Cannot set tensor: Values for {info.dtype.name} input {info.index}, name: {info.name}, "
+            f"Cannot set tensor: Values for {spec.type.name} input {spec.index}, name: {spec.name}, "
             f"must be between {low} and {high}."
         )
     lanes = 8 // bits

@@ -86,7 +86,7 @@ class _Session:
         self._options = options
         self._native: _leadline.Interpreter | None = None
         self._description: _leadline.SubgraphInfo | None = None
-        self._inputs: dict[int, _leadline.TensorInfo] = {}
+        self._specs: dict[int, _tensors.TensorSpec] = {}
 
     @property
     def description(self) -> _leadline.SubgraphInfo:
@@ -97,6 +97,8 @@ class _Session:
 
     @property
     def native(self) -> _leadline.Interpreter:
+        if self._native is not None:
+            return self._native
         with self.lock:
             if self._native is None:
                 variables = self._main.native if self._main else None
@@ -143,40 +145,38 @@ class _Session:
         index = self.check_index(index)
         changed = sizes != list(self.info(index).shape)
         self.native.resize_input(index, sizes, strict)
-        self._inputs.pop(index, None)
+        self._specs.pop(index, None)
         if changed:
             self.ready = False
 
+    def spec(self, index: int) -> _tensors.TensorSpec:
+        spec = self._specs.get(index)
+        if spec is None:
+            spec = self._specs[index] = _tensors.TensorSpec.of(self.info(index))
+        return spec
+
     def set(self, index: int, value: Any) -> None:
-        index = operator.index(index)
-        info = self._inputs.get(index)
-        if info is None:
-            info = self.info(index)
-        data = _tensors.to_bytes(value, info)
+        spec = self.spec(operator.index(index))
+        data = _tensors.to_bytes(value, spec)
         if not self.ready:
             raise InvalidArgumentError(
                 f"Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first for input {index}, "
-                f"name: {info.name}"
+                f"name: {spec.name}"
             )
         self.native.set_tensor(index, data)
-        self._inputs[index] = info  # its shape changes only by a resize
 
     def array(self, index: int) -> np.ndarray:
         """The tensor, as a view where numpy can express one."""
-        index = operator.index(index)
-        if not self.ready:
-            info = self.info(index)
-            if not info.constant:
-                raise InvalidArgumentError(
-                    f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {info.name}"
-                )
-        else:
-            self.check_index(index)
-        return _tensors.to_numpy(*self.native.tensor(index))
+        spec = self.spec(operator.index(index))
+        if not self.ready and not self.info(index).constant:
+            raise InvalidArgumentError(
+                f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {spec.name}"
+            )
+        return _tensors.to_numpy(self.native.tensor(index), spec)
 
     def get(self, index: int) -> np.ndarray:
-        # [()] makes a numpy scalar of a tensor without dimensions, as tf.lite returns it.
         array = self.array(index)
+        # [()] makes a numpy scalar of a tensor without dimensions, as tf.lite returns it.
         return array.copy() if array.ndim or array.dtype == np.object_ else array[()]
 
     def invoke(self) -> None:
@@ -348,6 +348,7 @@ class Interpreter:
         }
         self._main = _Session(self._model, 0, self._options)
         self._sessions = {0: self._main}
+        self._profiled = False
 
     @staticmethod
     def _load(path: Any, content: Any, model: Model | None, budget: Budget | int | str | None) -> Model:
@@ -410,7 +411,7 @@ class Interpreter:
         return _details(self._session_of(subgraph_index), tensor_index)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> np.ndarray:
-        """A copy of a tensor: an input, output, constant or variable, and with experimental_preserve_all_tensors any."""
+        """A copy of an input, output, constant or variable; with experimental_preserve_all_tensors of any tensor."""
         return self._session_of(subgraph_index).get(tensor_index)
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
@@ -512,9 +513,12 @@ class Interpreter:
     def enable_profile(self, enabled: bool = True) -> None:
         """Starts (anew) or stops measuring the time of each node."""
         self._main.native.enable_profile(enabled)
+        self._profiled = bool(enabled)
 
     def profile(self) -> Profile:
         """Time per node, summed over the runs since enable_profile()."""
+        if not self._profiled:
+            raise Error("Nothing was measured: call enable_profile() before the runs that profile() shall tell about")
         return Profile(self._main.native.profile())
 
     def _repr_html_(self) -> str:

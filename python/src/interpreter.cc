@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/interpreter.h. Tensors cross as flat arrays of bytes; leadline/_tensors.py gives them dtype and shape.
+// leadline/interpreter.h. Tensors cross as flat buffers of bytes; leadline/_tensors.py gives them dtype and shape.
 #include "leadline/interpreter.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
 #include <memory>
 #include <span>
 #include <utility>
@@ -18,39 +16,30 @@
 namespace leadline::python {
 namespace {
 
-using ByteArray = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>;
-using ConstByteArray = nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>>;
-using InputBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-/// The array shares ownership of the memory, so it outlives resizes and the interpreter.
-template <typename Array>
-nb::object to_array(const TensorMemory& memory) {
-  static uint8_t empty = 0;
-  auto* holder = new std::shared_ptr<const void>(memory.owner);
-  nb::capsule owner(holder, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<const void>*>(pointer); });
-  auto* data = memory.data != nullptr ? reinterpret_cast<uint8_t*>(memory.data) : &empty;
-  const std::array<size_t, 1> shape = {static_cast<size_t>(memory.bytes)};
-  return nb::cast(Array(data, 1, shape.data(), owner));
-}
-
-nb::tuple tensor(const Interpreter& interpreter, int index) {
+/// A tensor's memory as Python sees it: a buffer that shares ownership, so that an array made from it outlives resizes
+/// and the interpreter.
+struct SharedTensor {
   TensorMemory memory;
-  bool constant = false;
-  {
-    const nb::gil_scoped_release released;
-    memory = interpreter.tensor(index);
-    constant = interpreter.tensor_info(index).constant;
-  }
-  // A constant may lie in a read-only mapping of the file.
-  nb::object array = constant ? to_array<ConstByteArray>(memory) : to_array<ByteArray>(memory);
-  return nb::make_tuple(std::move(array), memory.dtype, to_tuple(memory.shape));
+  bool read_only;
+};
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  static uint8_t empty = 0;
+  const auto* tensor = nb::inst_ptr<SharedTensor>(self);
+  void* data = tensor->memory.data != nullptr ? static_cast<void*>(tensor->memory.data) : &empty;
+  const auto bytes = static_cast<Py_ssize_t>(tensor->memory.bytes);
+  return PyBuffer_FillInfo(view, self, data, bytes, tensor->read_only ? 1 : 0, flags);
 }
 
-void set_tensor(Interpreter& interpreter, int index, const InputBytes& bytes) {
-  const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
-  const std::span<const std::byte> span(data, bytes.size());
+SharedTensor tensor(const Interpreter& interpreter, int index) {
+  // A constant may lie in a read-only mapping of the file.
+  return {interpreter.tensor(index), interpreter.tensor_info(index).constant};
+}
+
+void set_tensor(Interpreter& interpreter, int index, nb::handle bytes) {
+  const BufferView view(bytes);
   const nb::gil_scoped_release released;
-  interpreter.set_tensor(index, span);
+  interpreter.set_tensor(index, view.bytes());
 }
 
 void resize_input(Interpreter& interpreter, int index, const std::vector<int64_t>& shape, bool strict) {
@@ -73,6 +62,14 @@ void init(Interpreter* self, const Model& model, int num_threads, std::shared_pt
 }  // namespace
 
 void init_interpreter(nb::module_& m) {
+  static PyType_Slot buffer_protocol[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+  nb::class_<SharedTensor>(m, "TensorMemory", nb::type_slots(buffer_protocol),
+                           "The memory of a tensor, which lives as long as this or an array made from it. Offers the "
+                           "buffer protocol: a flat buffer of bytes.")
+      .def_prop_ro("dtype", [](const SharedTensor& self) { return self.memory.dtype; })
+      .def_prop_ro("shape", [](const SharedTensor& self) { return to_tuple(self.memory.shape); })
+      .def_prop_ro("nbytes", [](const SharedTensor& self) { return self.memory.bytes; });
+
   nb::class_<Interpreter>(m, "Interpreter",
                           "Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.")
       .def("__init__", &init, nb::arg("model"), nb::arg("num_threads") = 1, nb::arg("budget").none() = nb::none(),
@@ -88,10 +85,10 @@ void init_interpreter(nb::module_& m) {
       .def_prop_ro("outputs", &Interpreter::outputs, nb::rv_policy::copy, WithoutGil())
       .def_prop_ro("tensor_count", &Interpreter::tensor_count, WithoutGil())
       .def("tensor_info", &Interpreter::tensor_info, nb::arg("index"), WithoutGil())
-      .def("set_tensor", &set_tensor, nb::arg("index"), nb::arg("bytes"), "Copies bytes into an input or variable.")
-      .def("tensor", &tensor, nb::arg("index"),
-           nb::sig("def tensor(self, index: int) -> tuple[numpy.typing.NDArray[numpy.uint8], DType, tuple[int, ...]]"),
-           "The memory of a tensor as a flat array of bytes that keeps it alive, its dtype and its shape.")
+      .def("set_tensor", &set_tensor, nb::arg("index"), nb::arg("bytes"),
+           nb::sig("def set_tensor(self, index: int, bytes: bytes | numpy.typing.NDArray) -> None"),
+           "Copies a buffer into an input or variable.")
+      .def("tensor", &tensor, nb::arg("index"), WithoutGil(), "The memory of a tensor.")
       .def("invoke", &Interpreter::invoke, WithoutGil(), "Runs once.")
       .def("reset_variables", &Interpreter::reset_variables, WithoutGil(), "Sets all variables to their initial state.")
       .def("counted_peak_bytes", &Interpreter::counted_peak_bytes, WithoutGil(),

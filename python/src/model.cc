@@ -2,12 +2,13 @@
 // leadline/model.h.
 #include "leadline/model.h"
 
-#include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,10 @@
 
 namespace leadline::python {
 namespace {
+
+Model load(const std::filesystem::path& path, std::shared_ptr<Budget> budget) {
+  return Model::load(path.string(), std::move(budget));
+}
 
 Model from_bytes(nb::object content, std::shared_ptr<Budget> budget) {
   const BufferView view(content);
@@ -113,10 +118,12 @@ void init_model(nb::module_& m) {
   bind_infos(m);
 
   nb::class_<Model>(m, "Model", "A loaded, verified model. Immutable; share it between interpreters and threads.")
-      .def_static("load", &Model::load, nb::arg("path"), nb::arg("budget").none() = nb::none(), WithoutGil(),
+      .def_static("load", &load, nb::arg("path"), nb::arg("budget").none() = nb::none(), WithoutGil(),
                   "Maps the file (no copy) and verifies it. The file must not change while the model lives.")
-      .def_static("from_bytes", &from_bytes, nb::arg("content"), nb::arg("budget").none() = nb::none(),
-                  "The same from memory: `bytes` are borrowed, any other buffer is copied.")
+      .def_static(
+          "from_bytes", &from_bytes, nb::arg("content"), nb::arg("budget").none() = nb::none(),
+          nb::sig("def from_bytes(content: bytes | bytearray | memoryview, budget: Budget | None = None) -> Model"),
+          "The same from memory: `bytes` are borrowed, any other buffer is copied.")
       .def_prop_ro("description", [](const Model& model) { return to_str(model.description()); })
       .def_prop_ro("subgraph_count", &Model::subgraph_count)
       .def("subgraph", &Model::subgraph, nb::arg("index"), "Tensors and nodes of one subgraph.")

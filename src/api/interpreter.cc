@@ -47,7 +47,8 @@ struct Interpreter::State {
         budget((options.budget ? options.budget : source.budget())->child()) {
     require(options.subgraph >= 0 && options.subgraph < source.subgraph_count(), kArgument,
             "subgraph {} does not exist: there are {}", options.subgraph, source.subgraph_count());
-    require(options.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1", options.max_loop_rounds);
+    require(options.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1",
+            options.max_loop_rounds);
     require_runnable(*graph);
     resources = options.shares_state_with ? options.shares_state_with->state_->resources
                                           : std::make_shared<ops::Resources>(budget);
@@ -88,7 +89,8 @@ struct Interpreter::State {
     session->ledger.enter(data.graph_bytes, MemoryCategory::kGraph);
     if (!options.shares_state_with) {
       session->ledger.enter(resources->held_bytes(), MemoryCategory::kVariables);
-      resources->set_listener([s = session.get()](int64_t bytes, MemoryCategory category) { s->ledger.enter(bytes, category); });
+      resources->set_listener(
+          [s = session.get()](int64_t bytes, MemoryCategory category) { s->ledger.enter(bytes, category); });
     }
     runner = std::make_unique<runtime::Runner>(*session, options.subgraph, false);
     runner->start(shapes, string_bytes);
@@ -146,10 +148,11 @@ struct Interpreter::State {
                            format_bytes(c.bytes));
     }
     throw BudgetError(
-        fmt::format("this model needs {} ({} bytes), the budget is {}; {} more are needed now and {} are left. What needs "
-                    "it:{}\nRaise the budget, use a smaller input or fewer threads.",
-                    format_bytes(planned.peak_bytes), planned.peak_bytes, format_bytes(budget->limit()),
-                    format_bytes(needs.total()), format_bytes(available), table),
+        fmt::format(
+            "this model needs {} ({} bytes), the budget is {}; {} more are needed now and {} are left. What needs "
+            "it:{}\nRaise the budget, use a smaller input or fewer threads.",
+            format_bytes(planned.peak_bytes), planned.peak_bytes, format_bytes(budget->limit()),
+            format_bytes(needs.total()), format_bytes(available), table),
         planned.peak_bytes, budget->limit());
   }
 
@@ -162,7 +165,8 @@ struct Interpreter::State {
   void resize_input(int index, const Shape& shape, bool strict) {
     check_index(index);
     const auto it = std::find(subgraph().inputs.begin(), subgraph().inputs.end(), index);
-    require(it != subgraph().inputs.end(), kArgument, "tensor {} '{}' is no input of the model", index, value(index).name);
+    require(it != subgraph().inputs.end(), kArgument, "tensor {} '{}' is no input of the model", index,
+            value(index).name);
     if (strict) check_strict(index, shape);
     Shape& current = shapes[static_cast<size_t>(it - subgraph().inputs.begin())];
     if (current == shape) return;
@@ -173,12 +177,12 @@ struct Interpreter::State {
   void check_strict(int index, const Shape& shape) const {
     const TensorInfo info = describe_tensor(subgraph(), index);
     require(static_cast<int>(info.shape_signature.size()) == shape.rank(), kArgument,
-            "input '{}' has rank {}, the new shape {} has {}", info.name, info.shape_signature.size(), shape.to_string(),
-            shape.rank());
+            "input '{}' has rank {}, the new shape {} has {}", info.name, info.shape_signature.size(),
+            shape.to_string(), shape.rank());
     for (int i = 0; i < shape.rank(); ++i) {
       const int32_t fixed = info.shape_signature[static_cast<size_t>(i)];
-      require(fixed == -1 || fixed == shape[i], kArgument, "dimension {} of input '{}' is fixed to {}, got {} (strict=True)",
-              i, info.name, fixed, shape[i]);
+      require(fixed == -1 || fixed == shape[i], kArgument,
+              "dimension {} of input '{}' is fixed to {}, got {} (strict=True)", i, info.name, fixed, shape[i]);
     }
   }
 
@@ -201,8 +205,9 @@ struct Interpreter::State {
         runner->resize_string_input(index, static_cast<int64_t>(bytes.size()));
       }
     }
-    require(static_cast<int64_t>(bytes.size()) == planned.bytes, kArgument, "tensor {} '{}' of shape {} takes {} bytes, got {}",
-            index, value(index).name, planned.shape.to_string(), planned.bytes, bytes.size());
+    require(static_cast<int64_t>(bytes.size()) == planned.bytes, kArgument,
+            "tensor {} '{}' of shape {} takes {} bytes, got {}", index, value(index).name, planned.shape.to_string(),
+            planned.bytes, bytes.size());
     if (!bytes.empty()) std::memcpy(planned.address, bytes.data(), bytes.size());
   }
 

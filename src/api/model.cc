@@ -82,24 +82,25 @@ TensorInfo describe_tensor(const ir::Subgraph& subgraph, int index) {
   info.constant = value.constant;
   info.variable = value.variable;
   info.sparse = value.sparsity != nullptr;
-  info.bytes = value.constant ? static_cast<int64_t>(value.data.size())
-                              : storage_bytes(value.dtype, value.shape).value_or(0);
+  info.bytes =
+      value.constant ? static_cast<int64_t>(value.data.size()) : storage_bytes(value.dtype, value.shape).value_or(0);
   return info;
 }
 
 SubgraphInfo Model::subgraph(int index) const {
-  require(index >= 0 && index < subgraph_count(), ErrorCode::kInvalidArgument, "subgraph {} does not exist: there are {}",
-          index, subgraph_count());
+  require(index >= 0 && index < subgraph_count(), ErrorCode::kInvalidArgument,
+          "subgraph {} does not exist: there are {}", index, subgraph_count());
   const ir::Subgraph& source = data_->graph->subgraphs[static_cast<size_t>(index)];
   SubgraphInfo info;
   info.name = source.name;
   info.inputs = source.inputs;
   info.outputs = source.outputs;
-  for (size_t v = 0; v < source.values.size(); ++v) info.tensors.push_back(describe_tensor(source, static_cast<int>(v)));
+  for (size_t v = 0; v < source.values.size(); ++v)
+    info.tensors.push_back(describe_tensor(source, static_cast<int>(v)));
   for (size_t n = 0; n < source.nodes.size(); ++n) {
     const ir::Node& node = source.nodes[n];
-    info.nodes.push_back({static_cast<int>(n), node.op, node.version, node.inputs, node.outputs,
-                          ir::attributes_text(*node.attributes)});
+    info.nodes.push_back(
+        {static_cast<int>(n), node.op, node.version, node.inputs, node.outputs, ir::attributes_text(*node.attributes)});
   }
   return info;
 }

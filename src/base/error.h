@@ -18,7 +18,8 @@ template <typename... Args>
 /// Throws when `ok` is false; formats only then.
 template <typename... Args>
 void require(bool ok, ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  if (!ok) [[unlikely]] fail(code, format, std::forward<Args>(args)...);
+  if (!ok) [[unlikely]]
+    fail(code, format, std::forward<Args>(args)...);
 }
 
 }  // namespace leadline

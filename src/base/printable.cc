@@ -34,8 +34,8 @@ CodePoint decode(std::string_view text) {
 }
 
 bool is_control(char32_t c) {
-  const bool direction = c == 0x200E || c == 0x200F || c == 0x61C || (c >= 0x202A && c <= 0x202E) ||
-                         (c >= 0x2066 && c <= 0x2069);
+  const bool direction =
+      c == 0x200E || c == 0x200F || c == 0x61C || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
   const bool line_end = c == 0x2028 || c == 0x2029;
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || direction || line_end;
 }

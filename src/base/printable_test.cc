@@ -28,9 +28,9 @@ TEST(Printable, EscapesC1ControlsAndDirectionMarks) {
 
 TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("\xff"), "\\xff");
-  EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");          // overlong
+  EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");           // overlong
   EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");  // surrogate
-  EXPECT_EQ(printable("\xE2\x80"), "\\xe2\\x80");          // cut off
+  EXPECT_EQ(printable("\xE2\x80"), "\\xe2\\x80");           // cut off
   EXPECT_EQ(printable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }
 

@@ -48,7 +48,7 @@ class Inspect final : public Command {
   explicit Inspect(CLI::App& program)
       : Command(program, "inspect", "Show what is in a model: inputs, outputs, signatures, ops, bytes, metadata",
                 kExamples) {
-    app().add_option("MODEL", path_, "The .tflite file")->required();
+    app().add_option("MODEL", path_, "The .tflite file")->required()->type_name("");
     app().add_flag("--nodes", nodes_, "List every node");
     app().add_flag("--tensors", tensors_, "List every tensor");
   }
@@ -80,7 +80,8 @@ Json Inspect::document(const Model& model, const std::vector<SubgraphInfo>& subg
   for (const auto& [op, count] : count_ops(subgraphs)) json["ops"][op] = count;
   json["signatures"] = Json::array();
   for (const SignatureInfo& s : model.signatures()) {
-    Json signature = {{"key", s.key}, {"subgraph", s.subgraph}, {"inputs", Json::object()}, {"outputs", Json::object()}};
+    Json signature = {
+        {"key", s.key}, {"subgraph", s.subgraph}, {"inputs", Json::object()}, {"outputs", Json::object()}};
     for (const auto& [name, index] : s.inputs) signature["inputs"][name] = index;
     for (const auto& [name, index] : s.outputs) signature["outputs"][name] = index;
     json["signatures"].push_back(std::move(signature));
@@ -96,7 +97,8 @@ Json Inspect::document(const Model& model, const std::vector<SubgraphInfo>& subg
                  {"inputs", Json::array()},
                  {"outputs", Json::array()}};
     for (const int i : subgraph.inputs) part["inputs"].push_back(tensor_json(subgraph.tensors[static_cast<size_t>(i)]));
-    for (const int i : subgraph.outputs) part["outputs"].push_back(tensor_json(subgraph.tensors[static_cast<size_t>(i)]));
+    for (const int i : subgraph.outputs)
+      part["outputs"].push_back(tensor_json(subgraph.tensors[static_cast<size_t>(i)]));
     if (nodes_) {
       part["nodes"] = Json::array();
       for (const NodeInfo& node : subgraph.nodes) {

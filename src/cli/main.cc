@@ -95,7 +95,8 @@ Failure describe(const Error& error) {
 int report(const Failure& failure, bool json) {
   std::fputs(fmt::format("error: {}\n", leadline::printable(failure.message, true)).c_str(), stderr);
   if (json) {
-    Json error = {{"kind", failure.kind}, {"message", failure.message}, {"exit_code", static_cast<int>(failure.exit_code)}};
+    Json error = {
+        {"kind", failure.kind}, {"message", failure.message}, {"exit_code", static_cast<int>(failure.exit_code)}};
     error.update(failure.details);
     const Json document = {{"error", error}};
     std::fputs((document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n").c_str(), stdout);
@@ -116,11 +117,12 @@ int run(CLI::App& program, const std::vector<std::unique_ptr<Command>>& commands
   if (help.parsed()) {
     for (const auto& command : commands) {
       if (command->app().get_name() != help_about) continue;
-      fmt::print("{}", command->app().help());
+      fmt::print("{}", command->app().help(program.get_name()));
       return kOk;
     }
     if (!help_about.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("there is no command '{}'; see leadline --help", help_about));
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("there is no command '{}'; see leadline --help", help_about));
     }
     fmt::print("{}", program.help());
     return kOk;

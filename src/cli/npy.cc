@@ -94,14 +94,16 @@ ArrayType parse_type(std::string_view text, const std::string& where) {
     rest.remove_prefix(1);
   }
   const bool object = !rest.empty() && rest[0] == 'O';
-  if (object) bad_array(where, "holds Python objects (pickled), which are never loaded; save an array of a plain dtype");
+  if (object)
+    bad_array(where, "holds Python objects (pickled), which are never loaded; save an array of a plain dtype");
   if (rest.empty() || std::string_view("biufcSUV").find(rest[0]) == std::string_view::npos) {
     bad_array(where, fmt::format("dtype '{}' is not supported", printable(text)));
   }
   type.kind = rest[0];
   rest.remove_prefix(1);
   const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), type.item_bytes);
-  if (problem != std::errc() || end != rest.data() + rest.size() || type.item_bytes < 0 || type.item_bytes > kMaxHeader) {
+  if (problem != std::errc() || end != rest.data() + rest.size() || type.item_bytes < 0 ||
+      type.item_bytes > kMaxHeader) {
     bad_array(where, fmt::format("dtype '{}' is not supported", printable(text)));
   }
   if (type.kind == 'U') type.item_bytes *= 4;  // numpy counts characters, of 4 bytes each
@@ -227,7 +229,8 @@ void ArrayReader::parse(std::string_view text) {
 
 void ArrayReader::read(std::span<std::byte> out) {
   if (static_cast<int64_t>(out.size()) != header_.bytes) {
-    throw Error(ErrorCode::kInternal, fmt::format("{}: {} bytes for an array of {}", where_, out.size(), header_.bytes));
+    throw Error(ErrorCode::kInternal,
+                fmt::format("{}: {} bytes for an array of {}", where_, out.size(), header_.bytes));
   }
   if (!header_.fortran_order || header_.shape.rank() <= 1) return source_->read(out);
   const auto item = static_cast<size_t>(header_.type.item_bytes);
@@ -278,7 +281,8 @@ std::vector<NamedArray> open_arrays(const std::string& path) {
     if (!entry.name.ends_with(kSuffix)) continue;
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
     if (!seen.insert(name).second) bad_array(path, fmt::format("array '{}' is there twice", name));
-    arrays.push_back({name, std::make_unique<ArrayReader>(open_entry(file, entry), fmt::format("{}['{}']", path, name))});
+    arrays.push_back(
+        {name, std::make_unique<ArrayReader>(open_entry(file, entry), fmt::format("{}['{}']", path, name))});
   }
   return arrays;
 }
@@ -310,7 +314,8 @@ std::string type_name(const ArrayType& type) {
   if (type.kind == 'S' || type.kind == 'U') return "string";
   for (int i = 0; i < kDTypeCount; ++i) {
     const std::optional<std::string> descr = npy_descr(static_cast<DType>(i));
-    if (type.kind != 'V' && descr && std::string_view(*descr).substr(1) == fmt::format("{}{}", type.kind, type.item_bytes)) {
+    if (type.kind != 'V' && descr &&
+        std::string_view(*descr).substr(1) == fmt::format("{}{}", type.kind, type.item_bytes)) {
       return dtype_name(static_cast<DType>(i));
     }
   }

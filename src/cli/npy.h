@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// numpy's .npy and .npz files. Files are untrusted; arrays are streamed into memory that the caller has, so that reading
-// one takes no memory that grows with it.
+// numpy's .npy and .npz files. Files are untrusted; arrays are streamed into memory that the caller has, so that
+// reading one takes no memory that grows with it.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +63,8 @@ struct NamedArray {
 /// The arrays of a .npy or .npz file; which of them it is, its first bytes say. Throws Error(kIo).
 std::vector<NamedArray> open_arrays(const std::string& path);
 
-/// numpy's name of `type` ("<f4"); nothing for types that have no fixed number of whole bytes. Types that numpy does not
-/// know (bfloat16, float8) are raw bytes: "<V2", "|V1".
+/// numpy's name of `type` ("<f4"); nothing for types that have no fixed number of whole bytes. Types that numpy does
+/// not know (bfloat16, float8) are raw bytes: "<V2", "|V1".
 std::optional<std::string> npy_descr(DType type);
 /// The type of such a file as Leadline names it ("float32"), for messages.
 std::string type_name(const ArrayType& type);

@@ -101,13 +101,15 @@ TEST_F(Npy, ReadsStrings) {
 }
 
 TEST_F(Npy, RefusesDamagedHeaders) {
-  for (const char* text :
-       {"", "{", "{}", "{'descr': '<f4', 'fortran_order': False}", "{'descr': '<f4', 'fortran_order': 1, 'shape': (1,)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", "{'descr': '<q4', 'fortran_order': False, 'shape': ()}",
-        "{'descr': '<f', 'fortran_order': False, 'shape': ()}", "{'descr': '<f4"}) {
+  for (const char* text : {"", "{", "{}", "{'descr': '<f4', 'fortran_order': False}",
+                           "{'descr': '<f4', 'fortran_order': 1, 'shape': (1,)}",
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}",
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}",
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x",
+                           "{'descr': '<q4', 'fortran_order': False, 'shape': ()}",
+                           "{'descr': '<f', 'fortran_order': False, 'shape': ()}", "{'descr': '<f4"}) {
     save(npy(text, "12345678"));
     EXPECT_NE(problem(), "") << text;
   }
@@ -197,9 +199,7 @@ TEST_F(Npy, FileThatIsNotFinishedIsNotLeftBehind) {
   EXPECT_EQ(load(), "old");
 }
 
-TEST_F(Npy, MissingFileIsAnIoError) {
-  EXPECT_TRUE(contains(problem(), "cannot open")) << problem();
-}
+TEST_F(Npy, MissingFileIsAnIoError) { EXPECT_TRUE(contains(problem(), "cannot open")) << problem(); }
 
 TEST(NpyHeader, DataStartAtAMultipleOf64AndShapesAreTuples) {
   for (const Shape& shape : {Shape{}, Shape({3}), Shape({3, 4}), Shape({100000, 200000, 300000, 4, 5, 6, 7, 8})}) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline plan`: how much memory a run takes, without running.
+#include "leadline/plan.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,7 +11,6 @@
 #include "cli/session.h"
 #include "cli/zip.h"
 #include "leadline/error.h"
-#include "leadline/plan.h"
 
 namespace leadline::cli {
 namespace {
@@ -25,14 +26,16 @@ class PlanCommand final : public Command {
   explicit PlanCommand(CLI::App& program)
       : Command(program, "plan", "Show how much memory a run takes, without running it", kExamples) {
     options_.add_to(app());
-    app().add_option("--html", html_path_, "Also write a page with a picture of the arena to this file");
+    app()
+        .add_option("--html", html_path_, "Also write a page with a picture of the arena to this file")
+        ->type_name("FILE");
   }
 
   void run() override {
     // A plan is made whatever the limit is: it is what tells how much is missing.
     const std::shared_ptr<Budget> limit = options_.budget();
     Session session(options_, nullptr);
-    const Plan plan = session.interpreter().plan();
+    const Plan plan = session.plan();
     if (!html_path_.empty()) {
       OutputFile file(html_path_);
       file.write(plan.to_html(std::filesystem::path(options_.model_path).filename().string()));
@@ -40,10 +43,10 @@ class PlanCommand final : public Command {
     }
     const bool fits = limit == nullptr || plan.peak_bytes <= limit->limit();
     if (!fits) {
-      throw BudgetError(fmt::format("the plan needs {} ({} bytes), --memory allows {} ({} bytes)\n{}",
-                                    format_bytes(plan.peak_bytes), plan.peak_bytes, format_bytes(limit->limit()),
-                                    limit->limit(), plan.to_text()),
-                        plan.peak_bytes, limit->limit());
+      throw BudgetError(
+          fmt::format("the plan needs {} ({} bytes), --memory allows {} ({} bytes)\n{}", format_bytes(plan.peak_bytes),
+                      plan.peak_bytes, format_bytes(limit->limit()), limit->limit(), plan.to_text()),
+          plan.peak_bytes, limit->limit());
     }
     if (json()) {
       Json document = {{"model", options_.model_path}};

@@ -53,7 +53,9 @@ struct Timing {
   double first() const { return runs_ms.front(); }
   double fastest() const { return *std::min_element(runs_ms.begin(), runs_ms.end()); }
   double slowest() const { return *std::max_element(runs_ms.begin(), runs_ms.end()); }
-  double mean() const { return std::accumulate(runs_ms.begin(), runs_ms.end(), 0.0) / static_cast<double>(runs_ms.size()); }
+  double mean() const {
+    return std::accumulate(runs_ms.begin(), runs_ms.end(), 0.0) / static_cast<double>(runs_ms.size());
+  }
   double median() const {
     std::vector<double> sorted = runs_ms;
     std::sort(sorted.begin(), sorted.end());
@@ -94,8 +96,10 @@ void print_profile(std::vector<NodeProfile> profile, size_t runs) {
     ops.add({op.op, std::to_string(op.nodes), per_run(op.total_ms), share(op.total_ms)});
   }
   fmt::print("\nTime per op\n{}", ops.text());
-  std::stable_sort(profile.begin(), profile.end(), [](const auto& a, const auto& b) { return a.total_ms > b.total_ms; });
-  const bool several = std::any_of(profile.begin(), profile.end(), [&](const auto& n) { return n.subgraph != profile[0].subgraph; });
+  std::stable_sort(profile.begin(), profile.end(),
+                   [](const auto& a, const auto& b) { return a.total_ms > b.total_ms; });
+  const bool several =
+      std::any_of(profile.begin(), profile.end(), [&](const auto& n) { return n.subgraph != profile[0].subgraph; });
   Table nodes("rlrrrrl");
   nodes.add({"#", "op", "ms/run", "fastest", "calls", "share", "name"});
   for (const NodeProfile& n : profile) {
@@ -124,16 +128,24 @@ Json profile_json(const std::vector<NodeProfile>& profile) {
 
 class Run final : public Command {
  public:
-  explicit Run(CLI::App& program) : Command(program, "run", "Run a model on data from files or on random data", kExamples) {
+  explicit Run(CLI::App& program)
+      : Command(program, "run", "Run a model on data from files or on random data", kExamples) {
     options_.add_to(app());
     app()
-        .add_option("--input", input_files_, "INPUT=FILE.npy: data of an input, by name or position; or FILE.npz with all")
+        .add_option("--input", input_files_, "Data of an input, by name or position: x=x.npy; or one FILE.npz with all")
+        ->type_name("INPUT=FILE")
         ->expected(1)
         ->take_all();
     app().add_flag("--random", random_, "Make up the inputs that no file gives (default when there is no --input)");
-    app().add_option("--seed", seed_, "Start of the random numbers")->capture_default_str();
-    app().add_option("--output", output_path_, "Write the outputs to this .npz (or, for one output, .npy) file");
-    app().add_option("--runs", runs_, "How often to run")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+    app().add_option("--seed", seed_, "Start of the random numbers")->capture_default_str()->type_name("N");
+    app()
+        .add_option("--output", output_path_, "Write the outputs to this .npz (or, for one output, .npy) file")
+        ->type_name("FILE");
+    app()
+        .add_option("--runs", runs_, "How often to run")
+        ->check(CLI::Range(1, 1'000'000).description(""))
+        ->capture_default_str()
+        ->type_name("N");
     app().add_flag("--profile", profile_, "Time per op and per node");
   }
 
@@ -142,6 +154,7 @@ class Run final : public Command {
     Session session(options_, options_.budget());
     Interpreter& interpreter = session.interpreter();
     open_inputs(session);
+    session.plan();  // complains about shapes in the user's terms
     timing_.load_ms = milliseconds_since(start);
     start = Clock::now();
     interpreter.allocate();
@@ -197,7 +210,8 @@ void Run::open_inputs(Session& session) {
     if (input || (arrays.size() == 1 && arrays[0].name.empty())) {
       if (arrays.size() != 1) {
         throw Error(ErrorCode::kInvalidArgument, fmt::format("{} holds {} arrays; give it as --input {} and name them "
-                                                             "like the inputs", path, arrays.size(), path));
+                                                             "like the inputs",
+                                                             path, arrays.size(), path));
       }
       if (!input && session.inputs().size() != 1) {
         throw Error(ErrorCode::kInvalidArgument,
@@ -218,8 +232,9 @@ void Run::open_inputs(Session& session) {
   if (input_files_.empty() || random_) return;
   for (size_t i = 0; i < arrays_.size(); ++i) {
     if (arrays_[i]) continue;
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("no data for input '{}'; add --input '{}=FILE.npy', or --random",
-                                                         session.inputs()[i].name, session.inputs()[i].name));
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("no data for input '{}'; add --input '{}=FILE.npy', or --random", session.inputs()[i].name,
+                            session.inputs()[i].name));
   }
 }
 
@@ -239,7 +254,7 @@ void Run::use_array(Session& session, size_t input, std::unique_ptr<ArrayReader>
                               named.name, shape_text(info), array->where(), shape.to_string(), named.name,
                               fmt::join(shape.begin(), shape.end(), ",")));
     }
-    session.interpreter().resize_input(named.index, shape);
+    session.resize(input, shape);
   }
   arrays_[input] = std::move(array);
 }
@@ -259,7 +274,7 @@ void Run::fill_inputs(Session& session) {
 
 Json Run::document(Session& session) const {
   const Interpreter& interpreter = session.interpreter();
-  const Plan plan = session.interpreter().plan();
+  const Plan plan = session.plan();
   Json json = {{"model", options_.model_path}, {"threads", plan.threads}, {"runs", runs_}};
   json["load_ms"] = timing_.load_ms;
   json["allocate_ms"] = timing_.allocate_ms;
@@ -278,7 +293,8 @@ Json Run::document(Session& session) const {
     json["inputs"].push_back(std::move(input));
   }
   json["outputs"] = Json::array();
-  for (const NamedTensor& output : session.outputs()) json["outputs"].push_back(summary_json(summarize(output, interpreter)));
+  for (const NamedTensor& output : session.outputs())
+    json["outputs"].push_back(summary_json(summarize(output, interpreter)));
   if (!output_path_.empty()) json["output_file"] = output_path_;
   if (profile_) json["profile"] = profile_json(interpreter.profile());
   return json;
@@ -286,7 +302,7 @@ Json Run::document(Session& session) const {
 
 void Run::print_text(Session& session) const {
   const Interpreter& interpreter = session.interpreter();
-  const Plan plan = interpreter.plan();
+  const Plan plan = session.plan();
   fmt::print("{}\n\nInputs\n", printable(options_.model_path));
   Table inputs("lll");
   for (size_t i = 0; i < session.inputs().size(); ++i) {
@@ -305,8 +321,9 @@ void Run::print_text(Session& session) const {
   if (runs_ == 1) {
     facts.add({"run", fmt::format("{:.3f} ms with {}", timing_.first(), threads)});
   } else {
-    facts.add({"run", fmt::format("{:.3f} ms median of {} with {}; first {:.3f}, fastest {:.3f}, slowest {:.3f}",
-                                  timing_.median(), runs_, threads, timing_.first(), timing_.fastest(), timing_.slowest())});
+    facts.add(
+        {"run", fmt::format("{:.3f} ms median of {} with {}; first {:.3f}, fastest {:.3f}, slowest {:.3f}",
+                            timing_.median(), runs_, threads, timing_.first(), timing_.fastest(), timing_.slowest())});
   }
   facts.add({"memory", fmt::format("{} planned, {} counted at the peak", format_bytes(plan.peak_bytes),
                                    format_bytes(interpreter.counted_peak_bytes()))});

@@ -70,7 +70,8 @@ std::vector<NamedTensor> name_tensors(const Interpreter& interpreter, const std:
     NamedTensor tensor{index, {}, interpreter.tensor_info(index).name};
     tensor.name = tensor.tensor_name;
     if (signature != nullptr) {
-      const auto found = std::find_if(signature->begin(), signature->end(), [&](const auto& s) { return s.second == index; });
+      const auto found =
+          std::find_if(signature->begin(), signature->end(), [&](const auto& s) { return s.second == index; });
       if (found != signature->end()) tensor.name = found->first;
     }
     result.push_back(std::move(tensor));
@@ -81,11 +82,13 @@ std::vector<NamedTensor> name_tensors(const Interpreter& interpreter, const std:
 }  // namespace
 
 void SessionOptions::add_to(CLI::App& app) {
-  app.add_option("MODEL", model_path, "The .tflite file")->required();
-  app.add_option("--threads", threads, "Threads for one run; -1: all CPUs")->capture_default_str();
-  app.add_option("--memory", memory, "What the job may take: 200MB, 1.5GiB, 50% (default: 90% of what is free)");
-  app.add_option("--signature", signature, "Which signature of the model (default: the main one)");
-  app.add_option("--shape", shapes, "INPUT=1,224,224,3: another shape for an input, given by name or position (0, 1, ...)")
+  app.add_option("MODEL", model_path, "The .tflite file")->required()->type_name("");
+  app.add_option("--threads", threads, "Threads for one run; -1: all CPUs")->capture_default_str()->type_name("N");
+  app.add_option("--memory", memory, "What the job may take: 200MB, 1.5GiB, 50% (default: 90% of what is free)")
+      ->type_name("SIZE");
+  app.add_option("--signature", signature, "Which signature of the model (default: the main one)")->type_name("KEY");
+  app.add_option("--shape", shapes, "Another shape for an input, given by name or position (0, 1, ...): x=1,224,224,3")
+      ->type_name("INPUT=SIZES")
       ->expected(1)
       ->take_all();
 }
@@ -102,7 +105,21 @@ Session::Session(const SessionOptions& options, std::shared_ptr<Budget> budget)
       outputs_(name_tensors(interpreter_, interpreter_.outputs(), signature_ ? &signature_->outputs : nullptr)) {
   for (const std::string& text : options.shapes) {
     const auto [input, sizes] = split_assignment(text, "--shape");
-    interpreter_.resize_input(inputs_[input].index, parse_shape(sizes));
+    resize(input, parse_shape(sizes));
+  }
+}
+
+void Session::resize(size_t input, const Shape& shape) {
+  interpreter_.resize_input(inputs_[input].index, shape);
+  resized_ = true;
+}
+
+Plan Session::plan() const {
+  try {
+    return interpreter_.plan();
+  } catch (const Error& error) {
+    if (!resized_ || error.code() != ErrorCode::kInvalidModel) throw;
+    bad_argument("the model cannot take the shapes given for its inputs: {}", error.what());
   }
 }
 

@@ -42,6 +42,10 @@ class Session {
 
   const Model& model() const { return model_; }
   Interpreter& interpreter() { return interpreter_; }
+  /// Gives input number `input` of inputs() a new shape.
+  void resize(size_t input, const Shape& shape);
+  /// The plan for the shapes of now. Shapes given by the user that an op cannot take are Error(kInvalidArgument).
+  Plan plan() const;
   const std::vector<NamedTensor>& inputs() const { return inputs_; }
   const std::vector<NamedTensor>& outputs() const { return outputs_; }
 
@@ -58,6 +62,7 @@ class Session {
   Interpreter interpreter_;
   std::vector<NamedTensor> inputs_;
   std::vector<NamedTensor> outputs_;
+  bool resized_ = false;
 };
 
 }  // namespace leadline::cli

@@ -25,7 +25,7 @@ struct TensorSummary {
   double min = 0;
   double max = 0;
   double mean = 0;
-  int64_t not_finite = 0;  ///< NaN and infinities: not counted in the above
+  int64_t not_finite = 0;    ///< NaN and infinities: not counted in the above
   std::vector<Element> top;  ///< the largest values, largest first
   std::vector<std::string> strings;
   double scale = 0;  ///< of quantized tensors: real value = scale * (value - zero_point)

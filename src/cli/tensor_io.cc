@@ -31,7 +31,8 @@ std::optional<std::string> file_descr(DType type) {
 std::vector<std::byte> string_buffer(const std::vector<std::string>& strings) {
   size_t size = sizeof(int32_t) * (strings.size() + 2);
   for (const std::string& s : strings) size += s.size();
-  if (size > static_cast<size_t>(INT32_MAX)) throw Error(ErrorCode::kInvalidArgument, "the strings take more than 2 GiB");
+  if (size > static_cast<size_t>(INT32_MAX))
+    throw Error(ErrorCode::kInvalidArgument, "the strings take more than 2 GiB");
   std::vector<std::byte> bytes(size);
   size_t at = 0;
   const auto put = [&](size_t value) {
@@ -118,7 +119,8 @@ void load_input(Interpreter& interpreter, int index, ArrayReader& array) {
 void fill_random(Interpreter& interpreter, int index, std::mt19937_64& random) {
   const TensorInfo info = interpreter.tensor_info(index);
   if (info.dtype == DType::kString) {
-    constexpr std::array<const char*, 8> kWords = {"deep", "water", "rope", "sail", "harbour", "tide", "anchor", "mark"};
+    constexpr std::array<const char*, 8> kWords = {"deep",    "water", "rope",   "sail",
+                                                   "harbour", "tide",  "anchor", "mark"};
     std::vector<std::string> strings(static_cast<size_t>(info.shape.elements()));
     for (std::string& s : strings) s = kWords[random() % kWords.size()];
     return interpreter.set_tensor(index, string_buffer(strings));

@@ -29,8 +29,8 @@ std::vector<std::string> tensor_strings(const TensorMemory& memory);
 /// Values of a sub-byte tensor (int4, uint4, int2), one byte each.
 std::vector<std::byte> unpack_bits(const TensorMemory& memory);
 
-/// Writes tensors as one .npz file, or as .npy where the path says so and there is one tensor. Types numpy does not have
-/// are widened (int4 to int8) or written as raw bytes (bfloat16).
+/// Writes tensors as one .npz file, or as .npy where the path says so and there is one tensor. Types numpy does not
+/// have are widened (int4 to int8) or written as raw bytes (bfloat16).
 void save_tensors(const std::string& path, const std::vector<NamedTensor>& tensors, const Interpreter& interpreter);
 
 }  // namespace leadline::cli

@@ -218,7 +218,7 @@ void read_zip64(const InputFile& file, std::span<const std::byte> extra, ZipEntr
 
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat info {};
+  struct stat info{};
   if (descriptor_ < 0 || ::fstat(descriptor_, &info) != 0) {
     const int problem = errno;
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -307,7 +307,7 @@ std::unique_ptr<ByteSource> open_entry(const std::shared_ptr<const InputFile>& f
 }
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)), written_path_(path_) {
-  struct stat info {};
+  struct stat info{};
   const bool replace = ::stat(path_.c_str(), &info) != 0 || S_ISREG(info.st_mode);
   if (replace) written_path_ += fmt::format(".{}.part", ::getpid());
   file_ = std::fopen(written_path_.c_str(), "wbe");

@@ -46,7 +46,7 @@ struct Sparsity {
 struct Value {
   std::string name;
   DType dtype = DType::kFloat32;
-  Shape shape;                                   // as written in the file; inference may find another
+  Shape shape;                                    // as written in the file; inference may find another
   std::optional<std::vector<int32_t>> signature;  // the shape with -1 for what may change
   bool has_rank = false;
   bool variable = false;  // state kept between runs, zero at first
@@ -97,7 +97,7 @@ struct Graph {
   std::vector<Subgraph> subgraphs;
   std::vector<Signature> signatures;
   std::vector<Metadata> metadata;
-  std::shared_ptr<ModelBytes> bytes;                                      // what `data` spans point into
+  std::shared_ptr<ModelBytes> bytes;                                   // what `data` spans point into
   std::vector<std::shared_ptr<const std::vector<std::byte>>> storage;  // constants made after reading
 };
 

@@ -35,7 +35,8 @@ std::vector<int64_t> blocked_sizes(const Value& value, const std::string& where)
     blocked[static_cast<size_t>(axis)] = true;
     const int64_t block = s.dimensions[i].dense_size;
     require(s.dimensions[i].dense && block >= 1 && sizes[static_cast<size_t>(axis)] % block == 0, kBad,
-            "{}: a block of {} does not divide axis {} of size {}", where, block, axis, sizes[static_cast<size_t>(axis)]);
+            "{}: a block of {} does not divide axis {} of size {}", where, block, axis,
+            sizes[static_cast<size_t>(axis)]);
     sizes[static_cast<size_t>(axis)] /= block;
     sizes[static_cast<size_t>(d)] = block;
   }
@@ -60,20 +61,21 @@ void verify_sparsity(const Value& value, const std::string& where) {
     }
     require(static_cast<int64_t>(d.segments.size()) == count + 1 && d.segments.front() == 0 &&
                 d.segments.back() == static_cast<int64_t>(d.indices.size()),
-            kBad, "{}: sparse level {} has {} segments for {} positions and {} indices", where, level, d.segments.size(),
-            count, d.indices.size());
+            kBad, "{}: sparse level {} has {} segments for {} positions and {} indices", where, level,
+            d.segments.size(), count, d.indices.size());
     for (size_t i = 1; i < d.segments.size(); ++i) {
       require(d.segments[i] >= d.segments[i - 1], kBad, "{}: segments of sparse level {} decrease", where, level);
     }
     for (int32_t index : d.indices) {
-      require(index >= 0 && index < size, kBad, "{}: index {} of sparse level {} is outside {}", where, index, level, size);
+      require(index >= 0 && index < size, kBad, "{}: index {} of sparse level {} is outside {}", where, index, level,
+              size);
     }
     count = static_cast<int64_t>(d.indices.size());
   }
   const int64_t bits = dtype_bits(value.dtype);
   require(bits >= 8 && static_cast<int64_t>(value.data.size()) == count * bits / 8, kBad,
-          "{}: sparsity stores {} values of type {}, but the buffer has {} bytes", where, count, dtype_name(value.dtype),
-          value.data.size());
+          "{}: sparsity stores {} values of type {}, but the buffer has {} bytes", where, count,
+          dtype_name(value.dtype), value.data.size());
 }
 
 }  // namespace leadline::ir

@@ -38,15 +38,24 @@ class CallCollector final : public FieldVisitor {
 
 std::pair<int64_t, int64_t> zero_point_range(DType type) {
   switch (type) {
-    case DType::kInt8: return {-128, 127};
-    case DType::kUInt8: return {0, 255};
-    case DType::kInt16: return {-32768, 32767};
-    case DType::kUInt16: return {0, 65535};
-    case DType::kInt4: return {-8, 7};
-    case DType::kUInt4: return {0, 15};
-    case DType::kInt2: return {-2, 1};
-    case DType::kInt32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    default: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    case DType::kInt8:
+      return {-128, 127};
+    case DType::kUInt8:
+      return {0, 255};
+    case DType::kInt16:
+      return {-32768, 32767};
+    case DType::kUInt16:
+      return {0, 65535};
+    case DType::kInt4:
+      return {-8, 7};
+    case DType::kUInt4:
+      return {0, 15};
+    case DType::kInt2:
+      return {-2, 1};
+    case DType::kInt32:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    default:
+      return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
   }
 }
 
@@ -62,8 +71,8 @@ void verify_quantization(const Subgraph& subgraph, const Value& value, size_t in
             q.block_zero_points, count);
   }
   if (q.scale.empty()) return;
-  require(q.scale.size() == q.zero_point.size(), kBad, "tensor {} '{}': {} scales but {} zero points", index, value.name,
-          q.scale.size(), q.zero_point.size());
+  require(q.scale.size() == q.zero_point.size(), kBad, "tensor {} '{}': {} scales but {} zero points", index,
+          value.name, q.scale.size(), q.zero_point.size());
   if (q.scale.size() > 1) {
     require(q.axis >= 0 && q.axis < value.shape.rank(), kBad,
             "tensor {} '{}': quantized along axis {}, but its shape is {}", index, value.name, q.axis,
@@ -125,7 +134,8 @@ void verify_order(const Subgraph& subgraph) {
       require(v >= 0 && v < count, kBad, "{}: intermediate tensor {} is out of range", where(), v);
     }
     for (int v : node.outputs) {
-      require(v >= 0 && v < count, kBad, "{}: output tensor {} is out of range: there are {} tensors", where(), v, count);
+      require(v >= 0 && v < count, kBad, "{}: output tensor {} is out of range: there are {} tensors", where(), v,
+              count);
       const Value& value = subgraph.values[static_cast<size_t>(v)];
       require(std::find(node.inputs.begin(), node.inputs.end(), v) == node.inputs.end(), kBad,
               "{}: tensor {} '{}' is both its input and its output", where(), v, value.name);
@@ -178,7 +188,8 @@ void verify_calls(const Graph& graph) {
         continue;
       }
       const auto callee = static_cast<size_t>(frame.calls[frame.next++]);
-      require(marks[callee] != Mark::kOpen, kBad, "subgraph {} calls itself through subgraph {}", callee, frame.subgraph);
+      require(marks[callee] != Mark::kOpen, kBad, "subgraph {} calls itself through subgraph {}", callee,
+              frame.subgraph);
       if (marks[callee] == Mark::kNew) {
         marks[callee] = Mark::kOpen;
         require(stack.size() < kMaxCallDepth, kBad, "subgraph calls are nested more than {} deep", kMaxCallDepth);

@@ -49,7 +49,8 @@ class Reader final : public ir::FieldVisitor {
   template <typename T>
   void scalar(const char* name, T& value) {
     const voffset_t slot = next();
-    require(table_.VerifyField<T>(verifier_, slot, sizeof(T)), ErrorCode::kInvalidModel, "option '{}' is damaged", name);
+    require(table_.VerifyField<T>(verifier_, slot, sizeof(T)), ErrorCode::kInvalidModel, "option '{}' is damaged",
+            name);
     value = table_.GetField<T>(slot, value);
   }
   template <typename T>

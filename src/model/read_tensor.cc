@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/read_tensor.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/error.h"
 #include "tflite_generated.h"
@@ -27,7 +27,8 @@ Quantization read_quantization(const tfl::QuantizationParameters* source, const 
     require(source->details_type() == tfl::QuantizationDetails_BlockwiseQuantization, ErrorCode::kUnsupported,
             "{}: quantization of kind {} is not supported (only affine and blockwise are)", where,
             static_cast<int>(source->details_type()));
-    require(block != nullptr && block->block_size() > 0, kBad, "{}: its blockwise quantization has no block size", where);
+    require(block != nullptr && block->block_size() > 0, kBad, "{}: its blockwise quantization has no block size",
+            where);
     q.block_scales = block->scales();
     q.block_zero_points = block->zero_points();
     q.block_size = block->block_size();
@@ -49,10 +50,14 @@ std::vector<int32_t> sparse_indices(tfl::SparseIndexVector type, const void* vec
   };
   require(vector != nullptr, kBad, "{}: a sparse dimension has no indices", where);
   switch (type) {
-    case tfl::SparseIndexVector_Int32Vector: return widen(static_cast<const tfl::Int32Vector*>(vector));
-    case tfl::SparseIndexVector_Uint16Vector: return widen(static_cast<const tfl::Uint16Vector*>(vector));
-    case tfl::SparseIndexVector_Uint8Vector: return widen(static_cast<const tfl::Uint8Vector*>(vector));
-    default: fail(kBad, "{}: sparse indices of kind {} are unknown", where, static_cast<int>(type));
+    case tfl::SparseIndexVector_Int32Vector:
+      return widen(static_cast<const tfl::Int32Vector*>(vector));
+    case tfl::SparseIndexVector_Uint16Vector:
+      return widen(static_cast<const tfl::Uint16Vector*>(vector));
+    case tfl::SparseIndexVector_Uint8Vector:
+      return widen(static_cast<const tfl::Uint8Vector*>(vector));
+    default:
+      fail(kBad, "{}: sparse indices of kind {} are unknown", where, static_cast<int>(type));
   }
 }
 
@@ -105,9 +110,10 @@ std::span<const std::byte> BufferTable::bytes_of(uint32_t index, const std::stri
   return std::as_bytes(std::span(buffer.data()->data(), buffer.data()->size()));
 }
 
-std::span<const std::byte> BufferTable::aligned(std::span<const std::byte> bytes) {
-  constexpr uintptr_t kDataAlignment = 16;
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % kDataAlignment == 0) return bytes;
+std::span<const std::byte> BufferTable::aligned(std::span<const std::byte> bytes, DType dtype) {
+  // Strings begin with 32-bit numbers; a complex number is two floats or doubles.
+  const int bits = dtype_bits(dtype) == 0 ? 32 : std::clamp(dtype_bits(dtype), 8, 64);
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(bits / 8) == 0) return bytes;
   graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()));
   return *graph_.storage.back();
 }
@@ -116,8 +122,8 @@ ir::Value read_tensor(const tfl::Tensor& source, uint32_t index, BufferTable& bu
   ir::Value value;
   if (source.name() != nullptr) value.name = source.name()->str();
   const std::string where = fmt::format("tensor {} '{}'", index, value.name);
-  require(source.type() >= 0 && source.type() < kDTypeCount, ErrorCode::kUnsupported, "{} has type {}, which is unknown",
-          where, static_cast<int>(source.type()));
+  require(source.type() >= 0 && source.type() < kDTypeCount, ErrorCode::kUnsupported,
+          "{} has type {}, which is unknown", where, static_cast<int>(source.type()));
   value.dtype = static_cast<DType>(source.type());
   value.shape = read_shape(source.shape(), where);
   if (source.shape_signature() != nullptr) value.signature = list(source.shape_signature());
@@ -129,7 +135,7 @@ ir::Value read_tensor(const tfl::Tensor& source, uint32_t index, BufferTable& bu
   const std::span<const std::byte> data = buffers.bytes_of(source.buffer(), where);
   if (!data.empty()) {
     value.constant = true;
-    value.data = buffers.aligned(data);
+    value.data = buffers.aligned(data, value.dtype);
   }
   return value;
 }

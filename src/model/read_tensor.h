@@ -21,8 +21,8 @@ class BufferTable {
   BufferTable(const tfl::Model& model, ir::Graph& graph) : model_(model), graph_(graph) {}
   /// Bytes of buffer `index`; empty for buffers without data. Throws when the index or the place is out of range.
   std::span<const std::byte> bytes_of(uint32_t index, const std::string& owner) const;
-  /// The same bytes, copied into the graph's own storage where they do not lie at a multiple of 16.
-  std::span<const std::byte> aligned(std::span<const std::byte> bytes);
+  /// The same bytes, copied into the graph's own storage where they are not aligned for elements of `dtype`.
+  std::span<const std::byte> aligned(std::span<const std::byte> bytes, DType dtype);
 
  private:
   const tfl::Model& model_;

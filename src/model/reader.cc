@@ -180,15 +180,16 @@ class GraphReader {
               "a signature has no key: the file was written by a newer or a broken converter");
       ir::Signature signature;
       signature.key = source->signature_key()->str();
-      require(source->subgraph_index() < graph_->subgraphs.size(), kBad, "signature '{}' calls subgraph {}, but there are {}",
-              signature.key, source->subgraph_index(), graph_->subgraphs.size());
+      require(source->subgraph_index() < graph_->subgraphs.size(), kBad,
+              "signature '{}' calls subgraph {}, but there are {}", signature.key, source->subgraph_index(),
+              graph_->subgraphs.size());
       signature.subgraph = static_cast<int>(source->subgraph_index());
       const auto entries = [&](const flatbuffers::Vector<flatbuffers::Offset<tfl::TensorMap>>* maps) {
         std::vector<std::pair<std::string, int>> result;
         if (maps == nullptr) return result;
         for (const tfl::TensorMap* map : *maps) {
-          require(map->tensor_index() < static_cast<uint32_t>(INT32_MAX), kBad, "signature '{}': tensor {} is out of range",
-                  signature.key, map->tensor_index());
+          require(map->tensor_index() < static_cast<uint32_t>(INT32_MAX), kBad,
+                  "signature '{}': tensor {} is out of range", signature.key, map->tensor_index());
           result.emplace_back(text_of(map->name()), static_cast<int>(map->tensor_index()));
         }
         return result;
@@ -219,7 +220,8 @@ std::shared_ptr<const ir::Graph> read(std::shared_ptr<ModelBytes> bytes) {
   const std::span<const std::byte> file = bytes->span();
   const auto* data = reinterpret_cast<const uint8_t*>(file.data());
   constexpr size_t kSmallestFile = 16;  // root offset, identifier, a vtable and a table
-  require(file.size() >= kSmallestFile, kBad, "the file is truncated: it has {} bytes, a model needs more", file.size());
+  require(file.size() >= kSmallestFile, kBad, "the file is truncated: it has {} bytes, a model needs more",
+          file.size());
   require(std::memcmp(data + 4, tfl::ModelIdentifier(), 4) == 0, kBad,
           "this is no .tflite file: bytes 4 to 7 are not '{}'", tfl::ModelIdentifier());
   flatbuffers::Verifier verifier(data, file.size());

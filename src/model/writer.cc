@@ -32,15 +32,14 @@ class GraphWriter {
     for (const ir::Subgraph& subgraph : graph_.subgraphs) subgraphs.push_back(write_subgraph(subgraph));
     std::vector<Offset<tfl::Metadata>> metadata;
     for (const ir::Metadata& entry : graph_.metadata) {
-      metadata.push_back(
-          tfl::CreateMetadata(builder_, builder_.CreateString(entry.name), buffer_of(entry.data)));
+      metadata.push_back(tfl::CreateMetadata(builder_, builder_.CreateString(entry.name), buffer_of(entry.data)));
     }
     const auto signatures = write_signatures();
     const auto codes = write_codes();
     const auto buffers = write_buffers();
-    const auto model = tfl::CreateModel(
-        builder_, graph_.version, codes, builder_.CreateVector(subgraphs), builder_.CreateString(graph_.description),
-        buffers, 0, metadata.empty() ? 0 : builder_.CreateVector(metadata), signatures);
+    const auto model = tfl::CreateModel(builder_, graph_.version, codes, builder_.CreateVector(subgraphs),
+                                        builder_.CreateString(graph_.description), buffers, 0,
+                                        metadata.empty() ? 0 : builder_.CreateVector(metadata), signatures);
     tfl::FinishModelBuffer(builder_, model);
     const auto* begin = reinterpret_cast<const std::byte*>(builder_.GetBufferPointer());
     return {begin, begin + builder_.GetSize()};
@@ -60,7 +59,8 @@ class GraphWriter {
 
   uint32_t buffer_of(std::span<const std::byte> data) {
     if (data.empty()) return 0;
-    const auto [it, is_new] = buffer_ids_.try_emplace({data.data(), data.size()}, static_cast<uint32_t>(buffers_.size()));
+    const auto [it, is_new] =
+        buffer_ids_.try_emplace({data.data(), data.size()}, static_cast<uint32_t>(buffers_.size()));
     if (is_new) buffers_.push_back(data);
     return it->second;
   }
@@ -83,8 +83,8 @@ class GraphWriter {
     for (const OpKey& key : codes_) {
       const auto& [code, name, version] = key;
       const auto custom = code == ir::kCustomOp ? builder_.CreateString(name) : Offset<flatbuffers::String>();
-      codes.push_back(tfl::CreateOperatorCode(builder_, static_cast<int8_t>(std::min<int>(code, kLastSmallCode)), custom,
-                                              version, code));
+      codes.push_back(tfl::CreateOperatorCode(builder_, static_cast<int8_t>(std::min<int>(code, kLastSmallCode)),
+                                              custom, version, code));
     }
     return builder_.CreateVector(codes);
   }
@@ -118,8 +118,8 @@ class GraphWriter {
     const auto signature = value.signature ? builder_.CreateVector(*value.signature) : Offset<Vector<int32_t>>();
     const auto quantization = write_quantization(value.quantization);
     const auto sparsity = value.sparsity ? write_sparsity(*value.sparsity) : Offset<tfl::SparsityParameters>();
-    return tfl::CreateTensor(builder_, dims, static_cast<int8_t>(value.dtype), buffer_of(value.data), name, quantization,
-                             value.variable, sparsity, signature, value.has_rank);
+    return tfl::CreateTensor(builder_, dims, static_cast<int8_t>(value.dtype), buffer_of(value.data), name,
+                             quantization, value.variable, sparsity, signature, value.has_rank);
   }
 
   Offset<tfl::QuantizationParameters> write_quantization(const Quantization& q) {

@@ -151,14 +151,49 @@ kernels::QuantizedAdd quantized_add(const OpContext& c, bool subtract) {
   return op;
 }
 
+/// XNNPACK's form of a sum, where its limits allow it: both inputs' scales within 2^-10 to 2^8 of the output's.
+std::optional<kernels::DirectAdd> direct_add(const OpContext& c, const kernels::QuantizedAdd& plain) {
+  const float out_scale = c.output(0).quantization().scale0();
+  const float a = c.input(0).quantization().scale0() / out_scale;
+  const float b = c.input(1).quantization().scale0() / out_scale;
+  const auto [least, most] = std::minmax(a, b);
+  if (!(least >= 0x1.0p-10F && most < 0x1.0p+8F)) return std::nullopt;
+  kernels::DirectAdd op;
+  op.shift = 20 - std::ilogb(most);  // the larger factor gets 21 bits
+  op.a = static_cast<int32_t>(std::lrint(std::ldexp(a, op.shift)));
+  op.b = static_cast<int32_t>(std::lrint(std::ldexp(b, op.shift))) * (plain.subtract ? -1 : 1);
+  const int64_t half = int64_t{1} << (op.shift - 1);
+  op.bias = static_cast<int32_t>(half - int64_t{op.a} * plain.a_zero_point - int64_t{op.b} * plain.b_zero_point);
+  op.zero_point = plain.zero_point;
+  op.lo = plain.lo;
+  op.hi = plain.hi;
+  return op;
+}
+
+/// XNNPACK's form of a product, for factors within 2^-16 to 2^8.
+std::optional<kernels::DirectMul> direct_mul(const OpContext& c, const kernels::QuantizedMul& plain) {
+  const float scale =
+      c.input(0).quantization().scale0() * c.input(1).quantization().scale0() / c.output(0).quantization().scale0();
+  if (!(scale >= 0x1.0p-16F && scale < 0x1.0p+8F)) return std::nullopt;
+  return kernels::DirectMul{plain.a_zero_point, plain.b_zero_point, plain.zero_point, scale, plain.lo, plain.hi};
+}
+
 template <typename T, typename Op>
-std::unique_ptr<Kernel> quantized_row_kernel(const OpContext& c, const Op& op, kernels::QuantizedRow<T, Op> row) {
+std::unique_ptr<Kernel> quantized_row_kernel(const OpContext& c, const Op& op) {
   return binary_row_kernel<T>(
       c,
-      [op, row](const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) {
-        row(op, a, a_step, b, b_step, out, count);
-      },
+      [op, row = kernels::quantized_row<T, Op>()](const T* a, int64_t a_step, const T* b, int64_t b_step, T* out,
+                                                  int64_t count) { row(op, a, a_step, b, b_step, out, count); },
       kHeavyGrain);
+}
+
+/// `direct` where there is one, else `plain`, for int8 and uint8.
+template <typename Plain, typename Direct>
+std::unique_ptr<Kernel> eight_bit_kernel(const OpContext& c, const Plain& plain, const std::optional<Direct>& direct) {
+  if (c.input(0).dtype() == DType::kInt8) {
+    return direct ? quantized_row_kernel<int8_t>(c, *direct) : quantized_row_kernel<int8_t>(c, plain);
+  }
+  return direct ? quantized_row_kernel<uint8_t>(c, *direct) : quantized_row_kernel<uint8_t>(c, plain);
 }
 
 void infer_add(InferContext& c) {
@@ -176,14 +211,7 @@ std::unique_ptr<Kernel> prepare_add(PrepareContext& c) {
                          [](auto a, auto b) { return kSubtract ? wrapping_sub(a, b) : wrapping_add(a, b); });
   }
   const kernels::QuantizedAdd op = quantized_add(c, kSubtract);
-  switch (c.input(0).dtype()) {
-    case DType::kInt8:
-      return quantized_row_kernel(c, op, kernels::quantized_add_row<int8_t>());
-    case DType::kUInt8:
-      return quantized_row_kernel(c, op, kernels::quantized_add_row<uint8_t>());
-    default:
-      break;
-  }
+  if (is_8bit(c.input(0).dtype())) return eight_bit_kernel(c, op, direct_add(c, op));
   if (attributes.pot_scale_int16) {
     if (const auto shifted = shifted_add(c, kSubtract)) return binary_kernel<int16_t, int16_t>(c, *shifted);
   }
@@ -243,14 +271,8 @@ std::unique_ptr<Kernel> prepare_mul(PrepareContext& c) {
   op.zero_point = out.zero_point;
   op.output = quantize_multiplier(static_cast<double>(a.scale * b.scale / out.scale));
   std::tie(op.lo, op.hi) = quantized_activation_range(c, attributes.activation, c.output(0));
-  switch (type) {
-    case DType::kInt8:
-      return quantized_row_kernel(c, op, kernels::quantized_mul_row<int8_t>());
-    case DType::kUInt8:
-      return quantized_row_kernel(c, op, kernels::quantized_mul_row<uint8_t>());
-    default:
-      return binary_kernel<int16_t, int16_t>(c, op, kHeavyGrain);
-  }
+  if (is_8bit(type)) return eight_bit_kernel(c, op, direct_mul(c, op));
+  return binary_kernel<int16_t, int16_t>(c, op, kHeavyGrain);
 }
 
 // DIV.

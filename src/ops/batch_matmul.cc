@@ -74,30 +74,31 @@ void merge_rows(Products& p) {
   p.batch = Shape();
 }
 
+/// The right-hand side is quantized per tensor or per column. LiteRT gives zeros for columns of int8 and int16
+/// products; here they have their scales.
 void check_scales(const OpContext& c) {
+  const Operand& lhs = c.input(0);
   const Operand& rhs = c.input(1);
-  if (c.input(0).dtype() == DType::kFloat32 && rhs.dtype() == DType::kInt8) {
-    const Quantization& q = rhs.quantization();
-    const int axis = rhs.shape.rank() - (c.attributes<BatchMatmulAttributes>().adj_y ? 2 : 1);
-    c.require(!q.scale.empty() && q.scale.size() == q.zero_point.size(), "input 1 '{}' of type int8 has no scale",
-              rhs.value->name);
-    c.require(!q.per_channel() || (q.axis == axis && static_cast<int64_t>(q.scale.size()) == rhs.shape[axis]),
-              "input 1 '{}' has {} scales along axis {}, expected one, or one per column (axis {})", rhs.value->name,
-              q.scale.size(), q.axis, axis);
-    c.require(std::all_of(q.zero_point.begin(), q.zero_point.end(), [](int64_t z) { return z == 0; }),
-              "the zero points of input 1 '{}' are not all 0", rhs.value->name);
-    return;
-  }
-  if (c.input(0).dtype() == DType::kFloat32 || c.output(0).dtype() == DType::kInt32) return;
-  c.require_quantized(c.input(0), "input 0");
-  c.require_quantized(rhs, "input 1");
+  if (rhs.dtype() == DType::kFloat32 || c.output(0).dtype() == DType::kInt32) return;
+  const Quantization& q = rhs.quantization();
+  const int axis = rhs.shape.rank() - (c.attributes<BatchMatmulAttributes>().adj_y ? 2 : 1);
+  c.require(!q.scale.empty() && q.scale.size() == q.zero_point.size(), "input 1 '{}' of type {} has no scale",
+            rhs.value->name, dtype_name(rhs.dtype()));
+  c.require(!q.per_channel() || (q.axis == axis && static_cast<int64_t>(q.scale.size()) == rhs.shape[axis]),
+            "input 1 '{}' has {} scales along axis {}, expected one, or one per column (axis {})", rhs.value->name,
+            q.scale.size(), q.axis, axis);
+  const bool may_shift = lhs.dtype() == DType::kInt8 && !q.per_channel();
+  c.require(may_shift || std::all_of(q.zero_point.begin(), q.zero_point.end(), [](int64_t z) { return z == 0; }),
+            "the zero points of input 1 '{}' are not all 0", rhs.value->name);
+  if (lhs.dtype() == DType::kFloat32) return;
+  c.require_quantized(lhs, "input 0");
   c.require_quantized(c.output(0), "output");
-  c.require(std::isfinite(c.input(0).quantization().scale0() * rhs.quantization().scale0() /
-                          c.output(0).quantization().scale0()),
-            "the scales of the inputs and the output give a factor that is not finite");
-  c.require(c.input(0).dtype() != DType::kInt16 ||
-                (c.input(0).quantization().zero_point0() == 0 && rhs.quantization().zero_point0() == 0 &&
-                 c.output(0).quantization().zero_point0() == 0),
+  for (const float scale : q.scale) {
+    c.require(std::isfinite(lhs.quantization().scale0() * scale / c.output(0).quantization().scale0()),
+              "the scales of the inputs and the output give a factor that is not finite");
+  }
+  c.require(lhs.dtype() != DType::kInt16 ||
+                (lhs.quantization().zero_point0() == 0 && c.output(0).quantization().zero_point0() == 0),
             "the zero points of an int16 product are not all 0");
 }
 
@@ -177,7 +178,7 @@ class GemmBatchMatmul final : public Kernel {
                              reinterpret_cast<int8_t*>(c.scratch() + quantized_at_), rows(c), c.pool());
       lhs = c.scratch() + quantized_at_;
     }
-    if (!float_rhs_) fill_scales(c);
+    if (!float_rhs_ && c.output(0).dtype != DType::kInt32) fill_scales(c);
     if (!by_batch()) {
       for (int64_t i = 0; i < p_.batches; ++i) multiply(c, lhs, i, rhs_matrix(c, i, 0), 0, &c.pool());
       return;
@@ -236,11 +237,8 @@ class GemmBatchMatmul final : public Kernel {
     const Quantization& rhs = *c.input(1).quantization;
     auto* scales = reinterpret_cast<float*>(c.scratch() + scales_at_);
     for (int64_t i = 0; i < p_.n; ++i) {
-      if (float_lhs_) {
-        scales[i] = rhs.scale[rhs.per_channel() ? static_cast<size_t>(i) : 0];
-      } else {
-        scales[i] = c.input(0).quantization->scale0() * rhs.scale0() / c.output(0).quantization->scale0();
-      }
+      const float scale = rhs.scale[rhs.per_channel() ? static_cast<size_t>(i) : 0];
+      scales[i] = float_lhs_ ? scale : c.input(0).quantization->scale0() * scale / c.output(0).quantization->scale0();
     }
   }
 
@@ -305,10 +303,14 @@ class GemmBatchMatmul final : public Kernel {
 /// int16 times int16 or int8.
 template <typename Rhs>
 void run_int16(const Products& p, RunContext& c) {
-  const kernels::Multiplier multiplier = kernels::quantize_multiplier(
-      static_cast<double>(c.input(0).quantization->scale0() * c.input(1).quantization->scale0()) /
-      static_cast<double>(c.output(0).quantization->scale0()));
-  const kernels::reference::FinishWide finish{.multiplier = &multiplier, .lo = -32768, .hi = 32767, .step = 0};
+  const Quantization& rhs = *c.input(1).quantization;
+  auto* multipliers = c.scratch_as<kernels::Multiplier>();
+  for (size_t i = 0; i < rhs.scale.size(); ++i) {
+    multipliers[i] = kernels::quantize_multiplier(double{c.input(0).quantization->scale0() * rhs.scale[i]} /
+                                                  double{c.output(0).quantization->scale0()});
+  }
+  const kernels::reference::FinishWide finish{
+      .multiplier = multipliers, .lo = -32768, .hi = 32767, .step = rhs.per_channel() ? 1 : 0};
   const kernels::reference::MatmulShape shape{.m = p.m,
                                               .n = p.n,
                                               .k = p.k,
@@ -332,6 +334,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   Products p = products_of(c);
   if (c.output(0).shape.elements() == 0) return make_kernel([](RunContext&) {});
   if (c.input(0).dtype() == DType::kInt16) {
+    c.request_scratch(static_cast<int64_t>(c.input(1).quantization().scale.size() * sizeof(kernels::Multiplier)));
     if (c.input(1).dtype() == DType::kInt16) return make_kernel([p](RunContext& run) { run_int16<int16_t>(p, run); });
     return make_kernel([p](RunContext& run) { run_int16<int8_t>(p, run); });
   }

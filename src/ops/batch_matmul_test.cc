@@ -142,6 +142,30 @@ TEST_P(BatchMatmulForms, Int16MatchesFixedPoint) {
   run(rhs8, 0.02F);
 }
 
+TEST_P(BatchMatmulForms, ColumnsOfIntegerProductsHaveTheirOwnScales) {
+  const auto lhs = random_values<int16_t>(lhs_shape().elements(), 1, -128, 127);
+  const auto rhs = random_values<int8_t>(rhs_shape().elements(), 2, -128, 127);
+  const Quantization q = channel_quantized(p().n, rhs_shape().rank() - (adj_y() ? 2 : 1), 0.02F);
+  std::vector<float> scales;
+  std::vector<kernels::Multiplier> multipliers;
+  for (const float s : q.scale) {
+    scales.push_back(0.5F * s / 2.0F);
+    multipliers.push_back(kernels::quantize_multiplier(double{0.5F * s} / double{2.0F}));
+  }
+  OpTester wide = tester();
+  wide.input<int16_t>(lhs_shape(), lhs, quantized(0.5F), false).input<int8_t>(rhs_shape(), rhs, q);
+  wide.output(DType::kInt16, quantized(2.0F)).run();
+  const ref::FinishWide finish16{.multiplier = multipliers.data(), .lo = -32768, .hi = 32767};
+  EXPECT_EQ(wide.result<int16_t>(0), naive<int16_t>(wide.shape(0), lhs, adj_x(), ref::FixedZero{}, rhs, 0, finish16));
+  const std::vector<int8_t> lhs8(lhs.begin(), lhs.end());
+  OpTester narrow = tester();
+  narrow.input<int8_t>(lhs_shape(), lhs8, quantized(0.5F, 3), false).input<int8_t>(rhs_shape(), rhs, q);
+  narrow.output(DType::kInt8, quantized(2.0F)).run();
+  const ref::FinishQuantized<int8_t> finish8{nullptr, scales.data(), 0, -128, 127};
+  EXPECT_EQ(narrow.result<int8_t>(0),
+            naive<int8_t>(narrow.shape(0), lhs8, adj_x(), ref::FixedZero{3}, rhs, 0, finish8));
+}
+
 TEST_P(BatchMatmulForms, DynamicRangeQuantizesRowByRow) {
   const auto lhs = random_values<float>(lhs_shape().elements(), 1);
   const auto rhs = random_values<int8_t>(rhs_shape().elements(), 2, -127, 127);

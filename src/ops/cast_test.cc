@@ -26,8 +26,7 @@ TEST(Cast, FloatToIntegerTruncatesAndSaturates) {
   const std::vector<float> in = {1.9F, -1.9F, 1e20F, -1e20F, INFINITY, -INFINITY, NAN};
   EXPECT_EQ((cast<int32_t>(in)), (std::vector<int32_t>{1, -1, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX}));
   EXPECT_EQ((cast<uint8_t>(in)), (std::vector<uint8_t>{1, 0, 255, 0, 255, 0, 255}));
-  EXPECT_EQ((cast<int64_t>(in)),
-            (std::vector<int64_t>{1, -1, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX}));
+  EXPECT_EQ((cast<int64_t>(in)), (std::vector<int64_t>{1, -1, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX}));
   EXPECT_EQ((cast<int32_t, double>({2147483647.5, -2147483648.9})), (std::vector<int32_t>{INT32_MAX, INT32_MIN}));
 }
 

@@ -30,10 +30,14 @@ std::vector<int64_t> known_ints(const OpContext& c, int i) {
   const Operand& operand = c.input(i);
   auto widen = [](auto values) { return std::vector<int64_t>(values.begin(), values.end()); };
   switch (operand.dtype()) {
-    case DType::kInt32: return widen(operand.values<int32_t>());
-    case DType::kInt64: return widen(operand.values<int64_t>());
-    case DType::kInt16: return widen(operand.values<int16_t>());
-    case DType::kUInt8: return widen(operand.values<uint8_t>());
+    case DType::kInt32:
+      return widen(operand.values<int32_t>());
+    case DType::kInt64:
+      return widen(operand.values<int64_t>());
+    case DType::kInt16:
+      return widen(operand.values<int16_t>());
+    case DType::kUInt8:
+      return widen(operand.values<uint8_t>());
     default:
       c.fail(ErrorCode::kUnsupported, "input {} '{}' has type {}, expected int32 or int64", i, operand.value->name,
              dtype_name(operand.dtype()));
@@ -43,23 +47,35 @@ std::vector<int64_t> known_ints(const OpContext& c, int i) {
 std::pair<float, float> activation_range(const OpContext& c, ir::Activation activation) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   switch (activation) {
-    case ir::Activation::kNone: return {-kInf, kInf};
-    case ir::Activation::kRelu: return {0.0F, kInf};
-    case ir::Activation::kReluN1To1: return {-1.0F, 1.0F};
-    case ir::Activation::kRelu6: return {0.0F, 6.0F};
-    default: c.fail(ErrorCode::kUnsupported, "fused activation {} is not supported", static_cast<int>(activation));
+    case ir::Activation::kNone:
+      return {-kInf, kInf};
+    case ir::Activation::kRelu:
+      return {0.0F, kInf};
+    case ir::Activation::kReluN1To1:
+      return {-1.0F, 1.0F};
+    case ir::Activation::kRelu6:
+      return {0.0F, 6.0F};
+    default:
+      c.fail(ErrorCode::kUnsupported, "fused activation {} is not supported", static_cast<int>(activation));
   }
 }
 
 std::pair<int32_t, int32_t> integer_range(DType type) {
   switch (type) {
-    case DType::kInt8: return {-128, 127};
-    case DType::kUInt8: return {0, 255};
-    case DType::kInt16: return {-32768, 32767};
-    case DType::kUInt16: return {0, 65535};
-    case DType::kInt4: return {-8, 7};
-    case DType::kInt2: return {-2, 1};
-    default: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    case DType::kInt8:
+      return {-128, 127};
+    case DType::kUInt8:
+      return {0, 255};
+    case DType::kInt16:
+      return {-32768, 32767};
+    case DType::kUInt16:
+      return {0, 65535};
+    case DType::kInt4:
+      return {-8, 7};
+    case DType::kInt2:
+      return {-2, 1};
+    default:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
   }
 }
 

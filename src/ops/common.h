@@ -50,18 +50,30 @@ std::vector<int64_t> broadcast_strides(const Shape& from, const Shape& to);
 template <typename Body>
 auto visit_numeric(const OpContext& c, DType type, Body&& body) {
   switch (type) {
-    case DType::kFloat32: return body(float{});
-    case DType::kFloat64: return body(double{});
-    case DType::kInt8: return body(int8_t{});
-    case DType::kUInt8: return body(uint8_t{});
-    case DType::kInt16: return body(int16_t{});
-    case DType::kUInt16: return body(uint16_t{});
-    case DType::kInt32: return body(int32_t{});
-    case DType::kUInt32: return body(uint32_t{});
-    case DType::kInt64: return body(int64_t{});
-    case DType::kUInt64: return body(uint64_t{});
-    case DType::kBool: return body(bool{});
-    default: c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(type));
+    case DType::kFloat32:
+      return body(float{});
+    case DType::kFloat64:
+      return body(double{});
+    case DType::kInt8:
+      return body(int8_t{});
+    case DType::kUInt8:
+      return body(uint8_t{});
+    case DType::kInt16:
+      return body(int16_t{});
+    case DType::kUInt16:
+      return body(uint16_t{});
+    case DType::kInt32:
+      return body(int32_t{});
+    case DType::kUInt32:
+      return body(uint32_t{});
+    case DType::kInt64:
+      return body(int64_t{});
+    case DType::kUInt64:
+      return body(uint64_t{});
+    case DType::kBool:
+      return body(bool{});
+    default:
+      c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(type));
   }
 }
 

@@ -61,8 +61,8 @@ std::vector<TensorView> input_views(const OpContext& c, int first) {
 /// The callee takes this node's inputs from `first` on and, where `outputs`, gives this node's outputs.
 void check_callee(const OpContext& c, int subgraph, int first, bool outputs) {
   const Callee& callee = c.callee(subgraph);
-  c.require(callee.input_count() == c.input_count() - first, "subgraph {} has {} inputs, the node gives it {}", subgraph,
-            callee.input_count(), c.input_count() - first);
+  c.require(callee.input_count() == c.input_count() - first, "subgraph {} has {} inputs, the node gives it {}",
+            subgraph, callee.input_count(), c.input_count() - first);
   for (int i = first; i < c.input_count(); ++i) {
     c.require(c.input(i).present(), "input {} is absent", i);
     c.require(callee.input_type(i - first) == c.input(i).dtype(), "input {} is {}, subgraph {} expects {}", i,
@@ -158,8 +158,7 @@ std::unique_ptr<Kernel> prepare_if(PrepareContext& c) {
       copy_results(run, run.callee(is_true(run.input(0)) ? a.then_subgraph : a.else_subgraph).results());
     });
   }
-  c.request_scratch(
-      std::max(c.callee(a.then_subgraph).workspace_bytes(), c.callee(a.else_subgraph).workspace_bytes()));
+  c.request_scratch(std::max(c.callee(a.then_subgraph).workspace_bytes(), c.callee(a.else_subgraph).workspace_bytes()));
   return make_kernel([a](RunContext& run) {
     Callee& taken = run.callee(is_true(run.input(0)) ? a.then_subgraph : a.else_subgraph);
     copy_results(run, taken.run(run.inputs().subspan(1), run.scratch()));
@@ -210,16 +209,17 @@ void infer_while(InferContext& c) {
               dtype_name(c.input(i).dtype()), i, dtype_name(c.output(i).dtype()));
   }
   if (plan_loop(c)) {
-    c.require(c.callee(a.cond_subgraph).output_shape(0).elements() == 1, "condition subgraph {} gives shape {}, expected one value",
-              a.cond_subgraph, c.callee(a.cond_subgraph).output_shape(0).to_string());
+    c.require(c.callee(a.cond_subgraph).output_shape(0).elements() == 1,
+              "condition subgraph {} gives shape {}, expected one value", a.cond_subgraph,
+              c.callee(a.cond_subgraph).output_shape(0).to_string());
     c.callee(a.body_subgraph).forget_results();
     for (int i = 0; i < c.output_count(); ++i) c.set_output_shape(i, c.input(i).shape);
     return;
   }
   if (!all_known(c)) return c.defer();
   c.callee(a.body_subgraph).forget_results();
-  set_outputs_from(c, run_loop(c.host(), c.callee(a.cond_subgraph), c.callee(a.body_subgraph), input_views(c, 0), nullptr,
-                               nullptr));
+  set_outputs_from(
+      c, run_loop(c.host(), c.callee(a.cond_subgraph), c.callee(a.body_subgraph), input_views(c, 0), nullptr, nullptr));
 }
 
 std::unique_ptr<Kernel> prepare_while(PrepareContext& c) {

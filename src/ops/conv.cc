@@ -72,19 +72,27 @@ void infer(InferContext& c) {
 /// Filters for the convolution kernels.
 struct ConvLayout {
   kernels::ConvShape shape;
+  bool channels_last = false;
   int64_t bytes_f32() const { return kernels::conv_packed_bytes_f32(shape); }
   int64_t bytes_i8() const { return kernels::conv_packed_bytes_i8(shape); }
-  void pack(const float* source, std::byte* target) const { kernels::conv_pack_f32(shape, source, target); }
+  void pack(const float* source, std::byte* target) const {
+    // One group is packed as one matrix, so its transpose may be packed from [k, n].
+    channels_last ? kernels::pack_f32_kn(source, shape.out_c, shape.out_c, shape.filter_size(), target)
+                  : kernels::conv_pack_f32(shape, source, target);
+  }
+  void pack(const int8_t* source, std::byte* target) const {
+    channels_last ? kernels::pack_i8_kn(source, shape.out_c, shape.out_c, shape.filter_size(), target)
+                  : kernels::conv_pack_i8(shape, source, target);
+  }
   void pack(const uint16_t* source, std::byte* target) const { kernels::conv_pack_f32_from_f16(shape, source, target); }
-  void pack(const int8_t* source, std::byte* target) const { kernels::conv_pack_i8(shape, source, target); }
   void pack(const uint8_t* source, std::byte* target) const { kernels::conv_pack_u8(shape, source, target); }
 };
 
 /// Pixels times packed filters.
 class GemmConv final : public Kernel {
  public:
-  GemmConv(PrepareContext& c, const Contraction& contraction, const kernels::ConvShape& shape)
-      : GemmConv(c, contraction, shape, BlockLayout(), BlockLayout()) {}
+  GemmConv(PrepareContext& c, const Contraction& contraction, const ConvLayout& layout)
+      : GemmConv(c, contraction, layout, BlockLayout(), BlockLayout()) {}
 
   void pack(std::byte* packed) override { weights_.pack(packed); }
 
@@ -136,9 +144,10 @@ class GemmConv final : public Kernel {
   }
 
  private:
-  GemmConv(PrepareContext& c, const Contraction& contraction, const kernels::ConvShape& shape, BlockLayout packed,
+  GemmConv(PrepareContext& c, const Contraction& contraction, const ConvLayout& layout, BlockLayout packed,
            BlockLayout scratch)
-      : weights_(contraction, {shape}, packed, scratch) {
+      : weights_(contraction, layout, packed, scratch) {
+    const kernels::ConvShape& shape = layout.shape;
     const bool real = contraction.arithmetic == Arithmetic::kFloat;
     workspace_at_ = scratch.take(
         c.threads() * (real ? kernels::conv_workspace_bytes_f32(shape) : kernels::conv_workspace_bytes_i8(shape)));
@@ -161,12 +170,17 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
                               contraction.weight_type == DType::kInt8 && shape.filter_h == 1 && shape.filter_w == 1 &&
                               shape.stride_h == 1 && shape.stride_w == 1 && shape.groups() == 1;
   if (pixel_by_pixel) return make_gemm_kernel(c, contraction, shape.rows() * shape.out_w, shape.out_c, shape.in_c);
-  if (packable(contraction)) return std::make_unique<GemmConv>(c, contraction, shape);
+  if (packable(contraction)) return make_conv_kernel(c, contraction, shape);
   return std::make_unique<ReferenceContraction<ConvLoop>>(c, contraction,
                                                           ConvLoop{kernels::reference::conv_shape(shape)});
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_conv_kernel(PrepareContext& c, const Contraction& contraction,
+                                         const kernels::ConvShape& shape, bool channels_last) {
+  return std::make_unique<GemmConv>(c, contraction, ConvLayout{shape, channels_last});
+}
 
 void register_conv(Registry& registry) {
   registry.add({.name = "CONV_2D",

@@ -2,6 +2,7 @@
 // Attributes of the convolutions, and their sizes.
 #pragma once
 
+#include "kernels/conv/conv2d.h"
 #include "kernels/reference/conv.h"
 #include "ops/contraction.h"
 
@@ -62,6 +63,11 @@ struct TransposeConvAttributes : ir::AttributeSet<TransposeConvAttributes> {
 
 /// Throws unless both operands have rank 4 and sizes that window arithmetic can hold, and the filter is not empty.
 void check_conv_ranks(const OpContext& c, const Shape& input, const Shape& filter);
+
+/// A convolution on the packed gemm; the contraction is packable(). With `channels_last` the filter is
+/// [filter_h, filter_w, out_c] over one input channel, as DEPTHWISE_CONV_2D has it, in float32, int8 or fewer bits.
+std::unique_ptr<Kernel> make_conv_kernel(PrepareContext& c, const Contraction& contraction,
+                                         const kernels::ConvShape& shape, bool channels_last = false);
 
 /// A convolution's loop over output rows, for ReferenceContraction.
 struct ConvLoop {

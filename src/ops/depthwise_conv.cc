@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DEPTHWISE_CONV_2D: input [N,H,W,C], filter [1,KH,KW,C*multiplier], optional bias [C*multiplier].
+#include <algorithm>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/quant/row_quantize.h"
@@ -77,8 +80,8 @@ kernels::DepthwiseShape fast_shape(const ConvShape& s) {
           .pad_left = s.pad_w};
 }
 
-/// float32, 8-bit and dynamic range. The last takes the activations through int8 and back, image by image, and then
-/// multiplies real numbers: with few taps per output that is as fast as integers.
+/// float32, 8-bit and dynamic range. The last quantizes the activations image by image and sums whole numbers kept as
+/// floats: exact up to 2^24, which is 518 taps, and with few taps per output as fast as integers.
 class FastDepthwise final : public Kernel {
  public:
   FastDepthwise(PrepareContext& c, const Contraction& contraction, const ConvShape& shape)
@@ -101,7 +104,7 @@ class FastDepthwise final : public Kernel {
   void pack(std::byte* packed) override {
     auto* scales = reinterpret_cast<float*>(packed + scales_at_);
     if (f_.arithmetic != Arithmetic::kFloat) f_.fill_scales(scales);
-    if (converts() && f_.has_fixed_weights) convert(f_.fixed_weights, scales, packed + filter_at_);
+    if (converts() && f_.has_fixed_weights) convert(f_.fixed_weights, packed + filter_at_);
   }
 
   void run(RunContext& c) override {
@@ -109,7 +112,7 @@ class FastDepthwise final : public Kernel {
     const auto* scales = reinterpret_cast<const float*>(c.packed() + scales_at_);
     const std::byte* filter = c.input(f_.rule.weights).data;
     if (converts()) {
-      if (!f_.has_fixed_weights) convert(filter, scales, c.scratch() + filter_at_);
+      if (!f_.has_fixed_weights) convert(filter, c.scratch() + filter_at_);
       filter = (f_.has_fixed_weights ? c.packed() : c.scratch()) + filter_at_;
     }
     if (quantized()) {
@@ -137,7 +140,7 @@ class FastDepthwise final : public Kernel {
                                .lo = f_.lo,
                                .hi = f_.hi};
     if (f_.arithmetic == Arithmetic::kFloat) return kernels::depthwise_f32(conv, c.pool());
-    run_images(c, conv);
+    run_images(c, conv, scales);
   }
 
  private:
@@ -146,7 +149,7 @@ class FastDepthwise final : public Kernel {
   int64_t image_size() const { return shape_.in_h * shape_.in_w * shape_.in_c; }
 
   /// Filters as the kernels read them: bytes for 8-bit sums, real numbers otherwise.
-  void convert(const std::byte* source, const float* scales, std::byte* target) const {
+  void convert(const std::byte* source, std::byte* target) const {
     if (f_.arithmetic != Arithmetic::kHybrid) return f_.widen_weights(source, target);
     // The levels go to the far end of the target first; reading them from there never meets what is written.
     auto* real = reinterpret_cast<float*>(target);
@@ -157,26 +160,41 @@ class FastDepthwise final : public Kernel {
       std::memcpy(levels, source, static_cast<size_t>(f_.weight_count));
     }
     for (int64_t i = 0; i < f_.weight_count; ++i) {
-      const auto level = static_cast<float>(levels[i]);
-      real[i] = level * scales[i % f_.rule.channels];
+      const int8_t level = levels[i];
+      real[i] = level;
     }
   }
 
-  void run_images(RunContext& c, kernels::DepthwiseF32& conv) const {
+  void run_images(RunContext& c, kernels::DepthwiseF32& conv, const float* scales) const {
     auto* levels = reinterpret_cast<int8_t*>(c.scratch() + levels_at_);
     auto* image = reinterpret_cast<float*>(c.scratch() + image_at_);
     const float* input = conv.input;
+    const float* bias = std::exchange(conv.bias, nullptr);
     conv.input = image;
     conv.shape.batch = 1;
+    conv.lo = -std::numeric_limits<float>::infinity();
+    conv.hi = std::numeric_limits<float>::infinity();
+    const int64_t channels = shape_.out_c();
+    const int64_t pixels = shape_.out_h * shape_.out_w;
     for (int64_t i = 0; i < shape_.batch; ++i) {
       // TFLite's own rule: unlike the other convolutions, LiteRT does not hand this one to XNNPACK.
       const kernels::RowQuantization q =
           kernels::quantize_recurrent_row(input + i * image_size(), image_size(), true, levels);
       c.pool().parallel_for(image_size(), parallel_grain(1), [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) image[k] = static_cast<float>(levels[k] - q.zero_point) * q.scale;
+        for (int64_t k = begin; k < end; ++k) image[k] = static_cast<float>(levels[k] - q.zero_point);
       });
       kernels::depthwise_f32(conv, c.pool());
-      conv.output += shape_.out_h * shape_.out_w * shape_.out_c();
+      c.pool().parallel_for(pixels, parallel_grain(channels), [&](int64_t begin, int64_t end) {
+        for (int64_t pixel = begin; pixel < end; ++pixel) {
+          float* out = conv.output + pixel * channels;
+          for (int64_t ch = 0; ch < channels; ++ch) {
+            // The order of the roundings is TFLite's.
+            const float sum = out[ch] * scales[ch] * q.scale + (bias == nullptr ? 0.0F : bias[ch]);
+            out[ch] = std::min(std::max(sum, f_.lo), f_.hi);
+          }
+        }
+      });
+      conv.output += pixels * channels;
     }
   }
 
@@ -187,10 +205,37 @@ class FastDepthwise final : public Kernel {
   int64_t bias_at_ = 0, levels_at_ = 0, image_at_ = 0;  // scratch
 };
 
+/// With a single input channel this is an ordinary convolution, and many outputs per channel are what the gemm is for.
+bool one_channel_conv(const Contraction& f, const ConvShape& s) {
+  const bool quantized = f.arithmetic == Arithmetic::kQuantized && f.weight_type != DType::kUInt8;
+  const bool real = f.arithmetic == Arithmetic::kFloat && f.weight_type == DType::kFloat32;
+  return s.in_c == 1 && s.out_c >= 4 && (quantized || real);
+}
+
+kernels::ConvShape one_channel_shape(const ConvShape& s) {
+  return {.batch = s.batch,
+          .in_h = s.in_h,
+          .in_w = s.in_w,
+          .out_h = s.out_h,
+          .out_w = s.out_w,
+          .out_c = s.out_c,
+          .filter_h = s.filter_h,
+          .filter_w = s.filter_w,
+          .stride_h = s.stride_h,
+          .stride_w = s.stride_w,
+          .dilation_h = s.dilation_h,
+          .dilation_w = s.dilation_w,
+          .pad_top = s.pad_h,
+          .pad_left = s.pad_w};
+}
+
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const ConvLoop loop{depthwise_shape(c)};
   const Contraction contraction =
       make_contraction(c, depthwise_rule(c), c.attributes<DepthwiseConv2DAttributes>().activation);
+  if (one_channel_conv(contraction, loop.shape)) {
+    return make_conv_kernel(c, contraction, one_channel_shape(loop.shape), true);
+  }
   if (contraction.arithmetic != Arithmetic::kWide) return std::make_unique<FastDepthwise>(c, contraction, loop.shape);
   return std::make_unique<ReferenceContraction<ConvLoop>>(c, contraction, loop);
 }

@@ -11,7 +11,9 @@ namespace {
 /// Nodes that call subgraphs or touch variables need a session; they cannot be built here.
 class NoHost final : public Host {
  public:
-  Callee& callee(int, int) override { fail(ErrorCode::kUnsupported, "this op calls subgraphs: it cannot be built here"); }
+  Callee& callee(int, int) override {
+    fail(ErrorCode::kUnsupported, "this op calls subgraphs: it cannot be built here");
+  }
   Resources& resources() override { fail(ErrorCode::kUnsupported, "this op uses variables: it cannot be built here"); }
   void checkpoint() override {}
 };

@@ -50,18 +50,29 @@ class SlotAttributes final : public ir::Attributes {
 
   static SlotValue initial(char kind, int fallback) {
     switch (kind) {
-      case 'b': return static_cast<int8_t>(fallback);
-      case 'u': return uint32_t{0};
-      case 'l': return int64_t{0};
-      case 'f': return 0.0F;
-      case 's': return std::string();
-      case 'B': return std::vector<uint8_t>();
+      case 'b':
+        return static_cast<int8_t>(fallback);
+      case 'u':
+        return uint32_t{0};
+      case 'l':
+        return int64_t{0};
+      case 'f':
+        return 0.0F;
+      case 's':
+        return std::string();
+      case 'B':
+        return std::vector<uint8_t>();
       case 'I':
-      case 'G': return std::vector<int32_t>();
-      case 'U': return std::vector<uint32_t>();
-      case 'L': return std::vector<int64_t>();
-      case 'F': return std::vector<float>();
-      default: return int32_t{fallback};
+      case 'G':
+        return std::vector<int32_t>();
+      case 'U':
+        return std::vector<uint32_t>();
+      case 'L':
+        return std::vector<int64_t>();
+      case 'F':
+        return std::vector<float>();
+      default:
+        return int32_t{fallback};
     }
   }
 
@@ -82,7 +93,10 @@ constexpr NamedRow kRows[] = {
     {"L2_NORMALIZATION", 11, 2, {1, 12}, "fused_activation_function:b"},
     {"LOCAL_RESPONSE_NORMALIZATION", 13, 1, {1, 13}, "radius:i bias:f alpha:f beta:f"},
     {"LSH_PROJECTION", 15, 1, {1, 4}, "type:b"},
-    {"LSTM", 16, 5, {1, 14},
+    {"LSTM",
+     16,
+     5,
+     {1, 14},
      "fused_activation_function:b cell_clip:f proj_clip:f kernel_type:b asymmetric_quantize_inputs:b"},
     {"RNN", 24, 3, {1, 7}, "fused_activation_function:b asymmetric_quantize_inputs:b"},
     {"SVDF", 27, 4, {1, 6}, "rank:i fused_activation_function:b asymmetric_quantize_inputs:b"},
@@ -90,14 +104,23 @@ constexpr NamedRow kRows[] = {
     {"SKIP_GRAM", 30, 1, {1, 18}, "ngram_size:i max_skip_size:i include_all_ngrams:b"},
     {"CALL", 31, 1, {1, 16}, "subgraph:g"},
     {"EMBEDDING_LOOKUP_SPARSE", 33, 1, {1, 20}, "combiner:b"},
-    {"UNIDIRECTIONAL_SEQUENCE_RNN", 35, 3, {1, 31},
+    {"UNIDIRECTIONAL_SEQUENCE_RNN",
+     35,
+     3,
+     {1, 31},
      "time_major:b fused_activation_function:b asymmetric_quantize_inputs:b"},
     {"BATCH_TO_SPACE_ND", 37, 4, {1, 24}, ""},
     {"SPACE_TO_BATCH_ND", 38, 4, {1, 25}, ""},
-    {"BIDIRECTIONAL_SEQUENCE_RNN", 46, 3, {1, 70},
+    {"BIDIRECTIONAL_SEQUENCE_RNN",
+     46,
+     3,
+     {1, 70},
      "time_major:b fused_activation_function:b merge_outputs:b asymmetric_quantize_inputs:b"},
     {"DELEGATE", 51, 1, {}, ""},
-    {"BIDIRECTIONAL_SEQUENCE_LSTM", 52, 3, {1, 69},
+    {"BIDIRECTIONAL_SEQUENCE_LSTM",
+     52,
+     3,
+     {1, 69},
      "fused_activation_function:b cell_clip:f proj_clip:f merge_outputs:b time_major:b=1 asymmetric_quantize_inputs:b"},
     {"SPARSE_TO_DENSE", 68, 3, {1, 50}, "validate_indices:b"},
     {"FAKE_QUANT", 80, 2, {1, 58}, "min:f max:f num_bits:i narrow_range:b"},
@@ -116,7 +139,10 @@ constexpr NamedRow kRows[] = {
     {"PLACEHOLDER_FOR_GREATER_OP_CODES", 127, 1, {}, ""},
     {"CUMSUM", 128, 1, {1, 102}, "exclusive:b reverse:b"},
     {"RFFT2D", 131, 1, {1, 105}, ""},
-    {"CONV_3D", 132, 1, {1, 106},
+    {"CONV_3D",
+     132,
+     1,
+     {1, 106},
      "padding:b stride_d:i stride_w:i stride_h:i fused_activation_function:b dilation_d_factor:i=1 "
      "dilation_w_factor:i=1 dilation_h_factor:i=1"},
     {"IMAG", 133, 1, {}, ""},
@@ -126,7 +152,10 @@ constexpr NamedRow kRows[] = {
     {"HASHTABLE_FIND", 137, 1, {1, 108}, ""},
     {"HASHTABLE_IMPORT", 138, 1, {1, 109}, ""},
     {"HASHTABLE_SIZE", 139, 1, {1, 110}, ""},
-    {"CONV_3D_TRANSPOSE", 141, 1, {1, 106},
+    {"CONV_3D_TRANSPOSE",
+     141,
+     1,
+     {1, 106},
      "padding:b stride_d:i stride_w:i stride_h:i fused_activation_function:b dilation_d_factor:i=1 "
      "dilation_w_factor:i=1 dilation_h_factor:i=1"},
     {"BROADCAST_ARGS", 145, 1, {}, ""},
@@ -153,14 +182,20 @@ constexpr NamedRow kRows[] = {
     {"STABLEHLO_CLAMP", 168, 1, {}, ""},
     {"STABLEHLO_CONCATENATE", 169, 1, {2, 1}, "dimension:l"},
     {"STABLEHLO_BROADCAST_IN_DIM", 170, 1, {2, 2}, "broadcast_dimensions:L"},
-    {"STABLEHLO_CONVOLUTION", 171, 1, {2, 4},
+    {"STABLEHLO_CONVOLUTION",
+     171,
+     1,
+     {2, 4},
      "window_strides:L padding:L lhs_dilation:L rhs_dilation:L window_reversal:B input_batch_dimension:l "
      "input_feature_dimension:l input_spatial_dimensions:L kernel_input_feature_dimension:l "
      "kernel_output_feature_dimension:l kernel_spatial_dimensions:L output_batch_dimension:l "
      "output_feature_dimension:l output_spatial_dimensions:L feature_group_count:l batch_group_count:l "
      "precision_config:U"},
     {"STABLEHLO_SLICE", 172, 1, {2, 3}, "start_indices:L limit_indices:L strides:L"},
-    {"STABLEHLO_CUSTOM_CALL", 173, 1, {2, 5},
+    {"STABLEHLO_CUSTOM_CALL",
+     173,
+     1,
+     {2, 5},
      "call_target_name:s has_side_effect:b backend_config:s api_version:i called_computations:G custom_attributes:B"},
     {"STABLEHLO_REDUCE", 174, 1, {2, 6}, "dimensions:L body_subgraph_index:g"},
     {"STABLEHLO_ABS", 175, 1, {}, ""},
@@ -178,7 +213,10 @@ constexpr NamedRow kRows[] = {
     {"STABLEHLO_SELECT", 187, 1, {}, ""},
     {"STABLEHLO_SUBTRACT", 188, 1, {}, ""},
     {"STABLEHLO_TANH", 189, 1, {}, ""},
-    {"STABLEHLO_SCATTER", 190, 1, {2, 7},
+    {"STABLEHLO_SCATTER",
+     190,
+     1,
+     {2, 7},
      "indices_are_sorted:b update_window_dims:L inserted_window_dims:L scatter_dims_to_operand_dims:L "
      "index_vector_dim:l unique_indices:b update_computation_subgraph_index:g"},
     {"STABLEHLO_COMPARE", 191, 1, {2, 8}, "comparison_direction:u compare_type:u"},
@@ -187,20 +225,32 @@ constexpr NamedRow kRows[] = {
     {"STABLEHLO_DYNAMIC_UPDATE_SLICE", 194, 1, {}, ""},
     {"STABLEHLO_PAD", 195, 1, {2, 10}, "edge_padding_low:L edge_padding_high:L interior_padding:L"},
     {"STABLEHLO_IOTA", 196, 1, {2, 11}, "iota_dimension:l"},
-    {"STABLEHLO_DOT_GENERAL", 197, 1, {2, 12},
+    {"STABLEHLO_DOT_GENERAL",
+     197,
+     1,
+     {2, 12},
      "lhs_batching_dimensions:L rhs_batching_dimensions:L lhs_contracting_dimensions:L rhs_contracting_dimensions:L "
      "precision_config:U"},
-    {"STABLEHLO_REDUCE_WINDOW", 198, 1, {2, 13},
+    {"STABLEHLO_REDUCE_WINDOW",
+     198,
+     1,
+     {2, 13},
      "window_dimensions:L window_strides:L base_dilations:L window_dilations:L padding:L body_subgraph_index:g"},
     {"STABLEHLO_SORT", 199, 1, {2, 14}, "dimension:l is_stable:b comparator_subgraph_index:g"},
     {"STABLEHLO_WHILE", 200, 1, {2, 15}, "cond_subgraph_index:g body_subgraph_index:g"},
-    {"STABLEHLO_GATHER", 201, 1, {2, 16},
+    {"STABLEHLO_GATHER",
+     201,
+     1,
+     {2, 16},
      "offset_dims:L collapsed_slice_dims:L start_index_map:L index_vector_dim:l slice_sizes:L indices_are_sorted:b"},
     {"STABLEHLO_TRANSPOSE", 202, 1, {2, 17}, "permutation:L"},
     {"DILATE", 203, 1, {2, 18}, ""},
     {"STABLEHLO_RNG_BIT_GENERATOR", 204, 1, {2, 19}, "algorithm:b"},
     {"REDUCE_WINDOW", 205, 1, {2, 20}, "reduce_function:i"},
-    {"STABLEHLO_COMPOSITE", 206, 1, {2, 21},
+    {"STABLEHLO_COMPOSITE",
+     206,
+     1,
+     {2, 21},
      "name:s decomposition_subgraph_index:g composite_attributes:B composite_attributes_format:b version:i"},
     {"STABLEHLO_SHIFT_LEFT", 207, 1, {2, 22}, ""},
     {"STABLEHLO_CBRT", 208, 1, {}, ""},

@@ -38,7 +38,7 @@ struct Operand {
   const ir::Value* value = nullptr;  // null: absent optional operand
   Shape shape;
   const std::byte* data = nullptr;
-  int64_t bytes = 0;  // of `data`
+  int64_t bytes = 0;   // of `data`
   bool known = false;  // data is valid (a known empty tensor may have null data)
 
   bool present() const noexcept { return value != nullptr; }
@@ -61,9 +61,9 @@ class Callee {
   virtual const Shape& output_shape(int i) const = 0;
   /// Memory that run() needs from its caller after a successful plan().
   virtual int64_t workspace_bytes() const = 0;
-  /// Copies the inputs, runs, and gives views of the outputs. They stay valid until the next run() or plan(), and do not
-  /// overlap the copied inputs, so they may be the next run's inputs. Without a workspace the callee takes memory of its
-  /// own from the budget; it must, when plan() returned false.
+  /// Copies the inputs, runs, and gives views of the outputs. They stay valid until the next run() or plan(), and do
+  /// not overlap the copied inputs, so they may be the next run's inputs. Without a workspace the callee takes memory
+  /// of its own from the budget; it must, when plan() returned false.
   virtual std::span<const TensorView> run(std::span<const TensorView> inputs, std::byte* workspace) = 0;
   /// The outputs of the last run(); empty after forget_results() or plan() for other shapes.
   virtual std::span<const TensorView> results() const = 0;
@@ -118,7 +118,8 @@ class OpContext {
   /// Throws Error(kInvalidModel) unless `ok`.
   template <typename... Args>
   void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {
-    if (!ok) [[unlikely]] throw_error(ErrorCode::kInvalidModel, fmt::format(format, std::forward<Args>(args)...));
+    if (!ok) [[unlikely]]
+      throw_error(ErrorCode::kInvalidModel, fmt::format(format, std::forward<Args>(args)...));
   }
   /// Throws Error(kUnsupported) that names the types unless input/output `i` has one of `allowed`.
   void require_input_type(int i, std::initializer_list<DType> allowed) const;
@@ -188,8 +189,14 @@ class RunContext {
   RunContext(const ir::Subgraph& subgraph, int node_index, std::span<const TensorView> inputs,
              std::span<const TensorView> outputs, std::byte* scratch, const std::byte* packed, ThreadPool& pool,
              Host& host)
-      : subgraph_(subgraph), node_index_(node_index), inputs_(inputs), outputs_(outputs), scratch_(scratch),
-        packed_(packed), pool_(pool), host_(host) {}
+      : subgraph_(subgraph),
+        node_index_(node_index),
+        inputs_(inputs),
+        outputs_(outputs),
+        scratch_(scratch),
+        packed_(packed),
+        pool_(pool),
+        host_(host) {}
 
   int input_count() const { return static_cast<int>(inputs_.size()); }
   int output_count() const { return static_cast<int>(outputs_.size()); }
@@ -211,7 +218,8 @@ class RunContext {
   /// For checks of data (indices, divisors), made before the loop: throws Error(kRuntime) naming the node.
   template <typename... Args>
   void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {
-    if (!ok) [[unlikely]] throw_error(fmt::format(format, std::forward<Args>(args)...));
+    if (!ok) [[unlikely]]
+      throw_error(fmt::format(format, std::forward<Args>(args)...));
   }
 
  private:
@@ -270,29 +278,30 @@ enum class Sharing : uint8_t {
 
 /// Which of the format's two unions of option tables, and the member's number in it.
 struct OptionsTable {
-  int table = 0;      // 1: BuiltinOptions, 2: BuiltinOptions2, 0: the op has none
+  int table = 0;  // 1: BuiltinOptions, 2: BuiltinOptions2, 0: the op has none
   int member = 0;
 };
 
 /// One op: everything the rest of Leadline asks about it.
 struct OpDef {
-  std::string_view name;          // "CONV_2D", or the custom name
+  std::string_view name;  // "CONV_2D", or the custom name
   ir::OpCode code = ir::kCustomOp;
   int max_version = 1;
   int min_inputs = 0;
-  int max_inputs = 0;             // -1: any number
-  int required_inputs = 0;        // the first so many may not be absent
+  int max_inputs = 0;       // -1: any number
+  int required_inputs = 0;  // the first so many may not be absent
   int min_outputs = 1;
-  int max_outputs = 1;            // -1: any number
+  int max_outputs = 1;  // -1: any number
   OptionsTable options = {};
   std::unique_ptr<ir::Attributes> (*make_attributes)() = nullptr;  // null: what `slots` says
   std::string_view slots = {};                                     // for ops without a struct: see SlotAttributes
   void (*infer)(InferContext&) = nullptr;                          // null: known by name only, cannot run
   std::unique_ptr<Kernel> (*prepare)(PrepareContext&) = nullptr;
   Sharing sharing = Sharing::kNone;
-  bool pure = true;               // same inputs, same outputs, no state: may be folded
+  bool pure = true;                // same inputs, same outputs, no state: may be folded
   bool reads_shapes_only = false;  // the result depends on the inputs' shapes, not on their data (SHAPE)
-  std::string_view types = {};    // for docs: "f32 i8 u8 i16x8 hybrid"
+  bool reads_sparse = false;       // takes sparse constants as they are stored
+  std::string_view types = {};     // for docs: "f32 i8 u8 i16x8 hybrid"
 };
 
 template <typename A>

@@ -95,8 +95,7 @@ Floats mirrored(MirrorMode mode, const Shape& shape, const Floats& data, const s
 TEST(MirrorPad, WithAndWithoutTheEdge) {
   EXPECT_EQ(mirrored(MirrorMode::kReflect, {3}, {1, 2, 3}, {2, 2}), (Floats{3, 2, 1, 2, 3, 2, 1}));
   EXPECT_EQ(mirrored(MirrorMode::kSymmetric, {3}, {1, 2, 3}, {2, 3}), (Floats{2, 1, 1, 2, 3, 3, 2, 1}));
-  EXPECT_EQ(mirrored(MirrorMode::kReflect, {2, 2}, {1, 2, 3, 4}, {1, 0, 0, 1}),
-            (Floats{3, 4, 3, 1, 2, 1, 3, 4, 3}));
+  EXPECT_EQ(mirrored(MirrorMode::kReflect, {2, 2}, {1, 2, 3, 4}, {1, 0, 0, 1}), (Floats{3, 4, 3, 1, 2, 1, 3, 4, 3}));
 }
 
 TEST(MirrorPad, RefusesMoreThanThereIs) {

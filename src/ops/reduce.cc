@@ -166,6 +166,15 @@ std::unique_ptr<Kernel> quantized_sum_kernel(const PrepareContext& c, const Redu
   });
 }
 
+/// x * m with the factor reduced to 16 bits, as multiply_wide computes it, but wrapping around where that saturates:
+/// products that overflow are noise, yet the same noise as TFLite's.
+int32_t rescale_product(int64_t x, Multiplier m) {
+  const int total_shift = 15 - m.shift;
+  if (total_shift <= 0) return kernels::multiply_wide(x, m);
+  const int64_t reduced = m.value < 0x7FFF0000 ? (m.value + (1 << 15)) >> 16 : 0x7FFF;
+  return static_cast<int32_t>((x * reduced + (int64_t{1} << (total_shift - 1))) >> total_shift);
+}
+
 /// Products are rescaled after every factor, so the values are taken in order, output by output.
 template <typename T>
 std::unique_ptr<Kernel> quantized_prod_kernel(const PrepareContext& c, const ReducePlan& plan) {
@@ -187,10 +196,10 @@ std::unique_ptr<Kernel> quantized_prod_kernel(const PrepareContext& c, const Red
           const T* row = base + plan.reduced.offset(r);
           for (int64_t i = 0; i < inner_reduced; ++i) {
             const int32_t factor = row[i] - in_zero;
-            product = r + i == 0 ? factor : kernels::multiply_wide(int64_t{product} * factor, m);
+            product = r + i == 0 ? factor : rescale_product(int64_t{product} * factor, m);
           }
         }
-        const int64_t value = int64_t{kernels::multiply_wide(product, m)} + out_zero;
+        const int64_t value = int64_t{rescale_product(product, m)} + out_zero;
         out[o] =
             static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
       }

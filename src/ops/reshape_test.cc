@@ -90,7 +90,9 @@ Shape squeezed(const Shape& from, Ints dims) {
   SqueezeAttributes a;
   a.squeeze_dims = std::move(dims);
   OpTester t("SQUEEZE");
-  t.attributes(a).input<int16_t>(from, std::vector<int16_t>(static_cast<size_t>(from.elements()))).output(DType::kInt16);
+  t.attributes(a)
+      .input<int16_t>(from, std::vector<int16_t>(static_cast<size_t>(from.elements())))
+      .output(DType::kInt16);
   t.run();
   return t.shape(0);
 }

@@ -165,6 +165,7 @@ struct Passes {
   Pass backward;
   bool aux = false;                 // both cells read the auxiliary input
   bool backward_reads_aux = false;  // the backward cell reads it instead of the input
+  int64_t repeats = 1;
 };
 
 Passes checked_passes(const OpContext& c) {
@@ -199,6 +200,9 @@ Passes checked_passes(const OpContext& c) {
     p->set_strides(a.time_major, a.merge_outputs ? both : p->units);
   }
   if (a.merge_outputs) passes.backward.output_offset = passes.forward.units;
+  // With int8 weights and time first, TFLite reads the whole sequence as many times as it has steps, the states going
+  // on from one time to the next. Results are to be the same, so this does, too.
+  if (a.time_major && c.input(kForward.first).dtype() != DType::kFloat32) passes.repeats = passes.forward.steps;
   return passes;
 }
 
@@ -216,9 +220,11 @@ std::unique_ptr<Kernel> prepare_bidirectional(PrepareContext& c) {
   c.request_scratch(std::max(scratch_bytes(passes.forward), scratch_bytes(passes.backward)));
   return make_kernel([passes](RunContext& run) {
     const TensorView* aux = passes.aux ? &run.input(kAuxInput) : nullptr;
-    run_pass(run, passes.forward, run.input(0), aux, run.output(0));
-    run_pass(run, passes.backward, run.input(passes.backward_reads_aux ? kAuxInput : 0), aux,
-             run.output(run.output_count() - 1));
+    const TensorView& behind = run.input(passes.backward_reads_aux ? kAuxInput : 0);
+    for (int64_t i = 0; i < passes.repeats; ++i) {
+      run_pass(run, passes.forward, run.input(0), aux, run.output(0));
+      run_pass(run, passes.backward, behind, aux, run.output(run.output_count() - 1));
+    }
   });
 }
 

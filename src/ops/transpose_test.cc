@@ -20,8 +20,8 @@ TEST(Transpose, ThreeAxes) {
   t.input<float>({2, 3, 4}, iota<float>(24)).input<int32_t>({3}, {2, 0, -2}).output(DType::kFloat32);
   t.run();
   EXPECT_EQ(t.shape(0), (Shape{4, 2, 3}));
-  EXPECT_EQ(t.result<float>(0), (std::vector<float>{0, 4, 8,  12, 16, 20, 1, 5, 9,  13, 17, 21,
-                                                    2, 6, 10, 14, 18, 22, 3, 7, 11, 15, 19, 23}));
+  EXPECT_EQ(t.result<float>(0),
+            (std::vector<float>{0, 4, 8, 12, 16, 20, 1, 5, 9, 13, 17, 21, 2, 6, 10, 14, 18, 22, 3, 7, 11, 15, 19, 23}));
 }
 
 TEST(Transpose, EightAxesAndBack) {
@@ -39,7 +39,8 @@ TEST(Transpose, EightAxesAndBack) {
 
 TEST(Transpose, OddNumberOfInt4) {
   OpTester t("TRANSPOSE");  // [[1, 2, 3]] and [[4, 5, 6]], ... as nibbles, low first
-  t.raw_input(DType::kInt4, {3, 3}, {std::byte{0x21}, std::byte{0x43}, std::byte{0x65}, std::byte{0x87}, std::byte{0xF9}});
+  t.raw_input(DType::kInt4, {3, 3},
+              {std::byte{0x21}, std::byte{0x43}, std::byte{0x65}, std::byte{0x87}, std::byte{0xF9}});
   t.input<int32_t>({2}, {1, 0}).output(DType::kInt4);
   t.run();
   EXPECT_EQ(t.result<uint8_t>(0), (std::vector<uint8_t>{0x41, 0x27, 0x85, 0x63, 0x09}));

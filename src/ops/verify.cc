@@ -10,7 +10,7 @@ namespace {
 void check_count(const ir::Subgraph& subgraph, int node, size_t count, int least, int most, const char* what) {
   const bool ok = count >= static_cast<size_t>(least) && (most < 0 || count <= static_cast<size_t>(most));
   if (ok) return;
-  const std::string expected = most < 0      ? fmt::format("at least {}", least)
+  const std::string expected = most < 0        ? fmt::format("at least {}", least)
                                : least == most ? fmt::format("{}", least)
                                                : fmt::format("{} to {}", least, most);
   fail(ErrorCode::kInvalidModel, "{}: {} {}, expected {}", ir::describe_node(subgraph, node), count, what, expected);

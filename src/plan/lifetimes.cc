@@ -9,7 +9,9 @@ namespace {
 /// Later segments are planned during every run: a quick layout is worth more than the last byte.
 constexpr int64_t kRunTimeEffort = 50'000;
 
-bool contains(const std::vector<int>& list, int item) { return std::find(list.begin(), list.end(), item) != list.end(); }
+bool contains(const std::vector<int>& list, int item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
 
 }  // namespace
 

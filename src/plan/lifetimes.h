@@ -10,7 +10,8 @@
 namespace leadline::plan {
 
 /// Steps:
-///  1. every output of every step gets a storage; a view takes its input's memory, an in-place op may take the memory of
+///  1. every output of every step gets a storage; a view takes its input's memory, an in-place op may take the memory
+///  of
 ///     an input that nobody reads afterwards;
 ///  2. each piece of arena memory gets an interval from the step that first writes to the last that reads;
 ///  3. scratch is a piece that lives for one step;
@@ -42,8 +43,8 @@ class Lifetimes {
   SubgraphPlan& plan_;
   Segment& segment_;
   const int segment_index_;
-  const int end_position_;        // last position of the segment, at least 0
-  std::vector<int> piece_of_;     // by root value; -1: none in this segment
+  const int end_position_;     // last position of the segment, at least 0
+  std::vector<int> piece_of_;  // by root value; -1: none in this segment
   std::vector<Piece> pieces_;
 };
 

@@ -77,7 +77,8 @@ void add_cards(std::string& page, const Plan& plan) {
   const int64_t file = category_bytes(plan, MemoryCategory::kModelFile);
   page += "<div class=cards>\n";
   card(page, "Peak", format_bytes(plan.peak_bytes), fmt::format("{} bytes, the file included", plan.peak_bytes));
-  card(page, "Arena", format_bytes(plan.arena_bytes), plan::percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
+  card(page, "Arena", format_bytes(plan.arena_bytes),
+       plan::percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
   card(page, "Lower bound", format_bytes(plan.lower_bound_bytes),
        gap == 0 ? std::string("the arena meets it")
                 : fmt::format("gap {} ({})", format_bytes(gap), plan::percent(gap, plan.lower_bound_bytes)));
@@ -151,8 +152,9 @@ std::string Plan::to_html(const std::string& title) const {
   print(page, "<h1>{}</h1>\n<p class=sub>Memory plan &middot; {} steps &middot; {} tensors &middot; {} thread{}</p>\n",
         name, steps.size(), tensors.size(), threads, threads == 1 ? "" : "s");
   if (!complete) {
-    page += "<p class=warn>Not complete: some shapes depend on data of a run. The figures cover what is known so far; "
-            "the rest is planned while running, inside the budget.</p>\n";
+    page +=
+        "<p class=warn>Not complete: some shapes depend on data of a run. The figures cover what is known so far; "
+        "the rest is planned while running, inside the budget.</p>\n";
   }
   add_cards(page, *this);
   add_categories(page, *this);

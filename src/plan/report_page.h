@@ -203,7 +203,7 @@ const draw = () => {
     const w = Math.max(1, X(p.to + 1) - x), h = Math.max(1, Y(p.y) - y);
     svg("rect", {class: (p.step ? "s" : "t") + (p.peak ? " p" : ""), "data-i": i, x, y, width: w, height: h,
       rx: Math.min(2, w / 4, h / 4), ...(w < 4 || h < 4 ? {"stroke-width": 0} : {})}, root);
-    if (p.tensor && w > 70 && h > 16) names.push([p, x, y, w, h]);
+    if (p.tensor && w > 54 && h > 16) names.push([p, x, y, w, h]);
   });
   for (const [p, x, y, w, h] of names) {
     const room = Math.floor((w - 12) / 6.2), text = tail(p.tensor.name, room);

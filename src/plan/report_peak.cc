@@ -9,9 +9,8 @@
 namespace leadline::plan {
 
 int peak_step(const Plan& plan) {
-  const auto peak = std::max_element(plan.steps.begin(), plan.steps.end(), [](const auto& a, const auto& b) {
-    return a.live_bytes < b.live_bytes;
-  });
+  const auto peak = std::max_element(plan.steps.begin(), plan.steps.end(),
+                                     [](const auto& a, const auto& b) { return a.live_bytes < b.live_bytes; });
   return peak == plan.steps.end() ? -1 : static_cast<int>(peak - plan.steps.begin());
 }
 

@@ -53,8 +53,9 @@ void print_summary(std::string& text, const Plan& plan) {
   if (!plan.categories.empty()) print(text, ": {}", list(largest_first(plan.categories), kTopContributors));
   text += '\n';
   if (!plan.complete) {
-    text += "Not complete: some shapes depend on data of a run. The figures cover what is known so far;\n"
-            "the rest is planned while running, inside the budget.\n";
+    text +=
+        "Not complete: some shapes depend on data of a run. The figures cover what is known so far;\n"
+        "the rest is planned while running, inside the budget.\n";
   }
 }
 
@@ -108,9 +109,8 @@ void print_peak_tensors(std::string& text, const Plan& plan) {
   }
   for (size_t i = 0; i < std::min(kTopTensors, live.size()); ++i) {
     const PlannedTensor& t = *live[i];
-    print(text, "  {:>12}  {:<11}{:<24}{:<10}#{} {}\n", format_bytes(t.bytes), dtype_name(t.dtype),
-          t.shape.to_string(), fmt::format("{}-{}", std::max(0, t.first_step), t.last_step), t.index,
-          short_name(t.name));
+    print(text, "  {:>12}  {:<11}{:<24}{:<10}#{} {}\n", format_bytes(t.bytes), dtype_name(t.dtype), t.shape.to_string(),
+          fmt::format("{}-{}", std::max(0, t.first_step), t.last_step), t.index, short_name(t.name));
   }
   if (live.size() > kTopTensors) print(text, "  {:>12}  and {} smaller\n", "", live.size() - kTopTensors);
 }

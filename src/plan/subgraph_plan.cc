@@ -16,7 +16,9 @@ constexpr int64_t kFoldLimit = 4096;
 /// A kernel that wants more workspace than this is not run while planning.
 constexpr int64_t kFoldWorkspace = 16384;
 
-bool contains(const std::vector<int>& list, int item) { return std::find(list.begin(), list.end(), item) != list.end(); }
+bool contains(const std::vector<int>& list, int item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
 
 }  // namespace
 
@@ -170,7 +172,11 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   const ir::Node& node = subgraph_.nodes[static_cast<size_t>(index)];
   const ops::OpDef& op = definition(node, index);
   for (int v : node.inputs) {
-    if (v != ir::kAbsent && !values_[static_cast<size_t>(v)].shape_known) return false;
+    if (v == ir::kAbsent) continue;
+    const ir::Value& source = subgraph_.values[static_cast<size_t>(v)];
+    require(source.sparsity == nullptr || op.reads_sparse, ErrorCode::kUnsupported,
+            "{}: input '{}' is sparse, this op reads dense tensors", ir::describe_node(subgraph_, index), source.name);
+    if (!values_[static_cast<size_t>(v)].shape_known) return false;
   }
   const std::vector<ops::Operand> inputs = input_operands(node);
   std::vector<ops::Operand> outputs = output_operands(node);
@@ -194,6 +200,8 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   step.scratch_bytes = prepare.scratch_bytes();
   step.packed_bytes = align_up(prepare.packed_bytes());
   step.packed_layout = prepare.packed_layout();
+  step.initializer = std::any_of(outputs.begin(), outputs.end(), [](const auto& o) { return o.value->variable; }) &&
+                     std::all_of(node.inputs.begin(), node.inputs.end(), [&](int v) { return is_static_data(v); });
   for (int i : prepare.replaced_inputs()) step.replaced_inputs.push_back(node.inputs[static_cast<size_t>(i)]);
   segment.steps.push_back(std::move(step));
   return true;
@@ -209,8 +217,8 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
     if (contains(subgraph_.outputs, node.outputs[i]) || outputs[i].value->variable) return false;
     bytes += outputs[i].bytes;
   }
-  const bool all_static = std::all_of(node.inputs.begin(), node.inputs.end(),
-                                      [&](int v) { return v == ir::kAbsent || is_static_data(v); });
+  const bool all_static =
+      std::all_of(node.inputs.begin(), node.inputs.end(), [&](int v) { return v == ir::kAbsent || is_static_data(v); });
   if (all_static && op.sharing == ops::Sharing::kView) {
     PlannedValue& value = values_[static_cast<size_t>(node.outputs[0])];
     const PlannedValue& source = values_[static_cast<size_t>(node.inputs[0])];

@@ -25,10 +25,10 @@ struct PlannedValue {
   bool shape_known = false;
   int64_t bytes = 0;
   Storage storage = Storage::kUnplanned;
-  int segment = -1;      // arena values
-  int64_t offset = -1;   // in that arena
-  int root = -1;         // value whose memory this one uses; itself when it has memory of its own
-  int first_step = -1;   // in the whole subgraph; -1: from the start
+  int segment = -1;     // arena values
+  int64_t offset = -1;  // in that arena
+  int root = -1;        // value whose memory this one uses; itself when it has memory of its own
+  int first_step = -1;  // in the whole subgraph; -1: from the start
   int last_step = -1;
   std::byte* address = nullptr;  // set when the memory exists and, for computed values, is about to be written
   bool computed = false;         // contents are valid now
@@ -44,20 +44,21 @@ struct Step {
   std::string packed_layout;
   std::vector<int> replaced_inputs;  // value indices
   int64_t live_bytes = 0;
+  bool initializer = false;  // gives variables their first state from constants: runs once
 };
 
 struct Segment {
   std::vector<Step> steps;
-  int first_step = 0;          // number of steps[0] in the subgraph
-  int64_t arena_bytes = 0;     // tensors and scratch
-  int64_t tensor_bytes = 0;    // end of the highest tensor
+  int first_step = 0;        // number of steps[0] in the subgraph
+  int64_t arena_bytes = 0;   // tensors and scratch
+  int64_t tensor_bytes = 0;  // end of the highest tensor
   int64_t lower_bound = 0;
-  int last_use_node = -1;      // no node after this one reads the arena
+  int last_use_node = -1;  // no node after this one reads the arena
 };
 
 /// A copy made at the end of a callee's run: see PlanOptions::self_contained.
 struct OutputCopy {
-  int output = 0;   // position in the subgraph's outputs
+  int output = 0;  // position in the subgraph's outputs
   int64_t offset = 0;
   int64_t bytes = 0;
 };
@@ -111,8 +112,8 @@ class SubgraphPlan {
   /// Plans one node; false when it must wait for a run.
   bool plan_node(int index, Segment& segment);
   bool is_static_data(int value) const;
-  bool try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs, std::span<const ops::Operand> outputs,
-                ops::Kernel& kernel, const ops::PrepareContext& prepared);
+  bool try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs,
+                std::span<const ops::Operand> outputs, ops::Kernel& kernel, const ops::PrepareContext& prepared);
   void compute_last_uses();
 
   const ir::Graph& graph_;

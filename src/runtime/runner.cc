@@ -99,6 +99,8 @@ void Runner::allocate() {
         value.address = memory->data();
       }
     }
+    clear_variables();
+    initialized_ = false;
     if (!callee_) {
       for (int v : plan_.subgraph().inputs) {
         plan::PlannedValue& value = plan_.values()[static_cast<size_t>(v)];
@@ -254,26 +256,28 @@ void Runner::run_segments() {
     run_segment(segment);
     release_finished_segments();
   }
+  initialized_ = true;
 }
 
 void Runner::run_segment(size_t segment) {
   std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
-  for (size_t i = 0; i < steps.size(); ++i) run_step(steps[i], bound_[segment].steps[i]);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!steps[i].initializer || !initialized_) run_step(steps[i], bound_[segment].steps[i]);
+  }
 }
 
 void Runner::run_step(const plan::Step& step, BoundStep& bound) {
   const ir::Subgraph& subgraph = plan_.subgraph();
   if (!session_.observers.empty()) notify(step, bound, true);
-  ops::RunContext context(subgraph, step.node, bound.inputs, bound.outputs, bound.scratch,
-                          bound.packed, session_.pool, *this);
+  ops::RunContext context(subgraph, step.node, bound.inputs, bound.outputs, bound.scratch, bound.packed, session_.pool,
+                          *this);
   if (session_.profile.empty()) {
     step.kernel->run(context);
   } else {
     const auto begin = std::chrono::steady_clock::now();
     step.kernel->run(context);
     const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-    NodeProfile& entry =
-        session_.profile[static_cast<size_t>(plan_.subgraph_index())][static_cast<size_t>(step.node)];
+    NodeProfile& entry = session_.profile[static_cast<size_t>(plan_.subgraph_index())][static_cast<size_t>(step.node)];
     entry.fastest_ms = entry.runs == 0 ? ms : std::min(entry.fastest_ms, ms);
     entry.total_ms += ms;
     ++entry.runs;
@@ -314,7 +318,8 @@ void Runner::notify(const plan::Step& step, const BoundStep& bound, bool before)
 /// Later segments' arenas go as soon as no node to come reads them.
 void Runner::release_finished_segments() {
   int next_node = static_cast<int>(plan_.subgraph().nodes.size());
-  if (!plan_.complete()) next_node = plan_.segments().back().steps.empty() ? -1 : plan_.segments().back().steps.back().node;
+  if (!plan_.complete())
+    next_node = plan_.segments().back().steps.empty() ? -1 : plan_.segments().back().steps.back().node;
   for (size_t s = 1; s < plan_.segments().size(); ++s) {
     if (plan_.segments()[s].last_use_node > next_node || (plan_.complete() && callee_)) continue;
     if (plan_.complete() && plan_.options().preserve_all) continue;
@@ -361,10 +366,17 @@ void Runner::resize_string_input(int value, int64_t bytes) {
   bind(0, bound_[0].arena->data());
 }
 
-void Runner::reset_variables() {
+/// The state that stands for zero: quantized int8 variables hold their zero point, as in TFLite.
+void Runner::clear_variables() {
   for (auto& [v, memory] : variables_) {
-    if (memory->bytes() > 0) std::memset(memory->data(), 0, static_cast<size_t>(memory->bytes()));
+    const ir::Value& value = plan_.subgraph().values[static_cast<size_t>(v)];
+    const int level = value.dtype == DType::kInt8 ? value.quantization.zero_point0() : 0;
+    if (memory->bytes() > 0) std::memset(memory->data(), level, static_cast<size_t>(memory->bytes()));
   }
+}
+
+void Runner::reset_variables() {
+  clear_variables();
   for (auto& [key, runner] : callees_) runner->reset_variables();
 }
 

@@ -80,6 +80,7 @@ class Runner final : public ops::Host, public ops::Callee {
     std::vector<BoundStep> steps;
   };
 
+  void clear_variables();
   void take_arena(size_t segment);
   void give_back(std::shared_ptr<Buffer>& memory, MemoryCategory category);
   std::shared_ptr<Buffer> take(int64_t bytes, MemoryCategory category);
@@ -112,6 +113,7 @@ class Runner final : public ops::Host, public ops::Callee {
   int64_t structures_charged_ = 0;
   bool started_ = false;
   bool allocated_ = false;
+  bool initialized_ = false;  // variables have their first state
 };
 
 }  // namespace leadline::runtime

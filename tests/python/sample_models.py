@@ -78,6 +78,26 @@ def quantized() -> bytes:
     return builder.build()
 
 
+# Constants without a numpy type: name -> (type code, shape, bytes).
+ODD_CONSTANTS = {
+    "int4": (17, [2, 3], b"\x18\x7f\xe2"),
+    "uint4": (20, [2, 2], b"\xf0\x73"),
+    "bfloat16": (18, [3], np.array([0x3F80, 0xC020, 0x3E20], np.uint16).tobytes()),  # 1, -2.5, 0.15625
+    "float16": (1, [2], np.array([0.5, -3], np.float16).tobytes()),
+}
+
+
+def odd_constants() -> bytes:
+    """The model `add` with constants of rare types that nothing reads."""
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", F32, [1, 4])
+    for name, (code, shape, data) in ODD_CONSTANTS.items():
+        graph.tensor(name, code, shape, data=data)
+    graph.output(graph.op("ADD", [x, x], ("y", F32, [1, 4])))
+    return builder.build()
+
+
 def strings(shape=(3,)) -> bytes:
     """Strings in, strings out: GATHER along the first dimension."""
     builder = ModelBuilder()

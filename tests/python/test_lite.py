@@ -38,6 +38,7 @@ def test_path_may_be_a_string_or_pathlike(tmp_path):
     for model_path in (str(path), pathlib.Path(path)):
         interpreter = Interpreter(model_path)
         interpreter.allocate_tensors()
+        assert leadline.Model.load(model_path).file_bytes == path.stat().st_size
         assert run(interpreter, np.ones((1, 4), F32)).tolist() == [[1, 2, 3, 4]]
 
 
@@ -471,6 +472,8 @@ def test_counted_peak_is_the_planned_peak(name):
 
 def test_profile_tells_time_per_node():
     interpreter = ready(sample_models.slow(size=64, count=3))
+    with pytest.raises(RuntimeError, match="enable_profile"):
+        interpreter.profile()
     interpreter.enable_profile()
     for _ in range(5):
         interpreter.invoke()

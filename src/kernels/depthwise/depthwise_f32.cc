@@ -33,14 +33,19 @@ HWY_INLINE void channels(D d, const DepthwiseF32& conv, const float* const* taps
     const V bias = conv.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, conv.bias + channel + c + v * lanes);
     unroll<kGroupPixels>([&](auto p) HWY_ATTR { acc.template at<p, v>() = bias; });
   });
-  const float* filter = conv.filter + channel + c;
-  for (int64_t tap = 0; tap < count; ++tap, filter += stride, taps += kGroupPixels) {
-    unroll<Vectors>([&](auto v) HWY_ATTR {
-      const V weight = hn::LoadU(d, filter + v * lanes);
-      unroll<kGroupPixels>([&](auto p) HWY_ATTR {
-        acc.template at<p, v>() = hn::MulAdd(hn::LoadU(d, taps[p] + c + v * lanes), weight, acc.template at<p, v>());
+  // Column by column, as XNNPACK sums: what follows may round at a boundary, and then the last bit counts.
+  for (int64_t kx = 0; kx < conv.shape.filter_w; ++kx) {
+    for (int64_t tap = kx; tap < count; tap += conv.shape.filter_w) {
+      const float* filter = conv.filter + tap * stride + channel + c;
+      const float* const* inputs = taps + tap * kGroupPixels;
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        const V weight = hn::LoadU(d, filter + v * lanes);
+        unroll<kGroupPixels>([&](auto p) HWY_ATTR {
+          acc.template at<p, v>() =
+              hn::MulAdd(hn::LoadU(d, inputs[p] + c + v * lanes), weight, acc.template at<p, v>());
+        });
       });
-    });
+    }
   }
   const V lo = hn::Set(d, conv.lo);
   const V hi = hn::Set(d, conv.hi);

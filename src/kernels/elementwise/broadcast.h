@@ -27,7 +27,7 @@ struct BroadcastPlan {
   int64_t step(size_t k) const { return strides[k][static_cast<size_t>(rank - 1)]; }
 };
 
-/// `output` is what the inputs broadcast to.
+/// `output` is what the inputs broadcast to, apart from leading ones.
 template <size_t N>
 BroadcastPlan<N> plan_broadcast(const Shape& output, const std::array<Shape, N>& inputs) {
   BroadcastPlan<N> plan;
@@ -35,7 +35,7 @@ BroadcastPlan<N> plan_broadcast(const Shape& output, const std::array<Shape, N>&
   std::array<std::array<int64_t, kMaxRank>, N> strides = {};
   for (size_t k = 0; k < N; ++k) {
     int64_t stride = 1;
-    for (int i = inputs[k].rank() - 1, j = output.rank() - 1; i >= 0; --i, --j) {
+    for (int i = inputs[k].rank() - 1, j = output.rank() - 1; i >= 0 && j >= 0; --i, --j) {
       strides[k][static_cast<size_t>(j)] = inputs[k][i] == 1 ? 0 : stride;
       stride *= inputs[k][i];
     }

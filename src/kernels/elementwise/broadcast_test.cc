@@ -53,7 +53,6 @@ TEST(BroadcastPlan, WalksEveryElementWhateverTheSplit) {
     for (const int64_t piece : {1, 2, 3, 5, 7, 1000}) {
       const auto got = walk(c.out, c.a, c.b, piece);
       for (size_t i = 0; i < got.size(); ++i) {
-        // The plan drops leading ones, which operands of a higher rank than the output never have here.
         EXPECT_EQ(got[i][0], expected_offset(c.out, c.a, static_cast<int64_t>(i))) << c.out.to_string() << " " << i;
         EXPECT_EQ(got[i][1], c.b.elements() == 1 ? 0 : expected_offset(c.out, c.b, static_cast<int64_t>(i)));
       }

@@ -178,8 +178,8 @@ void check_quantized_rows() {
     for (const auto& [a_step, b_step] : {std::pair{1, 1}, std::pair{0, 1}, std::pair{1, 0}}) {
       std::vector<T> sums(a.size());
       std::vector<T> products(a.size());
-      quantized_add_row<T>()(add, a.data(), a_step, b.data(), b_step, sums.data(), count);
-      quantized_mul_row<T>()(mul, a.data(), a_step, b.data(), b_step, products.data(), count);
+      quantized_row<T, QuantizedAdd>()(add, a.data(), a_step, b.data(), b_step, sums.data(), count);
+      quantized_row<T, QuantizedMul>()(mul, a.data(), a_step, b.data(), b_step, products.data(), count);
       for (int64_t i = 0; i < count; ++i) {
         const T x = a[static_cast<size_t>(i * a_step)];
         const T y = b[static_cast<size_t>(i * b_step)];

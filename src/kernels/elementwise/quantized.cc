@@ -4,7 +4,6 @@
 #include "kernels/elementwise/quantized.h"
 
 #include <cstring>
-#include <type_traits>
 
 #include "kernels/simd_targets.h"
 
@@ -128,12 +127,73 @@ struct MulVector {
   Scale output;
 };
 
+struct DirectAddVector {
+  explicit DirectAddVector(const DirectAdd& op)
+      : a(hn::Set(D(), op.a)),
+        b(hn::Set(D(), op.b)),
+        bias(hn::Set(D(), op.bias)),
+        zero(hn::Set(D(), op.zero_point)),
+        lo(hn::Set(D(), op.lo)),
+        hi(hn::Set(D(), op.hi)),
+        shift(op.shift) {}
+
+  HWY_INLINE V first(V x) const { return hn::Add(hn::Mul(x, a), bias); }
+  HWY_INLINE V second(V y) const { return hn::Mul(y, b); }
+  HWY_INLINE V combine(V x, V y) const {
+    return hn::Min(hn::Max(hn::Add(hn::ShiftRightSame(hn::Add(x, y), shift), zero), lo), hi);
+  }
+
+  V a, b, bias, zero, lo, hi;
+  int shift;
+};
+
+struct DirectMulVector {
+  explicit DirectMulVector(const DirectMul& op)
+      : a_zero(hn::Set(D(), op.a_zero_point)),
+        b_zero(hn::Set(D(), op.b_zero_point)),
+        zero(hn::Set(D(), op.zero_point)),
+        scale(hn::Set(hn::RebindToFloat<D>(), op.scale)),
+        lo(hn::Set(hn::RebindToFloat<D>(), static_cast<float>(op.lo - op.zero_point))),
+        hi(hn::Set(hn::RebindToFloat<D>(), static_cast<float>(op.hi - op.zero_point))) {}
+
+  HWY_INLINE V first(V x) const { return hn::Sub(x, a_zero); }
+  HWY_INLINE V second(V y) const { return hn::Sub(y, b_zero); }
+  HWY_INLINE V combine(V x, V y) const {
+    const auto product = hn::Mul(hn::ConvertTo(hn::RebindToFloat<D>(), hn::Mul(x, y)), scale);
+    return hn::Add(hn::NearestInt(hn::Min(hn::Max(product, lo), hi)), zero);
+  }
+
+  V a_zero, b_zero, zero;
+  hn::Vec<hn::RebindToFloat<D> > scale, lo, hi;
+};
+
+template <typename Op>
+struct VectorOf;
+template <>
+struct VectorOf<QuantizedAdd> {
+  using Type = AddVector;
+};
+template <>
+struct VectorOf<QuantizedMul> {
+  using Type = MulVector;
+};
+template <>
+struct VectorOf<DirectAdd> {
+  using Type = DirectAddVector;
+};
+template <>
+struct VectorOf<DirectMul> {
+  using Type = DirectMulVector;
+};
+
 /// True when no intermediate value of `op` leaves 32 bits, whatever the 8-bit operands.
 bool fits(const QuantizedAdd& op) {
   // Operands shifted by 20 have 29 bits, scaled by at most 1/2 each; their sum needs headroom for the left shift.
   return op.left_shift <= 20 && op.a.shift <= 0 && op.b.shift <= 0 && op.output.shift <= 0;
 }
 bool fits(const QuantizedMul& op) { return op.output.shift <= 14; }
+bool fits(const DirectAdd&) { return true; }
+bool fits(const DirectMul&) { return true; }
 
 template <typename T, typename Vector, bool kRepeatA, bool kRepeatB, typename Op>
 HWY_INLINE void run(const Op& op, const T* a, const T* b, T* out, int64_t count) {
@@ -159,7 +219,7 @@ HWY_INLINE void run(const Op& op, const T* a, const T* b, T* out, int64_t count)
 
 template <typename T, typename Op>
 void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) {
-  using Vector = std::conditional_t<std::is_same_v<Op, QuantizedAdd>, AddVector, MulVector>;
+  using Vector = typename VectorOf<Op>::Type;
   if (count <= 0) return;
   if (!fits(op)) {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(op(a[i * a_step], b[i * b_step]));
@@ -178,6 +238,10 @@ QuantizedRow<int8_t, QuantizedAdd> add_int8() { return row<int8_t, QuantizedAdd>
 QuantizedRow<uint8_t, QuantizedAdd> add_uint8() { return row<uint8_t, QuantizedAdd>; }
 QuantizedRow<int8_t, QuantizedMul> mul_int8() { return row<int8_t, QuantizedMul>; }
 QuantizedRow<uint8_t, QuantizedMul> mul_uint8() { return row<uint8_t, QuantizedMul>; }
+QuantizedRow<int8_t, DirectAdd> direct_add_int8() { return row<int8_t, DirectAdd>; }
+QuantizedRow<uint8_t, DirectAdd> direct_add_uint8() { return row<uint8_t, DirectAdd>; }
+QuantizedRow<int8_t, DirectMul> direct_mul_int8() { return row<int8_t, DirectMul>; }
+QuantizedRow<uint8_t, DirectMul> direct_mul_uint8() { return row<uint8_t, DirectMul>; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -191,22 +255,42 @@ HWY_EXPORT(add_int8);
 HWY_EXPORT(add_uint8);
 HWY_EXPORT(mul_int8);
 HWY_EXPORT(mul_uint8);
+HWY_EXPORT(direct_add_int8);
+HWY_EXPORT(direct_add_uint8);
+HWY_EXPORT(direct_mul_int8);
+HWY_EXPORT(direct_mul_uint8);
 
 template <>
-QuantizedRow<int8_t, QuantizedAdd> quantized_add_row<int8_t>() {
+QuantizedRow<int8_t, QuantizedAdd> quantized_row<int8_t, QuantizedAdd>() {
   return HWY_DYNAMIC_DISPATCH(add_int8)();
 }
 template <>
-QuantizedRow<uint8_t, QuantizedAdd> quantized_add_row<uint8_t>() {
+QuantizedRow<uint8_t, QuantizedAdd> quantized_row<uint8_t, QuantizedAdd>() {
   return HWY_DYNAMIC_DISPATCH(add_uint8)();
 }
 template <>
-QuantizedRow<int8_t, QuantizedMul> quantized_mul_row<int8_t>() {
+QuantizedRow<int8_t, QuantizedMul> quantized_row<int8_t, QuantizedMul>() {
   return HWY_DYNAMIC_DISPATCH(mul_int8)();
 }
 template <>
-QuantizedRow<uint8_t, QuantizedMul> quantized_mul_row<uint8_t>() {
+QuantizedRow<uint8_t, QuantizedMul> quantized_row<uint8_t, QuantizedMul>() {
   return HWY_DYNAMIC_DISPATCH(mul_uint8)();
+}
+template <>
+QuantizedRow<int8_t, DirectAdd> quantized_row<int8_t, DirectAdd>() {
+  return HWY_DYNAMIC_DISPATCH(direct_add_int8)();
+}
+template <>
+QuantizedRow<uint8_t, DirectAdd> quantized_row<uint8_t, DirectAdd>() {
+  return HWY_DYNAMIC_DISPATCH(direct_add_uint8)();
+}
+template <>
+QuantizedRow<int8_t, DirectMul> quantized_row<int8_t, DirectMul>() {
+  return HWY_DYNAMIC_DISPATCH(direct_mul_int8)();
+}
+template <>
+QuantizedRow<uint8_t, DirectMul> quantized_row<uint8_t, DirectMul>() {
+  return HWY_DYNAMIC_DISPATCH(direct_mul_uint8)();
 }
 
 }  // namespace leadline::kernels

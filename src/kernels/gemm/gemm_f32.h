@@ -37,7 +37,7 @@ struct GemmF32 {
 int64_t packed_bytes_f32(int64_t n, int64_t k);
 
 /// Packs B given as [N,K], rows `ldb` elements apart (TFLite's filters: ldb == k). `packed` is kAlignment-aligned,
-/// packed_bytes_f32(n, k) long and wholly overwritten.
+/// packed_bytes_f32(n, k) long; bytes behind a narrow last panel stay as they were.
 void pack_f32(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
 /// The same from IEEE float16 bits.
 void pack_f32_from_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);

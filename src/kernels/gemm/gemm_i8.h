@@ -63,7 +63,8 @@ struct DequantizedOutput {
 /// CPU; the layout inside is not, so packed bytes do not leave the process.
 int64_t packed_bytes_i8(int64_t n, int64_t k);
 
-/// Packs B given as [N,K], rows `ldb` elements apart. `packed` is kAlignment-aligned and wholly overwritten.
+/// Packs B given as [N,K], rows `ldb` elements apart. `packed` is kAlignment-aligned; bytes behind a narrow last panel
+/// stay as they were.
 void pack_i8(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
 /// Stores b - 128: give GemmI8::b_zero_point minus 128 too.
 void pack_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);

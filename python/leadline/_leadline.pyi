@@ -1,0 +1,624 @@
+# SPDX-License-Identifier: Apache-2.0
+# Made by tools/make_stubs.py; do not edit.
+"""Leadline's native part. Use it through the package `leadline`."""
+
+from collections.abc import Sequence
+import enum
+import os
+
+import numpy.typing
+
+__version__: str
+
+
+class Error(RuntimeError):
+    """Any problem that Leadline reports. `code` says what kind: 'invalid_model', 'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled' or 'internal'."""
+
+    code: str
+
+
+class InvalidModelError(Error, ValueError):
+    """The file is damaged, truncated or breaks a rule of the format."""
+
+    code: str
+
+
+class UnsupportedError(Error, NotImplementedError, ValueError):
+    """The model is legal but needs an op, version or type that Leadline does not have."""
+
+    code: str
+
+
+class InvalidArgumentError(Error, ValueError):
+    """A value of the caller does not fit: an index, shape, dtype or option."""
+
+    code: str
+
+
+class BudgetError(Error, MemoryError):
+    """The job needs more memory than its budget allows. `needed` and `limit` are in bytes; the message ends with a table of what needs how much."""
+
+    code: str
+    needed: int
+    limit: int
+
+
+class IoError(Error, ValueError, OSError):
+    """The operating system refused to read, write or map a file."""
+
+    code: str
+
+
+class DType(enum.Enum):
+    """Element type of a tensor; the values are those of the .tflite format."""
+
+    FLOAT32 = 0
+
+    FLOAT16 = 1
+
+    INT32 = 2
+
+    UINT8 = 3
+
+    INT64 = 4
+
+    STRING = 5
+
+    BOOL = 6
+
+    INT16 = 7
+
+    COMPLEX64 = 8
+
+    INT8 = 9
+
+    FLOAT64 = 10
+
+    COMPLEX128 = 11
+
+    UINT64 = 12
+
+    RESOURCE = 13
+
+    VARIANT = 14
+
+    UINT32 = 15
+
+    UINT16 = 16
+
+    INT4 = 17
+
+    BFLOAT16 = 18
+
+    INT2 = 19
+
+    UINT4 = 20
+
+    FLOAT8E4M3FN = 21
+
+    FLOAT8E5M2 = 22
+
+class Budget:
+    """
+    A limit in bytes and the count of what is charged to it. Share one between models and interpreters to hold them to a common limit.
+    """
+
+    def __init__(self, limit: int | str) -> None:
+        """
+        A budget of `limit` bytes: an int, or a text such as '200MB', '1.5GiB', '50%'.
+        """
+
+    @staticmethod
+    def machine_default() -> Budget:
+        """
+        A budget of 90 % of what the machine and its limits (cgroup, RLIMIT_AS, RLIMIT_DATA, MemAvailable) leave now, or what the environment variable LEADLINE_MEMORY says.
+        """
+
+    def child(self) -> Budget:
+        """
+        A budget with counts of its own and no limit of its own, charged to this one too.
+        """
+
+    @property
+    def limit(self) -> int:
+        """The limit in force, in bytes."""
+
+    @property
+    def available(self) -> int:
+        """Bytes that can still be charged."""
+
+    @property
+    def used(self) -> int:
+        """Bytes charged now."""
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that were charged at one time."""
+
+    @property
+    def categories(self) -> dict:
+        """Bytes charged now, by category."""
+
+    def reset_peak(self) -> None:
+        """Starts a new measurement: peak = used."""
+
+    def __repr__(self) -> str: ...
+
+def parse_bytes(text: str) -> int:
+    """
+    Reads '4096', '200MB', '1.5GiB' or '50%' (of the memory available now).
+    """
+
+def format_bytes(bytes: int) -> str:
+    """Bytes for people: '1.2 GiB', '512 KiB', '17 B'."""
+
+class MemoryLimits:
+    """
+    What the machine and its limits leave to this process, each in bytes; -1: no such limit.
+    """
+
+    @property
+    def machine_available(self) -> int:
+        """MemAvailable of /proc/meminfo."""
+
+    @property
+    def cgroup_available(self) -> int:
+        """Limit minus use of the control group."""
+
+    @property
+    def rlimit_as(self) -> int:
+        """RLIMIT_AS minus the address space in use."""
+
+    @property
+    def rlimit_data(self) -> int:
+        """RLIMIT_DATA minus the data in use."""
+
+    @property
+    def available(self) -> int:
+        """The smallest of those that exist."""
+
+def read_memory_limits() -> MemoryLimits:
+    """The limits of this moment."""
+
+class TensorInfo:
+    """Description of a tensor."""
+
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def shape(self) -> tuple: ...
+
+    @property
+    def shape_signature(self) -> list[int]:
+        """-1 where the size may change."""
+
+    @property
+    def scales(self) -> list[float]:
+        """Empty: not quantized."""
+
+    @property
+    def zero_points(self) -> list[int]: ...
+
+    @property
+    def quantized_dimension(self) -> int: ...
+
+    @property
+    def constant(self) -> bool: ...
+
+    @property
+    def variable(self) -> bool: ...
+
+    @property
+    def sparse(self) -> bool: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+class SparsityInfo:
+    """How the values of a sparse constant are spread over its shape."""
+
+    class Dimension:
+        """One level of the traversal."""
+
+        @property
+        def compressed(self) -> bool: ...
+
+        @property
+        def dense_size(self) -> int:
+            """Of a dense dimension."""
+
+        @property
+        def segments(self) -> list[int]:
+            """Of a compressed one: where each row of indices starts."""
+
+        @property
+        def indices(self) -> list[int]: ...
+
+    @property
+    def traversal_order(self) -> list[int]: ...
+
+    @property
+    def block_map(self) -> list[int]: ...
+
+    @property
+    def dimensions(self) -> list[SparsityInfo.Dimension]: ...
+
+class NodeInfo:
+    """One node of a subgraph."""
+
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def op(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def inputs(self) -> list[int]:
+        """Tensor numbers; -1: absent."""
+
+    @property
+    def outputs(self) -> list[int]: ...
+
+    @property
+    def attributes(self) -> str:
+        """'stride_w=2 stride_h=2 ...'"""
+
+class SubgraphInfo:
+    """One subgraph of a model."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def inputs(self) -> list[int]: ...
+
+    @property
+    def outputs(self) -> list[int]: ...
+
+    @property
+    def tensors(self) -> list[TensorInfo]: ...
+
+    @property
+    def nodes(self) -> list[NodeInfo]: ...
+
+class SignatureInfo:
+    """A named way to call a subgraph."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def subgraph(self) -> int: ...
+
+    @property
+    def inputs(self) -> dict:
+        """Tensor numbers by name."""
+
+    @property
+    def outputs(self) -> dict: ...
+
+class Model:
+    """
+    A loaded, verified model. Immutable; share it between interpreters and threads.
+    """
+
+    @staticmethod
+    def load(path: str | os.PathLike, budget: Budget | None = None) -> Model:
+        """
+        Maps the file (no copy) and verifies it. The file must not change while the model lives.
+        """
+
+    @staticmethod
+    def from_bytes(content: bytes | bytearray | memoryview, budget: Budget | None = None) -> Model:
+        """
+        The same from memory: `bytes` are borrowed, any other buffer is copied.
+        """
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def subgraph_count(self) -> int: ...
+
+    def subgraph(self, index: int) -> SubgraphInfo:
+        """Tensors and nodes of one subgraph."""
+
+    def sparsity(self, subgraph: int, tensor: int) -> SparsityInfo | None:
+        """None for a dense tensor."""
+
+    @property
+    def signatures(self) -> list[SignatureInfo]: ...
+
+    @property
+    def metadata(self) -> dict:
+        """Bytes of each metadata entry."""
+
+    @property
+    def file_bytes(self) -> int: ...
+
+    def to_text(self) -> str:
+        """One line per node, for people."""
+
+    def to_tflite(self) -> bytes:
+        """The model as the bytes of a new .tflite file."""
+
+    @property
+    def budget(self) -> Budget:
+        """What this model is charged to."""
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+class NodeProfile:
+    """Time spent in one node, summed over runs."""
+
+    @property
+    def subgraph(self) -> int:
+        """Subgraph of the node."""
+
+    @property
+    def node(self) -> int:
+        """Number of the node in the file."""
+
+    @property
+    def op(self) -> str:
+        """Name of the op."""
+
+    @property
+    def name(self) -> str:
+        """Name of the node's first output."""
+
+    @property
+    def runs(self) -> int:
+        """How often it ran."""
+
+    @property
+    def total_ms(self) -> float:
+        """Milliseconds in all runs."""
+
+    @property
+    def fastest_ms(self) -> float:
+        """Milliseconds of its fastest run."""
+
+class PlannedTensor:
+    """One tensor of the subgraph, as planned."""
+
+    @property
+    def index(self) -> int:
+        """Number in the file."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dtype(self) -> str: ...
+
+    @property
+    def shape(self) -> tuple: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def storage(self) -> str:
+        """Where its bytes live: in the file, the arena, ..."""
+
+    @property
+    def offset(self) -> int:
+        """Offset in the arena; -1: lives elsewhere."""
+
+    @property
+    def segment(self) -> int:
+        """Which arena."""
+
+    @property
+    def first_step(self) -> int:
+        """Step that writes it; -1: alive from the start."""
+
+    @property
+    def last_step(self) -> int:
+        """Last step that reads it."""
+
+    @property
+    def shares_with(self) -> int:
+        """Tensor whose memory it uses; -1: memory of its own."""
+
+class PlannedStep:
+    """One node, in execution order."""
+
+    @property
+    def node(self) -> int:
+        """Number in the file."""
+
+    @property
+    def op(self) -> str: ...
+
+    @property
+    def name(self) -> str:
+        """Name of its first output."""
+
+    @property
+    def inputs(self) -> list[int]:
+        """Tensor numbers; -1: absent."""
+
+    @property
+    def outputs(self) -> list[int]:
+        """Tensor numbers."""
+
+    @property
+    def segment(self) -> int: ...
+
+    @property
+    def scratch_bytes(self) -> int: ...
+
+    @property
+    def packed_bytes(self) -> int: ...
+
+    @property
+    def live_bytes(self) -> int:
+        """Arena bytes that must exist during this step."""
+
+class PlannedPhase:
+    """A stretch of the job and the memory it holds at its highest."""
+
+    @property
+    def name(self) -> str:
+        """'load', 'prepare' or 'run'."""
+
+    @property
+    def categories(self) -> dict: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+class PlannedSegment:
+    """Nodes whose shapes become known together, with their own arena."""
+
+    @property
+    def first_step(self) -> int: ...
+
+    @property
+    def last_step(self) -> int:
+        """Inclusive; -1: empty."""
+
+    @property
+    def arena_bytes(self) -> int:
+        """Scratch included."""
+
+    @property
+    def lower_bound_bytes(self) -> int:
+        """No layout can be smaller."""
+
+class Plan:
+    """
+    What a run will do and how many bytes it takes, known before it starts.
+    """
+
+    @property
+    def peak_bytes(self) -> int:
+        """What the budget is asked for, the mapped file included."""
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arena."""
+
+    @property
+    def lower_bound_bytes(self) -> int:
+        """No layout of the arena can be smaller."""
+
+    @property
+    def threads(self) -> int: ...
+
+    @property
+    def complete(self) -> bool:
+        """False while some shapes depend on data of a run."""
+
+    @property
+    def categories(self) -> dict:
+        """Bytes by category at the peak; their sum is peak_bytes."""
+
+    @property
+    def phases(self) -> list[PlannedPhase]: ...
+
+    @property
+    def steps(self) -> list[PlannedStep]: ...
+
+    @property
+    def tensors(self) -> list[PlannedTensor]: ...
+
+    @property
+    def segments(self) -> list[PlannedSegment]: ...
+
+    def to_text(self) -> str:
+        """A table for people."""
+
+    def to_json(self) -> str:
+        """The whole plan as JSON text."""
+
+    def to_dict(self) -> dict:
+        """The whole plan as dicts and lists."""
+
+    def to_html(self, title: str = 'Memory plan') -> str:
+        """One self-contained page: a summary, and the tensors as bars over time."""
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+class TensorMemory:
+    """
+    The memory of a tensor, which lives as long as this or an array made from it. Offers the buffer protocol: a flat buffer of bytes.
+    """
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def shape(self) -> tuple: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+class Interpreter:
+    """
+    Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.
+    """
+
+    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None) -> None:
+        """Plans; allocates nothing that grows with the model."""
+
+    @property
+    def model(self) -> Model: ...
+
+    def plan(self) -> Plan:
+        """The plan for the current input shapes."""
+
+    def allocate(self) -> None:
+        """Takes the planned memory and packs the weights."""
+
+    def resize_input(self, index: int, shape: Sequence[int], strict: bool = False) -> None:
+        """Gives an input a new shape."""
+
+    @property
+    def inputs(self) -> list[int]: ...
+
+    @property
+    def outputs(self) -> list[int]: ...
+
+    @property
+    def tensor_count(self) -> int: ...
+
+    def tensor_info(self, index: int) -> TensorInfo: ...
+
+    def set_tensor(self, index: int, bytes: bytes | numpy.typing.NDArray) -> None:
+        """Copies a buffer into an input or variable."""
+
+    def tensor(self, index: int) -> TensorMemory:
+        """The memory of a tensor."""
+
+    def invoke(self) -> None:
+        """Runs once."""
+
+    def reset_variables(self) -> None:
+        """Sets all variables to their initial state."""
+
+    def counted_peak_bytes(self) -> int:
+        """Highest count of bytes charged for this interpreter and its model."""
+
+    def enable_profile(self, enabled: bool) -> None: ...
+
+    def profile(self) -> list[NodeProfile]:
+        """Time per node since profiling was switched on."""
