@@ -50,6 +50,8 @@ struct Interpreter::State {
     require(options.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1",
             options.max_loop_rounds);
     require_runnable(*graph);
+    require(!options.shares_state_with || options.shares_state_with->state_->graph == graph, kArgument,
+            "state can be shared only between interpreters of the same model");
     resources = options.shares_state_with ? options.shares_state_with->state_->resources
                                           : std::make_shared<ops::Resources>(budget);
     for (int v : subgraph().inputs) shapes.push_back(value(v).shape);
@@ -58,7 +60,7 @@ struct Interpreter::State {
   }
 
   ~State() {
-    if (resources && session) resources->set_listener(nullptr);
+    if (!options.shares_state_with) resources->set_listener(nullptr);
   }
 
   const ir::Subgraph& subgraph() const { return graph->subgraphs[static_cast<size_t>(options.subgraph)]; }
@@ -78,6 +80,7 @@ struct Interpreter::State {
     if (!session || failed) {
       session = std::make_shared<runtime::Session>(graph, model.data()->packed_weights, budget, resources, threads);
       session->preserve_all = options.preserve_all_tensors;
+      session->owns_resources = options.shares_state_with == nullptr;
     }
     failed = true;
     session->ledger = {};

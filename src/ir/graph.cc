@@ -16,19 +16,6 @@ int64_t heap_bytes(const std::string& s) {
   return s.capacity() > kInsideObject ? static_cast<int64_t>(s.capacity()) + 1 : 0;
 }
 
-int64_t value_bytes(const Value& value) {
-  int64_t bytes = heap_bytes(value.name);
-  if (value.signature) bytes += heap_bytes(*value.signature);
-  const Quantization& q = value.quantization;
-  bytes += heap_bytes(q.scale) + heap_bytes(q.zero_point) + heap_bytes(q.min) + heap_bytes(q.max);
-  if (value.sparsity) {
-    bytes += static_cast<int64_t>(sizeof(Sparsity)) + heap_bytes(value.sparsity->traversal_order) +
-             heap_bytes(value.sparsity->block_map) + heap_bytes(value.sparsity->dimensions);
-    for (const SparseDimension& d : value.sparsity->dimensions) bytes += heap_bytes(d.segments) + heap_bytes(d.indices);
-  }
-  return bytes;
-}
-
 /// Prints attributes as "name=value" words.
 class Printer final : public FieldVisitor {
  public:
@@ -84,12 +71,25 @@ std::string attributes_text(const Attributes& attributes) {
   return text;
 }
 
+int64_t value_bytes(const Value& value) {
+  int64_t bytes = static_cast<int64_t>(sizeof(Value)) + heap_bytes(value.name);
+  if (value.signature) bytes += heap_bytes(*value.signature);
+  const Quantization& q = value.quantization;
+  bytes += heap_bytes(q.scale) + heap_bytes(q.zero_point) + heap_bytes(q.min) + heap_bytes(q.max);
+  if (value.sparsity) {
+    bytes += static_cast<int64_t>(sizeof(Sparsity)) + heap_bytes(value.sparsity->traversal_order) +
+             heap_bytes(value.sparsity->block_map) + heap_bytes(value.sparsity->dimensions);
+    for (const SparseDimension& d : value.sparsity->dimensions) bytes += heap_bytes(d.segments) + heap_bytes(d.indices);
+  }
+  return bytes;
+}
+
 int64_t graph_bytes(const Graph& graph) {
   int64_t bytes = static_cast<int64_t>(sizeof(Graph)) + heap_bytes(graph.subgraphs) + heap_bytes(graph.signatures) +
                   heap_bytes(graph.metadata) + heap_bytes(graph.description) + heap_bytes(graph.storage);
   for (const Subgraph& s : graph.subgraphs) {
     bytes +=
-        heap_bytes(s.name) + heap_bytes(s.values) + heap_bytes(s.nodes) + heap_bytes(s.inputs) + heap_bytes(s.outputs);
+        heap_bytes(s.name) + heap_bytes(s.nodes) + heap_bytes(s.inputs) + heap_bytes(s.outputs);
     for (const Value& v : s.values) bytes += value_bytes(v);
     for (const Node& n : s.nodes) {
       constexpr int64_t kAttributes = 64;  // an attribute struct with its control block, on average

@@ -110,6 +110,9 @@ std::string attributes_text(const Attributes& attributes);
 /// Heap bytes the graph's own structures take (not the constants it points to).
 int64_t graph_bytes(const Graph& graph);
 
+/// The part of graph_bytes that one value takes, itself included.
+int64_t value_bytes(const Value& value);
+
 /// A text form for people and tests: one line per node.
 std::string to_text(const Graph& graph);
 

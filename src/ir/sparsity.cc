@@ -59,7 +59,7 @@ void verify_sparsity(const Value& value, const std::string& where) {
       require(!__builtin_mul_overflow(count, size, &count), kBad, "{}: sparsity overflows", where);
       continue;
     }
-    require(static_cast<int64_t>(d.segments.size()) == count + 1 && d.segments.front() == 0 &&
+    require(!d.segments.empty() && static_cast<int64_t>(d.segments.size()) - 1 == count && d.segments.front() == 0 &&
                 d.segments.back() == static_cast<int64_t>(d.indices.size()),
             kBad, "{}: sparse level {} has {} segments for {} positions and {} indices", where, level,
             d.segments.size(), count, d.indices.size());
@@ -73,7 +73,8 @@ void verify_sparsity(const Value& value, const std::string& where) {
     count = static_cast<int64_t>(d.indices.size());
   }
   const int64_t bits = dtype_bits(value.dtype);
-  require(bits >= 8 && static_cast<int64_t>(value.data.size()) == count * bits / 8, kBad,
+  const auto stored = static_cast<int64_t>(value.data.size());
+  require(bits >= 8 && stored % (bits / 8) == 0 && stored / (bits / 8) == count, kBad,
           "{}: sparsity stores {} values of type {}, but the buffer has {} bytes", where, count,
           dtype_name(value.dtype), value.data.size());
 }

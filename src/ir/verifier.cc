@@ -70,7 +70,6 @@ void verify_quantization(const Subgraph& subgraph, const Value& value, size_t in
             "tensor {} '{}': its blockwise zero points are tensor {}, but there are {} tensors", index, value.name,
             q.block_zero_points, count);
   }
-  if (q.scale.empty()) return;
   require(q.scale.size() == q.zero_point.size(), kBad, "tensor {} '{}': {} scales but {} zero points", index,
           value.name, q.scale.size(), q.zero_point.size());
   if (q.scale.size() > 1) {
@@ -97,6 +96,8 @@ void verify_value(const Subgraph& subgraph, size_t index) {
   require(bytes.has_value(), kBad, "tensor {} '{}': shape {} has more bytes than fit into 64 bits", index, value.name,
           value.shape.to_string());
   verify_quantization(subgraph, value, index);
+  require(value.constant || !value.sparsity, kBad, "tensor {} '{}' is sparse, but has no constant data", index,
+          value.name);
   if (!value.constant) return;
   require(!value.variable, kBad, "tensor {} '{}' is a variable, so it cannot have constant data", index, value.name);
   if (value.sparsity) {
@@ -116,8 +117,12 @@ void verify_order(const Subgraph& subgraph) {
     const Value& value = subgraph.values[v];
     available[v] = value.constant || value.variable;
   }
+  std::vector<bool> is_input(subgraph.values.size());
   for (int v : subgraph.inputs) {
     require(v >= 0 && v < count, kBad, "graph input {} is out of range: there are {} tensors", v, count);
+    require(!is_input[static_cast<size_t>(v)], kBad, "graph input {} '{}' is listed twice", v,
+            subgraph.values[static_cast<size_t>(v)].name);
+    is_input[static_cast<size_t>(v)] = true;
     available[static_cast<size_t>(v)] = true;
   }
   for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
@@ -158,6 +163,7 @@ void verify_order(const Subgraph& subgraph) {
 void verify_calls(const Graph& graph) {
   enum class Mark { kNew, kOpen, kDone };
   std::vector<Mark> marks(graph.subgraphs.size(), Mark::kNew);
+  std::vector<size_t> instances(graph.subgraphs.size(), 1);  // runs of a subgraph that calling it sets up, itself included
   // Depth-first with an explicit stack: a chain of calls may be as long as the file allows.
   struct Frame {
     size_t subgraph;
@@ -184,6 +190,11 @@ void verify_calls(const Graph& graph) {
       Frame& frame = stack.back();
       if (frame.next == frame.calls.size()) {
         marks[frame.subgraph] = Mark::kDone;
+        for (int call : frame.calls) {
+          instances[frame.subgraph] += instances[static_cast<size_t>(call)];
+          require(instances[frame.subgraph] <= kMaxCallInstances, kBad,
+                  "subgraph {} calls others in more than {} ways", frame.subgraph, kMaxCallInstances);
+        }
         stack.pop_back();
         continue;
       }

@@ -35,6 +35,7 @@ class Reader final : public ir::FieldVisitor {
     if (text == nullptr) return;
     require(verifier_.VerifyString(text), ErrorCode::kInvalidModel, "option '{}' is damaged", name);
     value = text->str();
+    copied_ += static_cast<int64_t>(value.size());
   }
   void field(const char* name, std::vector<uint8_t>& value) override { list(name, value); }
   void field(const char* name, std::vector<int32_t>& value) override { list(name, value); }
@@ -42,6 +43,7 @@ class Reader final : public ir::FieldVisitor {
   void field(const char* name, std::vector<int64_t>& value) override { list(name, value); }
   void field(const char* name, std::vector<float>& value) override { list(name, value); }
   void skip() override { ++slot_; }
+  int64_t copied() const { return copied_; }
 
  private:
   voffset_t next() { return vtable_offset(slot_++); }
@@ -61,11 +63,13 @@ class Reader final : public ir::FieldVisitor {
     if (items == nullptr) return;
     require(verifier_.VerifyVector(items), ErrorCode::kInvalidModel, "option '{}' is damaged", name);
     value.assign(items->begin(), items->end());
+    copied_ += static_cast<int64_t>(value.size() * sizeof(T));
   }
 
   const flatbuffers::Table& table_;
   flatbuffers::Verifier& verifier_;
   int slot_ = 0;
+  int64_t copied_ = 0;
 };
 
 /// Strings and vectors must be written before the table that refers to them, so the table's fields are kept as actions.
@@ -115,10 +119,11 @@ class Writer final : public ir::FieldVisitor {
 
 }  // namespace
 
-void read_options(const flatbuffers::Table* table, flatbuffers::Verifier& verifier, ir::Attributes& attributes) {
-  if (table == nullptr) return;
+int64_t read_options(const flatbuffers::Table* table, flatbuffers::Verifier& verifier, ir::Attributes& attributes) {
+  if (table == nullptr) return 0;
   Reader reader(*table, verifier);
   attributes.visit(reader);
+  return reader.copied();
 }
 
 flatbuffers::uoffset_t write_options(ir::Attributes& attributes, flatbuffers::FlatBufferBuilder& builder) {

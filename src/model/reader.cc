@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/reader.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -66,6 +67,17 @@ class GraphReader {
   }
 
  private:
+  /// Tables of a hostile file may all point to the same long name or list: a graph far larger than its file is refused
+  /// while it grows. Honest files stay below ten times their size.
+  void note_copied(int64_t bytes) {
+    constexpr int64_t kLargestGrowth = 32;
+    constexpr int64_t kAlwaysAllowed = int64_t{1} << 20;
+    copied_ += bytes;
+    const auto file_bytes = static_cast<int64_t>(graph_->bytes->span().size());
+    require(copied_ <= kAlwaysAllowed || copied_ / kLargestGrowth <= file_bytes, kBad,
+            "the file is damaged: its {} bytes describe a graph of more than {} bytes", file_bytes, copied_);
+  }
+
   ir::Subgraph read_subgraph(const tfl::SubGraph& source) {
     ir::Subgraph subgraph;
     subgraph.name = text_of(source.name());
@@ -75,12 +87,18 @@ class GraphReader {
       subgraph.values.reserve(source.tensors()->size());
       for (flatbuffers::uoffset_t i = 0; i < source.tensors()->size(); ++i) {
         subgraph.values.push_back(read_tensor(*source.tensors()->Get(i), i, buffers_));
+        const bool copied = !graph_->storage.empty() && subgraph.values.back().data.data() == graph_->storage.back()->data();
+        note_copied(ir::value_bytes(subgraph.values.back()) +
+                    (copied ? static_cast<int64_t>(subgraph.values.back().data.size()) : 0));
       }
     }
     if (source.operators() != nullptr) {
       subgraph.nodes.reserve(source.operators()->size());
       for (flatbuffers::uoffset_t i = 0; i < source.operators()->size(); ++i) {
         subgraph.nodes.push_back(read_node(*source.operators()->Get(i), i));
+        const ir::Node& node = subgraph.nodes.back();
+        const size_t operands = node.inputs.size() + node.outputs.size() + node.intermediates.size();
+        note_copied(static_cast<int64_t>(sizeof(node) + node.op.size() + operands * sizeof(int)));
       }
     }
     settle_constants(subgraph);
@@ -148,7 +166,7 @@ class GraphReader {
       if (type == 0) return;
       require(type == row.options.member, kBad, "{} #{} has options of kind {}, expected {}", row.name, index, type,
               row.options.member);
-      read_options(reinterpret_cast<const flatbuffers::Table*>(options), verifier_, *attributes);
+      note_copied(read_options(reinterpret_cast<const flatbuffers::Table*>(options), verifier_, *attributes));
     };
     try {
       if (row.options.table == 1) read_from(source.builtin_options_type(), source.builtin_options());
@@ -191,6 +209,7 @@ class GraphReader {
           require(map->tensor_index() < static_cast<uint32_t>(INT32_MAX), kBad,
                   "signature '{}': tensor {} is out of range", signature.key, map->tensor_index());
           result.emplace_back(text_of(map->name()), static_cast<int>(map->tensor_index()));
+          note_copied(static_cast<int64_t>(sizeof(result.back()) + result.back().first.size()));
         }
         return result;
       };
@@ -204,6 +223,7 @@ class GraphReader {
     if (model_.metadata() == nullptr) return;
     for (const tfl::Metadata* source : *model_.metadata()) {
       const std::string name = text_of(source->name());
+      note_copied(static_cast<int64_t>(sizeof(ir::Metadata) + name.size()));
       graph_->metadata.push_back({name, buffers_.bytes_of(source->buffer(), fmt::format("metadata '{}'", name))});
     }
   }
@@ -212,6 +232,7 @@ class GraphReader {
   flatbuffers::Verifier& verifier_;
   std::shared_ptr<ir::Graph> graph_;
   BufferTable buffers_;
+  int64_t copied_ = 0;
 };
 
 }  // namespace
@@ -224,7 +245,8 @@ std::shared_ptr<const ir::Graph> read(std::shared_ptr<ModelBytes> bytes) {
           file.size());
   require(std::memcmp(data + 4, tfl::ModelIdentifier(), 4) == 0, kBad,
           "this is no .tflite file: bytes 4 to 7 are not '{}'", tfl::ModelIdentifier());
-  flatbuffers::Verifier verifier(data, file.size());
+  // A flatbuffer ends below 2 GiB; what lies behind it is reached through Buffer.offset, which is checked there.
+  flatbuffers::Verifier verifier(data, std::min<size_t>(file.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1));
   if (!tfl::VerifyModelBuffer(verifier)) throw Error(kBad, describe_damage(file));
   return GraphReader(std::move(bytes), *tfl::GetModel(data), verifier).read();
 }

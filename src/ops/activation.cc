@@ -112,6 +112,18 @@ std::unique_ptr<Kernel> prepare_leaky_relu(PrepareContext& c) {
   if (!is_small_integer(c.input(0).dtype())) return unary_float_kernel(c, UnaryF32::kLeakyRelu, alpha);
   const Affine in = affine(c.input(0));
   const Affine out = affine(c.output(0));
+  const float rising = c.input(0).quantization().scale0() / c.output(0).quantization().scale0();
+  const float sinking = rising * alpha;
+  // XNNPACK's form for 8 bits, with factors of 8.8 bits; LiteRT uses it within these limits.
+  if (c.input(0).dtype() != DType::kInt16 && rising >= 0x1.0p-8F && rising <= 0x1.0p+7F &&
+      std::abs(sinking) >= 0x1.0p-8F && sinking >= -0x1.FFFCp+6F && sinking <= 0x1.0p+7F) {
+    const auto above = static_cast<int32_t>(std::lrint(256.0F * rising));
+    const auto below = static_cast<int32_t>(std::lrint(256.0F * sinking));
+    return level_kernel(c, [=](int32_t v) {
+      const int32_t value = v - in.zero_point;
+      return int64_t{(value * (value >= 0 ? above : below) + out.zero_point * 256 + 128) >> 8};
+    });
+  }
   const auto identity = kernels::quantize_multiplier(static_cast<double>(in.scale / out.scale));
   const auto slope = kernels::quantize_multiplier(static_cast<double>(std::abs(in.scale * alpha / out.scale)));
   const bool falling = alpha < 0.0F;

@@ -135,8 +135,33 @@ std::unique_ptr<Kernel> requantize_kernel(const PrepareContext& c) {
   });
 }
 
+/// XNNPACK's form for 8 bits of the same kind, with a factor of 8.8 bits; LiteRT uses it within these limits.
+template <typename T>
+std::unique_ptr<Kernel> direct_requantize_kernel(const PrepareContext& c, float factor) {
+  const auto multiplier = static_cast<int32_t>(std::lrint(256.0F * factor));
+  const int32_t bias =
+      c.output(0).quantization().zero_point0() * 256 - multiplier * c.input(0).quantization().zero_point0() + 128;
+  return make_kernel([multiplier, bias](RunContext& run) {
+    const T* in = run.input(0).as<T>();
+    T* out = run.output(0).mutable_as<T>();
+    run.pool().parallel_for(run.output(0).elements(), parallel_grain(kOperations), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int32_t level = (in[i] * multiplier + bias) >> 8;
+        out[i] = static_cast<T>(
+            std::clamp<int32_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      }
+    });
+  });
+}
+
 template <typename In>
 std::unique_ptr<Kernel> requantize_from(const PrepareContext& c) {
+  if constexpr (sizeof(In) == 1) {
+    const float factor = c.input(0).quantization().scale0() / c.output(0).quantization().scale0();
+    if (c.output(0).dtype() == c.input(0).dtype() && factor >= 0x1.0p-8F && factor <= 0x1.0p+7F) {
+      return direct_requantize_kernel<In>(c, factor);
+    }
+  }
   switch (c.output(0).dtype()) {
     case DType::kInt8:
       return requantize_kernel<In, int8_t>(c);

@@ -130,10 +130,29 @@ Multiplier divided_multiplier(Multiplier m, int64_t n) {
   return {static_cast<int32_t>((int64_t{m.value} << shift) / n), m.shift - shift};
 }
 
+/// XNNPACK's mean of 8-bit values, which LiteRT uses: one float32 factor, rounded half to even.
+template <typename T>
+std::unique_ptr<Kernel> direct_mean_kernel(const PrepareContext& c, const ReducePlan& plan) {
+  const Quantization& in_q = c.input(0).quantization();
+  const Quantization& out_q = c.output(0).quantization();
+  const float scale = in_q.scale0() / out_q.scale0() / static_cast<float>(plan.reduced_count);
+  return make_kernel([plan, scale, in_zero = in_q.zero_point0(), out_zero = out_q.zero_point0()](RunContext& run) {
+    T* out = run.output(0).mutable_as<T>();
+    const auto lo = static_cast<float>(std::numeric_limits<T>::min() - out_zero);
+    const auto hi = static_cast<float>(std::numeric_limits<T>::max() - out_zero);
+    run_reduce<T>(run, plan, kernels::SumOp<T>{}, [&](uint64_t sum, int64_t o) {
+      const int64_t shifted = static_cast<int64_t>(sum) - in_zero * plan.reduced_count;
+      const float level = std::clamp(static_cast<float>(shifted) * scale, lo, hi);
+      out[o] = static_cast<T>(static_cast<int32_t>(std::lrint(level)) + out_zero);
+    });
+  });
+}
+
 template <typename T>
 std::unique_ptr<Kernel> quantized_mean_kernel(const PrepareContext& c, const ReducePlan& plan) {
   const Quantization& in_q = c.input(0).quantization();
   const Quantization& out_q = c.output(0).quantization();
+  if (sizeof(T) == 1 && plan.reduced_count > 0) return direct_mean_kernel<T>(c, plan);
   const Multiplier whole = kernels::quantize_multiplier(static_cast<double>(in_q.scale0()) / out_q.scale0());
   const Multiplier m = divided_multiplier(whole, plan.reduced_count);
   return make_kernel([plan, m, in_zero = in_q.zero_point0(), out_zero = out_q.zero_point0()](RunContext& run) {

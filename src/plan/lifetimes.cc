@@ -28,10 +28,14 @@ void Lifetimes::assign() {
   place_all();
 }
 
+bool Lifetimes::is_kept(int value) const {
+  return plan_.options_.preserve_all || plan_.last_use_[static_cast<size_t>(value)] >= plan_.next_node_;
+}
+
 /// The position in this segment at which `value` is read last; the end where later nodes or the caller read it.
 int Lifetimes::last_position(int value, int first) const {
   const int last_node = plan_.last_use_[static_cast<size_t>(value)];
-  if (plan_.options_.preserve_all || last_node >= plan_.next_node_) return end_position_;
+  if (is_kept(value)) return end_position_;
   const auto after = std::upper_bound(segment_.steps.begin(), segment_.steps.end(), last_node,
                                       [](int node, const Step& step) { return node < step.node; });
   return std::max(first, static_cast<int>(after - segment_.steps.begin()) - 1);
@@ -43,7 +47,14 @@ void Lifetimes::new_piece(int value, int first) {
   v.segment = segment_index_;
   v.root = value;
   piece_of_[static_cast<size_t>(value)] = static_cast<int>(pieces_.size());
-  pieces_.push_back({v.bytes, first, last_position(value, first)});
+  pieces_.push_back({v.bytes, first, last_position(value, first), is_kept(value)});
+}
+
+/// `value` lives in the piece of `root` from `position` on.
+void Lifetimes::extend_piece(int root, int value, int position) {
+  Piece& p = piece(root);
+  p.last = std::max(p.last, last_position(value, position));
+  p.kept = p.kept || is_kept(value);
 }
 
 void Lifetimes::add_inputs() {
@@ -54,6 +65,7 @@ void Lifetimes::add_inputs() {
     if (value.storage != Storage::kArena || piece_of_[static_cast<size_t>(v)] >= 0) continue;
     new_piece(v, 0);
     piece(v).last = end_position_;  // a callee's inputs never overlap its outputs
+    piece(v).kept = true;
   }
 }
 
@@ -97,9 +109,7 @@ bool Lifetimes::share_view(int position, int value) {
   v.segment = source.segment;
   v.root = source.root;
   v.offset = source.offset;
-  if (piece_of_[static_cast<size_t>(v.root)] >= 0) {
-    piece(v.root).last = std::max(piece(v.root).last, last_position(value, position));
-  }
+  if (piece_of_[static_cast<size_t>(v.root)] >= 0) extend_piece(v.root, value, position);
   return true;
 }
 
@@ -114,7 +124,8 @@ bool Lifetimes::share_in_place(int position, int value) {
     const PlannedValue& source = plan_.values_[static_cast<size_t>(input)];
     if (source.storage != Storage::kArena || source.segment != segment_index_ || source.bytes != v.bytes) continue;
     if (dtype_bits(type) != dtype_bits(plan_.subgraph_.values[static_cast<size_t>(input)].dtype)) continue;
-    if (source.shape.elements() != v.shape.elements() || piece(source.root).last != position) continue;
+    if (source.shape.elements() != v.shape.elements()) continue;
+    if (piece(source.root).last != position || piece(source.root).kept) continue;
     // Another operand in the same memory must be read at the same places.
     const bool safe = std::all_of(node.inputs.begin(), node.inputs.end(), [&](int other) {
       if (other == ir::kAbsent || plan_.values_[static_cast<size_t>(other)].root != source.root) return true;
@@ -124,7 +135,7 @@ bool Lifetimes::share_in_place(int position, int value) {
     v.storage = Storage::kArena;
     v.segment = segment_index_;
     v.root = source.root;
-    piece(v.root).last = std::max(piece(v.root).last, last_position(value, position));
+    extend_piece(v.root, value, position);
     return true;
   }
   return false;

@@ -11,8 +11,7 @@ namespace leadline::plan {
 
 /// Steps:
 ///  1. every output of every step gets a storage; a view takes its input's memory, an in-place op may take the memory
-///  of
-///     an input that nobody reads afterwards;
+///     of an input that nobody reads afterwards;
 ///  2. each piece of arena memory gets an interval from the step that first writes to the last that reads;
 ///  3. scratch is a piece that lives for one step;
 ///  4. place() finds offsets.
@@ -27,6 +26,7 @@ class Lifetimes {
     int64_t bytes = 0;
     int first = 0;
     int last = 0;
+    bool kept = false;  // read after the segment, or by the caller: nothing may overwrite it
   };
 
   void add_inputs();
@@ -36,7 +36,9 @@ class Lifetimes {
   bool share_in_place(int position, int value);
   void add_output_copies(std::vector<Interval>& intervals, std::vector<size_t>& slots);
   void place_all();
+  bool is_kept(int value) const;
   int last_position(int value, int first) const;
+  void extend_piece(int root, int value, int position);
   Piece& piece(int value) { return pieces_[static_cast<size_t>(piece_of_[static_cast<size_t>(value)])]; }
   void new_piece(int value, int first);
 

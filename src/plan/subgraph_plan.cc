@@ -16,6 +16,9 @@ constexpr int64_t kFoldLimit = 4096;
 /// A kernel that wants more workspace than this is not run while planning.
 constexpr int64_t kFoldWorkspace = 16384;
 
+/// No tensor and no workspace is larger, so that sums over a whole plan stay inside int64.
+constexpr int64_t kMaxBytes = int64_t{1} << 40;
+
 bool contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
@@ -78,6 +81,8 @@ void SubgraphPlan::start(std::span<const Shape> inputs, std::span<const int64_t>
     } else {
       value.storage = Storage::kVariable;
       value.bytes = storage_bytes(source.dtype, source.shape).value_or(0);
+      require(value.bytes <= kMaxBytes, ErrorCode::kUnsupported, "variable '{}' takes {}, more than {}", source.name,
+              format_bytes(value.bytes), format_bytes(kMaxBytes));
     }
   }
   for (size_t i = 0; i < subgraph_.inputs.size(); ++i) {
@@ -87,8 +92,8 @@ void SubgraphPlan::start(std::span<const Shape> inputs, std::span<const int64_t>
     value.shape = inputs[i];
     value.shape_known = true;
     const auto size = storage_bytes(subgraph_.values[v].dtype, inputs[i]);
-    require(size.has_value(), ErrorCode::kInvalidArgument, "input '{}' of shape {} does not fit into memory",
-            subgraph_.values[v].name, inputs[i].to_string());
+    require(size.has_value() && *size <= kMaxBytes, ErrorCode::kInvalidArgument,
+            "input '{}' of shape {} does not fit into memory", subgraph_.values[v].name, inputs[i].to_string());
     value.bytes = dtype_bits(subgraph_.values[v].dtype) > 0 ? *size : bytes[i];
     value.storage = options_.self_contained ? Storage::kArena : Storage::kInput;
   }
@@ -168,6 +173,11 @@ bool SubgraphPlan::is_static_data(int value) const {
          subgraph_.values[static_cast<size_t>(value)].sparsity == nullptr;
 }
 
+void SubgraphPlan::require_plannable(int node, const std::string& what, int64_t bytes) const {
+  require(bytes >= 0 && bytes <= kMaxBytes, ErrorCode::kUnsupported, "{}: {} takes {} bytes, more than {}",
+          ir::describe_node(subgraph_, node), what, bytes, format_bytes(kMaxBytes));
+}
+
 bool SubgraphPlan::plan_node(int index, Segment& segment) {
   const ir::Node& node = subgraph_.nodes[static_cast<size_t>(index)];
   const ops::OpDef& op = definition(node, index);
@@ -189,9 +199,12 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
     value.shape = outputs[i].shape;
     value.bytes = outputs[i].bytes;
     value.shape_known = true;
+    require_plannable(index, outputs[i].value->name, outputs[i].bytes);
   }
   ops::PrepareContext prepare(infer, options_.threads);
   std::unique_ptr<ops::Kernel> kernel = op.prepare(prepare);
+  require_plannable(index, "its workspace", prepare.scratch_bytes());
+  require_plannable(index, "its packed weights", prepare.packed_bytes());
   if (try_fold(index, op, inputs, outputs, *kernel, prepare)) return true;
 
   Step step;

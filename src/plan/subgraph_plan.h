@@ -114,6 +114,7 @@ class SubgraphPlan {
   bool is_static_data(int value) const;
   bool try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs,
                 std::span<const ops::Operand> outputs, ops::Kernel& kernel, const ops::PrepareContext& prepared);
+  void require_plannable(int node, const std::string& what, int64_t bytes) const;
   void compute_last_uses();
 
   const ir::Graph& graph_;

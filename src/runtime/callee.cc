@@ -43,13 +43,20 @@ std::span<const TensorView> Runner::run(std::span<const TensorView> inputs, std:
     string_bytes.push_back(dtype_bits(input_type(static_cast<int>(i))) == 0 ? inputs[i].bytes : 0);
   }
   // The inputs may be results of the last run: its memory stays until they are copied.
-  std::vector<BoundSegment> last_run;
+  struct LastRun {
+    Runner& runner;
+    std::vector<BoundSegment> segments;
+    void give_back() {
+      for (BoundSegment& segment : segments) runner.give_back(segment.arena, MemoryCategory::kArena);
+    }
+    ~LastRun() { give_back(); }
+  } last_run{*this, {}};
   if (!started_ || shapes != planned_shapes_ || string_bytes != planned_bytes_) {
-    std::swap(last_run, bound_);
+    std::swap(last_run.segments, bound_);
     start(shapes, string_bytes);
     bound_base_ = nullptr;
   } else if (bound_.size() > 1) {
-    for (size_t s = 1; s < bound_.size(); ++s) last_run.push_back(std::move(bound_[s]));
+    for (size_t s = 1; s < bound_.size(); ++s) last_run.segments.push_back(std::move(bound_[s]));
     bound_.resize(1);
   }
   allocate();
@@ -70,7 +77,8 @@ std::span<const TensorView> Runner::run(std::span<const TensorView> inputs, std:
     }
     slot.computed = true;
   }
-  for (BoundSegment& segment : last_run) give_back(segment.arena, MemoryCategory::kArena);
+  results_.clear();
+  last_run.give_back();
   run_segments();
   copy_outputs();
   return results_;

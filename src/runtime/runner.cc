@@ -70,7 +70,7 @@ MemoryNeeds Runner::needs() const {
     }
     if (!callee_) {
       needs.arena = align_up(plan_.segments()[0].arena_bytes);
-      needs.variables += session_.resources->pending_bytes();
+      if (session_.owns_resources) needs.variables += session_.resources->pending_bytes();
     }
   }
   for (const auto& [key, runner] : callees_) {
@@ -144,6 +144,7 @@ void Runner::take_outputs() {
 
 void Runner::take_arena(size_t segment) {
   if (bound_.size() <= segment) bound_.resize(segment + 1);
+  give_back(bound_[segment].arena, MemoryCategory::kArena);  // of the last run, where all tensors are preserved
   bound_[segment].arena = take(plan_.segments()[segment].arena_bytes, MemoryCategory::kArena);
 }
 
@@ -208,9 +209,9 @@ void Runner::bind(size_t segment, std::byte* arena) {
       value.address = arena + value.offset;
     }
   }
-  // Views of inputs, outputs and values of earlier segments have no memory of their own.
+  // Views, and results computed in place, follow the memory they live in.
   for (plan::PlannedValue& value : plan_.values()) {
-    if (value.address == nullptr) value.address = plan_.values()[static_cast<size_t>(value.root)].address;
+    value.address = plan_.values()[static_cast<size_t>(value.root)].address;
   }
   const std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
   bound_[segment].steps.resize(steps.size());
@@ -354,11 +355,15 @@ std::shared_ptr<const Buffer> Runner::memory_of(int value) const {
 }
 
 void Runner::resize_string_input(int value, int64_t bytes) {
-  plan::PlannedValue& planned = plan_.values()[static_cast<size_t>(value)];
   auto& memory = io_[value];
   give_back(memory, MemoryCategory::kInputsOutputs);
-  memory = take(bytes, MemoryCategory::kInputsOutputs);
-  planned.address = memory->data();
+  try {
+    memory = take(bytes, MemoryCategory::kInputsOutputs);
+  } catch (const Error&) {
+    resize_string_input(value, 0);  // as before the first contents; nothing points to the memory given back
+    throw;
+  }
+  plan_.values()[static_cast<size_t>(value)].address = memory->data();
   for (size_t i = 0; i < plan_.subgraph().inputs.size(); ++i) {
     if (plan_.subgraph().inputs[i] == value) planned_bytes_[i] = bytes;
   }
@@ -377,6 +382,7 @@ void Runner::clear_variables() {
 
 void Runner::reset_variables() {
   clear_variables();
+  initialized_ = false;
   for (auto& [key, runner] : callees_) runner->reset_variables();
 }
 

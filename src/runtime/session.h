@@ -33,6 +33,7 @@ class Session {
   ThreadPool pool;
   Ledger ledger;
   bool preserve_all = false;
+  bool owns_resources = true;  // false: another interpreter is charged for the named variables
   int64_t rounds_left = 0;
   std::vector<Observer*> observers;
   /// Time per node, [subgraph][node]; empty while profiling is off.

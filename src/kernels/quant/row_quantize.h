@@ -40,15 +40,18 @@ inline RowQuantization quantize_recurrent_row(const float* values, int64_t count
     return {range / 127.0F, 0};
   }
   // The zero point is taken from the end of the range where it loses less.
-  const double scale = (static_cast<double>(max) - min) / 255.0;
+  const double scale = static_cast<double>(max - min) / 255.0;
   const double from_min = -128.0 - min / scale;
   const double from_max = 127.0 - max / scale;
   const double chosen = 128.0 + std::abs(min / scale) < 127.0 + std::abs(max / scale) ? from_min : from_max;
   const auto zero_point = static_cast<int32_t>(std::round(std::clamp(chosen, -128.0, 127.0)));
   const auto step = static_cast<float>(scale);
-  const float inverse = 1.0F / step;
+  const auto inverse = static_cast<float>(1.0 / step);
   for (int64_t i = 0; i < count; ++i) {
-    quantized[i] = round_to_int8(static_cast<float>(zero_point) + values[i] * inverse, -128.0F);
+    // Half is added and the fraction cut off, before the zero point: TFLite's vector code, not quite std::round.
+    const float level = values[i] * inverse;
+    const auto rounded = static_cast<int32_t>(level + (level < 0.0F ? -0.5F : 0.5F));
+    quantized[i] = static_cast<int8_t>(std::clamp(rounded + zero_point, -128, 127));
   }
   return {step, zero_point};
 }
