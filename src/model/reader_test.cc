@@ -316,7 +316,9 @@ std::vector<std::byte> rich_file() {
 bool survives(const std::vector<std::byte>& bytes) {
   try {
     const Model model = Model::from_bytes(bytes, nullptr, Budget::with_limit(int64_t{64} << 20));
-    Interpreter interpreter(model, {.max_loop_rounds = 20});
+    InterpreterOptions options;
+    options.max_loop_rounds = 20;
+    Interpreter interpreter(model, options);
     interpreter.plan();
     if (interpreter.inputs().size() == 2) {
       interpreter.set_tensor(interpreter.inputs()[1], ops::string_buffer({"one", "two"}));

@@ -193,6 +193,7 @@ void register_conv(Registry& registry) {
                 .make_attributes = make_attributes<Conv2DAttributes>,
                 .infer = infer,
                 .prepare = prepare,
+                .half_inputs = 0b110,
                 .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
 }
 

@@ -253,6 +253,7 @@ void register_depthwise_conv(Registry& registry) {
                 .make_attributes = make_attributes<DepthwiseConv2DAttributes>,
                 .infer = infer,
                 .prepare = prepare,
+                .half_inputs = 0b110,
                 .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
 }
 

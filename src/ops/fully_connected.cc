@@ -105,6 +105,7 @@ void register_fully_connected(Registry& registry) {
                 .make_attributes = make_attributes<FullyConnectedAttributes>,
                 .infer = infer,
                 .prepare = prepare,
+                .half_inputs = 0b110,
                 .types = "f32 f16-weights i8 u8 i16x8 i16 i4-weights i2-weights hybrid"});
 }
 

@@ -300,6 +300,8 @@ struct OpDef {
   Sharing sharing = Sharing::kNone;
   bool pure = true;                // same inputs, same outputs, no state: may be folded
   bool reads_shapes_only = false;  // the result depends on the inputs' shapes, not on their data (SHAPE)
+  bool widens_half = false;        // output 0 is float16 input 0 as float32 (DEQUANTIZE)
+  uint32_t half_inputs = 0;        // bit i: a float32 input i may be given as a float16 constant instead
   bool reads_sparse = false;       // takes sparse constants as they are stored
   std::string_view types = {};     // for docs: "f32 i8 u8 i16x8 hybrid"
 };

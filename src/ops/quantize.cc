@@ -147,8 +147,8 @@ std::unique_ptr<Kernel> direct_requantize_kernel(const PrepareContext& c, float 
     run.pool().parallel_for(run.output(0).elements(), parallel_grain(kOperations), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int32_t level = (in[i] * multiplier + bias) >> 8;
-        out[i] = static_cast<T>(
-            std::clamp<int32_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+        out[i] =
+            static_cast<T>(std::clamp<int32_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
       }
     });
   });
@@ -319,6 +319,7 @@ void register_quantize(Registry& registry) {
                 .options = {1, 38},
                 .infer = infer_dequantize,
                 .prepare = prepare_dequantize,
+                .widens_half = true,
                 .types = "f16 i8 u8 i16 i4 u4 i2, per channel"});
   registry.add({.name = "QUANTIZE",
                 .code = 114,

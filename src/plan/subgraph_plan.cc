@@ -34,6 +34,34 @@ SubgraphPlan::SubgraphPlan(const ir::Graph& graph, int subgraph, PlanOptions opt
       host_(host),
       budget_(std::move(budget)) {
   compute_last_uses();
+  find_half_constants();
+}
+
+void SubgraphPlan::find_half_constants() {
+  source_.resize(subgraph_.values.size());
+  for (size_t v = 0; v < source_.size(); ++v) source_[v] = static_cast<int>(v);
+  skipped_.assign(subgraph_.nodes.size(), false);
+  if (options_.preserve_all) return;
+  std::vector<bool> taken_as_half(subgraph_.values.size(), true);
+  for (const ir::Node& node : subgraph_.nodes) {
+    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool accepts = op != nullptr && i < 32 && (op->half_inputs >> i & 1U) != 0;
+      if (node.inputs[i] != ir::kAbsent && !accepts) taken_as_half[static_cast<size_t>(node.inputs[i])] = false;
+    }
+  }
+  for (size_t n = 0; n < subgraph_.nodes.size(); ++n) {
+    const ir::Node& node = subgraph_.nodes[n];
+    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    if (op == nullptr || !op->widens_half) continue;
+    const ir::Value& half = subgraph_.values[static_cast<size_t>(node.inputs[0])];
+    const auto wide = static_cast<size_t>(node.outputs[0]);
+    if (!half.constant || half.dtype != DType::kFloat16 || half.sparsity != nullptr) continue;
+    if (!taken_as_half[wide] || contains(subgraph_.outputs, node.outputs[0])) continue;
+    if (subgraph_.values[wide].dtype != DType::kFloat32 || subgraph_.values[wide].variable) continue;
+    source_[wide] = node.inputs[0];
+    skipped_[n] = true;
+  }
 }
 
 void SubgraphPlan::compute_last_uses() {
@@ -142,7 +170,7 @@ std::vector<ops::Operand> SubgraphPlan::input_operands(const ir::Node& node) con
   std::vector<ops::Operand> operands(node.inputs.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     if (node.inputs[i] == ir::kAbsent) continue;
-    const auto v = static_cast<size_t>(node.inputs[i]);
+    const auto v = static_cast<size_t>(source(node.inputs[i]));
     const PlannedValue& value = values_[v];
     ops::Operand& operand = operands[i];
     operand.value = &subgraph_.values[v];
@@ -179,10 +207,12 @@ void SubgraphPlan::require_plannable(int node, const std::string& what, int64_t 
 }
 
 bool SubgraphPlan::plan_node(int index, Segment& segment) {
+  if (skipped_[static_cast<size_t>(index)]) return true;
   const ir::Node& node = subgraph_.nodes[static_cast<size_t>(index)];
   const ops::OpDef& op = definition(node, index);
-  for (int v : node.inputs) {
-    if (v == ir::kAbsent) continue;
+  for (int input : node.inputs) {
+    if (input == ir::kAbsent) continue;
+    const int v = source(input);
     const ir::Value& source = subgraph_.values[static_cast<size_t>(v)];
     require(source.sparsity == nullptr || op.reads_sparse, ErrorCode::kUnsupported,
             "{}: input '{}' is sparse, this op reads dense tensors", ir::describe_node(subgraph_, index), source.name);
@@ -214,8 +244,9 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   step.packed_bytes = align_up(prepare.packed_bytes());
   step.packed_layout = prepare.packed_layout();
   step.initializer = std::any_of(outputs.begin(), outputs.end(), [](const auto& o) { return o.value->variable; }) &&
-                     std::all_of(node.inputs.begin(), node.inputs.end(), [&](int v) { return is_static_data(v); });
-  for (int i : prepare.replaced_inputs()) step.replaced_inputs.push_back(node.inputs[static_cast<size_t>(i)]);
+                     std::all_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](int v) { return v == ir::kAbsent || is_static_data(source(v)); });
+  for (int i : prepare.replaced_inputs()) step.replaced_inputs.push_back(source(node.inputs[static_cast<size_t>(i)]));
   segment.steps.push_back(std::move(step));
   return true;
 }
@@ -230,8 +261,8 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
     if (contains(subgraph_.outputs, node.outputs[i]) || outputs[i].value->variable) return false;
     bytes += outputs[i].bytes;
   }
-  const bool all_static =
-      std::all_of(node.inputs.begin(), node.inputs.end(), [&](int v) { return v == ir::kAbsent || is_static_data(v); });
+  const bool all_static = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                      [&](int v) { return v == ir::kAbsent || is_static_data(source(v)); });
   if (all_static && op.sharing == ops::Sharing::kView) {
     PlannedValue& value = values_[static_cast<size_t>(node.outputs[0])];
     const PlannedValue& source = values_[static_cast<size_t>(node.inputs[0])];

@@ -90,6 +90,10 @@ class SubgraphPlan {
   void rewind();
   bool complete() const { return next_node_ == static_cast<int>(subgraph_.nodes.size()); }
 
+  /// The value that stands for `value` as a node's input: itself, or the float16 constant that a DEQUANTIZE would widen
+  /// when all its readers take float16 as it is. Such a DEQUANTIZE has no step.
+  int source(int value) const { return value == ir::kAbsent ? value : source_[static_cast<size_t>(value)]; }
+
   const ir::Subgraph& subgraph() const { return subgraph_; }
   int subgraph_index() const { return subgraph_index_; }
   std::vector<PlannedValue>& values() { return values_; }
@@ -116,6 +120,7 @@ class SubgraphPlan {
                 std::span<const ops::Operand> outputs, ops::Kernel& kernel, const ops::PrepareContext& prepared);
   void require_plannable(int node, const std::string& what, int64_t bytes) const;
   void compute_last_uses();
+  void find_half_constants();
 
   const ir::Graph& graph_;
   const int subgraph_index_;
@@ -127,6 +132,8 @@ class SubgraphPlan {
   std::vector<PlannedValue> values_;
   std::vector<Segment> segments_;
   std::vector<OutputCopy> output_copies_;
+  std::vector<int> source_;    // by value: see source()
+  std::vector<bool> skipped_;  // by node: has no step
   std::vector<int> last_use_;  // node that reads the value last, through views too; node count: subgraph output
   struct Folded {
     int value;

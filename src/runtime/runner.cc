@@ -51,11 +51,22 @@ void Runner::give_back(std::shared_ptr<Buffer>& memory, MemoryCategory category)
   memory.reset();
 }
 
+/// Weights that were folded may depend on the input shapes, so nobody else may use their packing.
+PackedKey Runner::packed_key(const plan::Step& step) const {
+  PackedKey key{plan_.subgraph_index(), step.node, step.packed_bytes, step.packed_layout};
+  const ir::Node& node = plan_.subgraph().nodes[static_cast<size_t>(step.node)];
+  const bool folded = std::any_of(node.inputs.begin(), node.inputs.end(), [&](int v) {
+    return v != ir::kAbsent && plan_.values()[static_cast<size_t>(v)].storage == Storage::kFolded;
+  });
+  if (folded) key.layout += fmt::format("@{}", fmt::ptr(this));
+  return key;
+}
+
 MemoryNeeds Runner::needs() const {
   MemoryNeeds needs;
   for (const plan::Segment& segment : plan_.segments()) {
     for (const plan::Step& step : segment.steps) {
-      const PackedKey key{plan_.subgraph_index(), step.node, step.packed_bytes, step.packed_layout};
+      const PackedKey key = packed_key(step);
       if (step.packed_bytes == 0 || packed_.contains(key)) continue;
       (session_.packed_weights->holds(key) ? needs.shared_weights : needs.packed_weights) += step.packed_bytes;
     }
@@ -155,7 +166,7 @@ void Runner::acquire_packed(size_t segment) {
   for (size_t i = 0; i < steps.size(); ++i) {
     plan::Step& step = steps[i];
     if (step.packed_bytes == 0) continue;
-    const PackedKey key{plan_.subgraph_index(), step.node, step.packed_bytes, step.packed_layout};
+    const PackedKey key = packed_key(step);
     auto held = packed_.find(key);
     if (held == packed_.end()) {
       auto memory = session_.packed_weights->acquire(key, [&](std::byte* target) {
@@ -220,7 +231,7 @@ void Runner::bind(size_t segment, std::byte* arena) {
     BoundStep& bound = bound_[segment].steps[i];
     bound.inputs.assign(node.inputs.size(), {});
     for (size_t k = 0; k < node.inputs.size(); ++k) {
-      if (node.inputs[k] != ir::kAbsent) bound.inputs[k] = view(node.inputs[k]);
+      if (node.inputs[k] != ir::kAbsent) bound.inputs[k] = view(plan_.source(node.inputs[k]));
     }
     bound.outputs.clear();
     for (int v : node.outputs) bound.outputs.push_back(view(v));

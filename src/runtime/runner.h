@@ -80,6 +80,7 @@ class Runner final : public ops::Host, public ops::Callee {
     std::vector<BoundStep> steps;
   };
 
+  PackedKey packed_key(const plan::Step& step) const;
   void clear_variables();
   void take_arena(size_t segment);
   void give_back(std::shared_ptr<Buffer>& memory, MemoryCategory category);

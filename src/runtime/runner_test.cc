@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that call subgraphs and keep state, through the public API. Every run ends with planned == counted.
+#include "runtime/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "ops/string_tester.h"
+#include "tests/cpp/sketch.h"
+
+namespace leadline {
+namespace {
+
+using testing::AttributeValues;
+using testing::get;
+using testing::run;
+using testing::set;
+using testing::Sketch;
+using testing::thrown_by;
+
+constexpr DType kF32 = DType::kFloat32;
+constexpr DType kI32 = DType::kInt32;
+
+AttributeValues loop(int cond, int body) { return {{"cond_subgraph_index", cond}, {"body_subgraph_index", body}}; }
+AttributeValues branches(int yes, int no) { return {{"then_subgraph_index", yes}, {"else_subgraph_index", no}}; }
+
+void expect_planned_equals_counted(const Interpreter& interpreter) {
+  EXPECT_EQ(interpreter.plan().peak_bytes, interpreter.counted_peak_bytes());
+}
+
+/// A static model: the plan is complete before the run and the run changes nothing about it.
+template <typename Body>
+void expect_static_plan_holds(Interpreter& interpreter, const Body& body) {
+  const Plan before = interpreter.plan();
+  EXPECT_TRUE(before.complete);
+  body();
+  EXPECT_EQ(before.peak_bytes, interpreter.counted_peak_bytes());
+  expect_planned_equals_counted(interpreter);
+}
+
+// IF
+
+/// condition, x -> then: x + x; else: `else_op`(x) of shape `else_shape`.
+Sketch if_model(const std::string& else_op, const Shape& else_shape) {
+  Sketch s;
+  const int condition = s.input("condition", DType::kBool, {1});
+  const int x = s.input("x", kF32, {4});
+  s.outputs({s.compute("IF", {condition, x}, "y", kF32, {}, branches(1, 2))});
+  s.next_subgraph("then");
+  int in = s.input("in", kF32, {4});
+  s.outputs({s.compute("ADD", {in, in}, "out", kF32, {4})});
+  s.next_subgraph("else");
+  in = s.input("in", kF32, {4});
+  std::vector<int> inputs = {in};
+  if (else_op == "CONCATENATION") inputs.push_back(in);
+  s.outputs({s.compute(else_op, inputs, "out", kF32, else_shape)});
+  return s;
+}
+
+TEST(If, RunsOneBranch) {
+  Interpreter interpreter(if_model("NEG", {4}).load());
+  expect_static_plan_holds(interpreter, [&] {
+    set<float>(interpreter, 1, {1, 2, 3, 4});
+    set<uint8_t>(interpreter, 0, {1});
+    interpreter.invoke();
+    EXPECT_EQ(get<float>(interpreter, 2), (std::vector<float>{2, 4, 6, 8}));
+    set<uint8_t>(interpreter, 0, {0});
+    interpreter.invoke();
+    EXPECT_EQ(get<float>(interpreter, 2), (std::vector<float>{-1, -2, -3, -4}));
+  });
+}
+
+TEST(If, BranchesMayGiveDifferentShapes) {
+  Interpreter interpreter(if_model("CONCATENATION", {8}).load());
+  EXPECT_FALSE(interpreter.plan().complete);
+  for (const uint8_t condition : {0, 1, 0, 0, 1, 1}) {
+    set<float>(interpreter, 1, {1, 2, 3, 4});
+    set<uint8_t>(interpreter, 0, {condition});
+    interpreter.invoke();
+    const std::vector<float> expected =
+        condition == 1 ? std::vector<float>{2, 4, 6, 8} : std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4};
+    EXPECT_EQ(get<float>(interpreter, 2), expected);
+    expect_planned_equals_counted(interpreter);
+  }
+}
+
+TEST(If, BranchesThatDoNotFitTheNodeAreRefused) {
+  Sketch s = if_model("NEG", {4});
+  s.subgraph().values[0].dtype = kI32;  // of the else branch
+  const auto thrown = thrown_by([&] { Interpreter interpreter(s.load()); });
+  EXPECT_EQ(thrown.code, ErrorCode::kInvalidModel);
+  EXPECT_TRUE(thrown.names("IF #0") && thrown.names("subgraph 2") && thrown.names("int32")) << thrown.message;
+  Sketch count = if_model("NEG", {4});
+  count.input("more", kF32, {1});
+  EXPECT_TRUE(thrown_by([&] { Interpreter interpreter(count.load()); }).names("2 inputs"));
+}
+
+// WHILE
+
+/// while (i < limit) { i += 1; a, b = b, a + b }
+Sketch swapping_loop(int32_t limit) {
+  Sketch s;
+  const int i = s.input("i", kI32, {});
+  const int a = s.input("a", kF32, {2});
+  const int b = s.input("b", kF32, {2});
+  const std::vector<int> ends = {s.value("i_end", kI32, {}), s.value("a_end", kF32, {2}), s.value("b_end", kF32, {2})};
+  s.node("WHILE", {i, a, b}, ends, loop(1, 2));
+  s.outputs(ends);
+  s.next_subgraph("cond");
+  const int ci = s.input("i", kI32, {});
+  s.input("a", kF32, {2});
+  s.input("b", kF32, {2});
+  const int top = s.constant<int32_t>("limit", kI32, {}, {limit});
+  s.outputs({s.compute("LESS", {ci, top}, "goes_on", DType::kBool, {})});
+  s.next_subgraph("body");
+  const int bi = s.input("i", kI32, {});
+  const int ba = s.input("a", kF32, {2});
+  const int bb = s.input("b", kF32, {2});
+  const int one = s.constant<int32_t>("one", kI32, {}, {1});
+  const int next = s.compute("ADD", {bi, one}, "next", kI32, {});
+  const int sum = s.compute("ADD", {ba, bb}, "sum", kF32, {2});
+  s.outputs({next, bb, sum});
+  return s;
+}
+
+TEST(While, KeepsStateThatChangesPlaces) {
+  Interpreter interpreter(swapping_loop(7).load());
+  expect_static_plan_holds(interpreter, [&] {
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      set<int32_t>(interpreter, 0, {0});
+      set<float>(interpreter, 1, {0, 10});
+      set<float>(interpreter, 2, {1, 20});
+      interpreter.invoke();
+      EXPECT_EQ(get<int32_t>(interpreter, 3), std::vector<int32_t>{7});
+      EXPECT_EQ(get<float>(interpreter, 4), (std::vector<float>{13, 340}));  // Fibonacci numbers
+      EXPECT_EQ(get<float>(interpreter, 5), (std::vector<float>{21, 550}));
+    }
+  });
+}
+
+TEST(While, ZeroRoundsGiveTheInputs) {
+  Interpreter interpreter(swapping_loop(0).load());
+  set<int32_t>(interpreter, 0, {5});
+  set<float>(interpreter, 1, {1, 2});
+  set<float>(interpreter, 2, {3, 4});
+  interpreter.invoke();
+  EXPECT_EQ(get<int32_t>(interpreter, 3), std::vector<int32_t>{5});
+  EXPECT_EQ(get<float>(interpreter, 4), (std::vector<float>{1, 2}));
+  EXPECT_EQ(get<float>(interpreter, 5), (std::vector<float>{3, 4}));
+}
+
+/// Two values that only change places: while (i < limit) { i += 1; a, b = b, a }
+TEST(While, SwapsTwoValues) {
+  Sketch s = swapping_loop(3);
+  s.outputs({s.subgraph().outputs[0], 2, 1});
+  Interpreter interpreter(s.load());
+  set<int32_t>(interpreter, 0, {0});
+  set<float>(interpreter, 1, {1, 2});
+  set<float>(interpreter, 2, {3, 4});
+  interpreter.invoke();
+  EXPECT_EQ(get<float>(interpreter, 4), (std::vector<float>{3, 4}));
+  EXPECT_EQ(get<float>(interpreter, 5), (std::vector<float>{1, 2}));
+  expect_planned_equals_counted(interpreter);
+}
+
+/// while (i < limit) { i += 1; x = concat(x, x) }
+Sketch growing_loop() {
+  Sketch s;
+  const int i = s.input("i", kI32, {});
+  const int x = s.input("x", kF32, {2});
+  const std::vector<int> ends = {s.value("i_end", kI32, {}), s.value("x_end", kF32, {2})};
+  s.node("WHILE", {i, x}, ends, loop(1, 2));
+  s.outputs({s.compute("NEG", {ends[1]}, "y", kF32, {2})});
+  s.next_subgraph("cond");
+  const int ci = s.input("i", kI32, {});
+  s.input("x", kF32, {2});
+  const int top = s.constant<int32_t>("limit", kI32, {}, {4});
+  s.outputs({s.compute("LESS", {ci, top}, "goes_on", DType::kBool, {})});
+  s.next_subgraph("body");
+  const int bi = s.input("i", kI32, {});
+  const int bx = s.input("x", kF32, {2});
+  const int one = s.constant<int32_t>("one", kI32, {}, {1});
+  const int next = s.compute("ADD", {bi, one}, "next", kI32, {});
+  s.outputs({next, s.compute("CONCATENATION", {bx, bx}, "twice", kF32, {4})});
+  return s;
+}
+
+TEST(While, ShapesMayGrow) {
+  Interpreter interpreter(growing_loop().load());
+  EXPECT_FALSE(interpreter.plan().complete);
+  for (const int32_t start : {0, 3, 4, 1, 0}) {
+    set<int32_t>(interpreter, 0, {start});
+    set<float>(interpreter, 1, {1, 2});
+    interpreter.invoke();
+    const std::vector<float> y = get<float>(interpreter, interpreter.outputs()[0]);
+    ASSERT_EQ(y.size(), size_t{2} << (4 - start));
+    for (size_t k = 0; k < y.size(); ++k) EXPECT_EQ(y[k], k % 2 == 0 ? -1.0F : -2.0F);
+    expect_planned_equals_counted(interpreter);
+  }
+}
+
+TEST(While, StopsAtTheLimitOfRounds) {
+  InterpreterOptions options;
+  options.max_loop_rounds = 100;
+  for (const bool grows : {false, true}) {
+    Sketch s = grows ? growing_loop() : swapping_loop(0);
+    // An endless condition: limit <= i.
+    ir::Node& node = s.graph().subgraphs[1].nodes[0];
+    if (grows) {
+      s.graph().subgraphs[2].outputs[1] = 1;  // x stays as it is
+    }
+    std::swap(node.inputs[0], node.inputs[1]);
+    const Model model = s.load();
+    Interpreter interpreter(model, options);
+    set<int32_t>(interpreter, 0, {1000});
+    const auto thrown = thrown_by([&] { interpreter.invoke(); });
+    EXPECT_EQ(thrown.code, ErrorCode::kCancelled);
+    EXPECT_TRUE(thrown.names("max_loop_rounds")) << thrown.message;
+    set<int32_t>(interpreter, 0, {-1});
+    EXPECT_NO_THROW(interpreter.invoke()) << "the interpreter can be used after a cancelled run";
+    expect_planned_equals_counted(interpreter);
+  }
+}
+
+TEST(While, RunsAgainAfterTheBudgetRefusedARound) {
+  const std::vector<std::byte> file = growing_loop().file();
+  const auto budget = Budget::with_limit(64 << 10);
+  const Model model = Model::from_bytes(file, nullptr, budget);
+  Interpreter interpreter(model);
+  set<int32_t>(interpreter, 0, {-20});  // would double 24 times
+  const auto thrown = thrown_by([&] { interpreter.invoke(); });
+  EXPECT_EQ(thrown.code, ErrorCode::kBudget) << thrown.message;
+  set<int32_t>(interpreter, 0, {3});
+  set<float>(interpreter, 1, {1, 2});
+  interpreter.invoke();
+  EXPECT_EQ(get<float>(interpreter, interpreter.outputs()[0]), (std::vector<float>{-1, -2, -1, -2}));
+  EXPECT_LE(budget->peak(), 64 << 10);
+}
+
+// Nesting
+
+/// `depth` subgraphs that each call the next with IF and add one.
+Sketch nested(int depth) {
+  Sketch s;
+  for (int level = 0; level < depth; ++level) {
+    if (level > 0) s.next_subgraph("level" + std::to_string(level));
+    const int condition = s.input("condition", DType::kBool, {1});
+    const int x = s.input("x", kF32, {3});
+    const int one = s.constant<float>("one", kF32, {1}, {1});
+    int y = x;
+    if (level + 1 < depth) {
+      y = s.compute("IF", {condition, condition, x}, "inner", kF32, {3}, branches(level + 1, level + 1));
+    }
+    s.outputs({s.compute("ADD", {y, one}, "y", kF32, {3})});
+  }
+  return s;
+}
+
+TEST(Calls, NestDeeply) {
+  Interpreter interpreter(nested(60).load());
+  expect_static_plan_holds(interpreter, [&] {
+    set<float>(interpreter, 1, {1, 2, 3});
+    interpreter.invoke();
+    EXPECT_EQ(get<float>(interpreter, interpreter.outputs()[0]), (std::vector<float>{61, 62, 63}));
+  });
+}
+
+/// A callee whose last node, whose result nobody reads, could run in place over a result or an input.
+TEST(Calls, UnusedNodesDoNotSpoilResults) {
+  Sketch s;
+  const int condition = s.input("condition", DType::kBool, {1});
+  const int x = s.input("x", kF32, {3});
+  const int y = s.value("y", kF32, {3});
+  const int z = s.value("z", kF32, {3});
+  s.node("IF", {condition, x}, {y, z}, branches(1, 1));
+  s.outputs({y, z});
+  s.next_subgraph("callee");
+  const int in = s.input("in", kF32, {3});
+  const int out = s.compute("NEG", {in}, "out", kF32, {3});
+  s.compute("ABS", {out}, "unused", kF32, {3});
+  s.compute("NEG", {in}, "unused too", kF32, {3});
+  s.outputs({out, in});
+  Interpreter interpreter(s.load());
+  set<float>(interpreter, x, {1, 2, 3});
+  interpreter.invoke();
+  EXPECT_EQ(get<float>(interpreter, y), (std::vector<float>{-1, -2, -3}));
+  EXPECT_EQ(get<float>(interpreter, z), (std::vector<float>{1, 2, 3}));
+}
+
+TEST(Calls, ConstantsAndRepeatedOutputsAreCopied) {
+  Sketch s;
+  const int condition = s.input("condition", DType::kBool, {1});
+  const std::vector<int> ends = {s.value("a", kF32, {2}), s.value("b", kF32, {2}), s.value("c", kF32, {2})};
+  s.node("IF", {condition}, ends, branches(1, 1));
+  s.outputs(ends);
+  s.next_subgraph("callee");
+  const int five = s.constant<float>("five", kF32, {2}, {5, 6});
+  const int minus = s.compute("NEG", {five}, "minus", kF32, {2});
+  s.outputs({five, minus, minus});
+  Interpreter interpreter(s.load());
+  interpreter.invoke();
+  EXPECT_EQ(get<float>(interpreter, ends[0]), (std::vector<float>{5, 6}));
+  EXPECT_EQ(get<float>(interpreter, ends[1]), (std::vector<float>{-5, -6}));
+  EXPECT_EQ(get<float>(interpreter, ends[2]), (std::vector<float>{-5, -6}));
+}
+
+// Variables
+
+/// CALL_ONCE sets "count" to 10; every run adds x and gives the sum.
+Sketch counter() {
+  Sketch s;
+  const AttributeValues name = {{"shared_name", std::string("count")}};
+  const int x = s.input("x", kF32, {2});
+  s.node("CALL_ONCE", {}, {}, {{"init_subgraph_index", 1}});
+  const int handle = s.compute("VAR_HANDLE", {}, "handle", DType::kResource, {1}, name);
+  const int old = s.compute("READ_VARIABLE", {handle}, "old", kF32, {2});
+  const int sum = s.compute("ADD", {old, x}, "sum", kF32, {2});
+  s.node("ASSIGN_VARIABLE", {handle, sum}, {});
+  s.outputs({sum});
+  s.next_subgraph("init");
+  const int inner = s.compute("VAR_HANDLE", {}, "handle", DType::kResource, {1}, name);
+  const int ten = s.constant<float>("ten", kF32, {2}, {10, 20});
+  s.node("ASSIGN_VARIABLE", {inner, ten}, {});
+  return s;
+}
+
+TEST(Variables, AreInitialisedOnceAndKept) {
+  Interpreter interpreter(counter().load());
+  expect_static_plan_holds(interpreter, [&] {
+    EXPECT_EQ(run<float>(interpreter, {1, 1}), (std::vector<float>{11, 21}));
+    EXPECT_EQ(run<float>(interpreter, {1, 2}), (std::vector<float>{12, 23}));
+  });
+}
+
+TEST(Variables, ResetGivesTheInitialState) {
+  Interpreter interpreter(counter().load());
+  run<float>(interpreter, {1, 1});
+  interpreter.reset_variables();
+  EXPECT_EQ(run<float>(interpreter, {1, 1}), (std::vector<float>{11, 21}));
+}
+
+TEST(Variables, EachInterpreterHasItsOwnUnlessShared) {
+  const Model model = counter().load();
+  Interpreter first(model);
+  Interpreter second(model);
+  InterpreterOptions options;
+  options.shares_state_with = &first;
+  run<float>(first, {1, 1});
+  EXPECT_EQ(run<float>(second, {5, 5}), (std::vector<float>{15, 25}));
+  {
+    Interpreter third(model, options);
+    EXPECT_EQ(run<float>(third, {5, 5}), (std::vector<float>{16, 26}));
+    expect_planned_equals_counted(third);
+  }
+  EXPECT_EQ(run<float>(first, {1, 1}), (std::vector<float>{17, 27}));
+  expect_planned_equals_counted(first);
+}
+
+TEST(Variables, SharedStateOutlivesItsFirstOwner) {
+  const Model model = counter().load();
+  auto first = std::make_unique<Interpreter>(model);
+  run<float>(*first, {1, 1});
+  InterpreterOptions options;
+  options.shares_state_with = first.get();
+  Interpreter second(model, options);
+  first.reset();
+  EXPECT_EQ(run<float>(second, {1, 1}), (std::vector<float>{12, 22}));
+}
+
+TEST(Variables, StateIsSharedWithinOneModelOnly) {
+  const Model model = counter().load();
+  const Model other = counter().load();
+  Interpreter first(model);
+  InterpreterOptions options;
+  options.shares_state_with = &first;
+  EXPECT_EQ(thrown_by([&] { Interpreter interpreter(other, options); }).code, ErrorCode::kInvalidArgument);
+}
+
+TEST(Variables, VariableTensorsCanBeSetAndReset) {
+  Sketch s;
+  const int x = s.input("x", kF32, {2});
+  const int state = s.variable("state", kF32, {2});
+  s.outputs({s.compute("ADD", {x, state}, "y", kF32, {2})});
+  Interpreter interpreter(s.load());
+  EXPECT_EQ(run<float>(interpreter, {1, 2}), (std::vector<float>{1, 2}));
+  set<float>(interpreter, state, {10, 20});
+  EXPECT_EQ(run<float>(interpreter, {1, 2}), (std::vector<float>{11, 22}));
+  interpreter.reset_variables();
+  EXPECT_EQ(run<float>(interpreter, {1, 2}), (std::vector<float>{1, 2}));
+  expect_planned_equals_counted(interpreter);
+}
+
+// Strings
+
+std::vector<std::string> strings(const Interpreter& interpreter, int tensor) {
+  const TensorMemory memory = interpreter.tensor(tensor);
+  const std::span<const std::byte> bytes(memory.data, static_cast<size_t>(memory.bytes));
+  if (const std::string problem = string_tensor_problem(bytes, memory.shape.elements()); !problem.empty()) {
+    return {problem};
+  }
+  std::vector<std::string> texts;
+  const StringTensorReader reader(bytes);
+  for (int64_t i = 0; i < reader.size(); ++i) texts.emplace_back(reader[i]);
+  return texts;
+}
+
+/// text[2] -> reshape to [2, 1] -> take row 1.
+Sketch string_model() {
+  Sketch s;
+  const int text = s.input("text", DType::kString, {2});
+  const int shape = s.constant<int32_t>("shape", kI32, {2}, {2, 1});
+  const int column = s.compute("RESHAPE", {text, shape}, "column", DType::kString, {2, 1});
+  const int begin = s.constant<int32_t>("begin", kI32, {2}, {1, 0});
+  const int size = s.constant<int32_t>("size", kI32, {2}, {1, 1});
+  s.outputs({s.compute("SLICE", {column, begin, size}, "second", DType::kString, {1, 1})});
+  return s;
+}
+
+TEST(Strings, InputsOfAnyLength) {
+  Interpreter interpreter(string_model().load());
+  const int output = interpreter.outputs()[0];
+  for (const std::string& word : {std::string("two"), std::string(10'000, 'w'), std::string(), std::string("x")}) {
+    interpreter.set_tensor(0, ops::string_buffer({"first", word}));
+    interpreter.invoke();
+    EXPECT_EQ(strings(interpreter, output), std::vector<std::string>{word});
+    expect_planned_equals_counted(interpreter);
+  }
+}
+
+TEST(Strings, UnsetInputsAreAnError) {
+  Interpreter interpreter(string_model().load());
+  EXPECT_TRUE(thrown_by([&] { interpreter.invoke(); }).code.has_value());
+  interpreter.set_tensor(0, ops::string_buffer({"a", "b"}));
+  interpreter.invoke();
+  EXPECT_EQ(strings(interpreter, interpreter.outputs()[0]), std::vector<std::string>{"b"});
+}
+
+TEST(Strings, DamagedBuffersAreRefused) {
+  Interpreter interpreter(string_model().load());
+  EXPECT_EQ(thrown_by([&] { interpreter.set_tensor(0, ops::string_buffer({"only one"})); }).code,
+            ErrorCode::kInvalidArgument);
+  std::vector<std::byte> buffer = ops::string_buffer({"a", "b"});
+  buffer[8] = std::byte{255};
+  EXPECT_EQ(thrown_by([&] { interpreter.set_tensor(0, buffer); }).code, ErrorCode::kInvalidArgument);
+}
+
+TEST(Strings, ARefusedInputLeavesAUsableInterpreter) {
+  const auto budget = Budget::with_limit(64 << 10);
+  const Model model = Model::from_bytes(string_model().file(), nullptr, budget);
+  Interpreter interpreter(model);
+  interpreter.set_tensor(0, ops::string_buffer({"a", "b"}));
+  interpreter.invoke();
+  const std::string long_text(100'000, 'x');
+  EXPECT_EQ(thrown_by([&] { interpreter.set_tensor(0, ops::string_buffer({"a", long_text})); }).code,
+            ErrorCode::kBudget);
+  EXPECT_TRUE(thrown_by([&] { interpreter.invoke(); }).code.has_value()) << "the input was given up";
+  interpreter.set_tensor(0, ops::string_buffer({"a", "c"}));
+  interpreter.invoke();
+  EXPECT_EQ(strings(interpreter, interpreter.outputs()[0]), std::vector<std::string>{"c"});
+}
+
+TEST(Strings, PassThroughCalls) {
+  Sketch s;
+  const int condition = s.input("condition", DType::kBool, {1});
+  const int text = s.input("text", DType::kString, {2});
+  s.outputs({s.compute("IF", {condition, text}, "y", DType::kString, {2}, branches(1, 2))});
+  s.next_subgraph("same");
+  s.outputs({s.input("in", DType::kString, {2})});
+  s.next_subgraph("reversed");
+  const int in = s.input("in", DType::kString, {2});
+  const int order = s.constant<int32_t>("order", kI32, {2}, {1, 0});
+  s.outputs({s.compute("GATHER", {in, order}, "out", DType::kString, {2})});
+  Interpreter interpreter(s.load());
+  for (const std::string& word : {std::string("b"), std::string(500, 'b')}) {
+    interpreter.set_tensor(text, ops::string_buffer({"a", word}));
+    for (const uint8_t same : {1, 0}) {
+      set<uint8_t>(interpreter, condition, {same});
+      interpreter.invoke();
+      const std::vector<std::string> expected =
+          same == 1 ? std::vector<std::string>{"a", word} : std::vector<std::string>{word, "a"};
+      EXPECT_EQ(strings(interpreter, interpreter.outputs()[0]), expected);
+      expect_planned_equals_counted(interpreter);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace leadline
