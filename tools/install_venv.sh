@@ -19,3 +19,5 @@ if ! { cmake --install "$build" --component python --prefix "$site" &&
   cat "$log" >&2
   exit 1
 fi
+# Compiled here once, so that the first import is as quick as the next, also where Python may not write.
+.venv/bin/python -m compileall -q "$site/leadline"

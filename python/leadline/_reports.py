@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 
 from leadline._leadline import NodeProfile, format_bytes
+
+
+def escape(text: str) -> str:
+    """`text` for HTML. The module is imported here because most programs never show a table."""
+    import html
+
+    return html.escape(text)
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A plain HTML table; every cell is escaped."""
 
     def line(cells: Sequence[object], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
     body = "".join(line(row, "td") for row in rows)
     return f"<table><thead>{line(header, 'th')}</thead><tbody>{body}</tbody></table>"
@@ -74,4 +80,4 @@ def interpreter_html(title: str, tensors: Iterable[tuple[str, dict]], facts: dic
         rows.append((role, details["index"], name, details["dtype"].__name__, shape, quantization))
     table = html_table(("", "index", "name", "dtype", "shape", "scale, zero point"), rows)
     shown = ((key, format_bytes(value) if isinstance(value, int) else value) for key, value in facts.items())
-    return f"<div><strong>{html.escape(title)}</strong>{table}{html_table(('memory', ''), shown)}</div>"
+    return f"<div><strong>{escape(title)}</strong>{table}{html_table(('memory', ''), shown)}</div>"

@@ -8,7 +8,6 @@ each, 8-bit floats are their raw bits as int8, bfloat16 is ml_dtypes' where that
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -62,16 +61,21 @@ def _name_of(dtype: np.dtype) -> str:
     return "STRING" if dtype.kind in "OSUT" else dtype.name.upper()
 
 
-@dataclass(frozen=True, slots=True)
 class TensorSpec:
     """What reading and writing a tensor needs to know of it; made once, because both are done for every run."""
 
-    index: int
-    name: str
-    type: DType
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    plain: bool  # numpy can express it as a view
+    # No dataclass: importing that module takes longer than loading a small model.
+    __slots__ = ("dtype", "index", "name", "plain", "shape", "type")
+
+    def __init__(
+        self, index: int, name: str, dtype_: DType, dtype: np.dtype, shape: tuple[int, ...], plain: bool
+    ) -> None:
+        self.index = index
+        self.name = name
+        self.type = dtype_
+        self.dtype = dtype
+        self.shape = shape
+        self.plain = plain  # numpy can express it as a view
 
     @classmethod
     def of(cls, info: TensorInfo) -> TensorSpec:

@@ -198,7 +198,7 @@ struct Interpreter::State {
   void set_tensor(int index, std::span<const std::byte> bytes) {
     check_index(index);
     const plan::PlannedValue& planned = runner->plan().values()[static_cast<size_t>(index)];
-    const bool input = planned.storage == Storage::kInput;
+    const bool input = planned.storage == Storage::kInput && planned.root == index;  // not a view of one
     require(input || planned.storage == Storage::kVariable, kArgument,
             "tensor {} '{}' is no input or variable, so it cannot be set", index, value(index).name);
     if (value(index).dtype == DType::kString) {

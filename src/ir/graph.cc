@@ -88,8 +88,7 @@ int64_t graph_bytes(const Graph& graph) {
   int64_t bytes = static_cast<int64_t>(sizeof(Graph)) + heap_bytes(graph.subgraphs) + heap_bytes(graph.signatures) +
                   heap_bytes(graph.metadata) + heap_bytes(graph.description) + heap_bytes(graph.storage);
   for (const Subgraph& s : graph.subgraphs) {
-    bytes +=
-        heap_bytes(s.name) + heap_bytes(s.nodes) + heap_bytes(s.inputs) + heap_bytes(s.outputs);
+    bytes += heap_bytes(s.name) + heap_bytes(s.nodes) + heap_bytes(s.inputs) + heap_bytes(s.outputs);
     for (const Value& v : s.values) bytes += value_bytes(v);
     for (const Node& n : s.nodes) {
       constexpr int64_t kAttributes = 64;  // an attribute struct with its control block, on average

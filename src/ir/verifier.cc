@@ -163,7 +163,8 @@ void verify_order(const Subgraph& subgraph) {
 void verify_calls(const Graph& graph) {
   enum class Mark { kNew, kOpen, kDone };
   std::vector<Mark> marks(graph.subgraphs.size(), Mark::kNew);
-  std::vector<size_t> instances(graph.subgraphs.size(), 1);  // runs of a subgraph that calling it sets up, itself included
+  std::vector<size_t> instances(graph.subgraphs.size(),
+                                1);  // runs of a subgraph that calling it sets up, itself included
   // Depth-first with an explicit stack: a chain of calls may be as long as the file allows.
   struct Frame {
     size_t subgraph;
@@ -192,8 +193,8 @@ void verify_calls(const Graph& graph) {
         marks[frame.subgraph] = Mark::kDone;
         for (int call : frame.calls) {
           instances[frame.subgraph] += instances[static_cast<size_t>(call)];
-          require(instances[frame.subgraph] <= kMaxCallInstances, kBad,
-                  "subgraph {} calls others in more than {} ways", frame.subgraph, kMaxCallInstances);
+          require(instances[frame.subgraph] <= kMaxCallInstances, kBad, "subgraph {} calls others in more than {} ways",
+                  frame.subgraph, kMaxCallInstances);
         }
         stack.pop_back();
         continue;

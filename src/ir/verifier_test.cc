@@ -37,9 +37,7 @@ void expect_rejected(const Graph& graph, std::initializer_list<const char*> word
 
 Value& value(Sketch& s, int index) { return s.subgraph().values[static_cast<size_t>(index)]; }
 
-TEST(Verifier, AcceptsALegalGraph) {
-  EXPECT_NO_THROW(verify(legal().graph()));
-}
+TEST(Verifier, AcceptsALegalGraph) { EXPECT_NO_THROW(verify(legal().graph())); }
 
 TEST(Verifier, WantsASubgraph) {
   Sketch s = legal();
@@ -269,9 +267,7 @@ void expect_sparsity_rejected(const Change& change, std::initializer_list<const 
   expect_rejected(s.graph(), words);
 }
 
-TEST(VerifierSparsity, AcceptsCompressedRows) {
-  EXPECT_NO_THROW(verify(sparse(compressed_rows()).graph()));
-}
+TEST(VerifierSparsity, AcceptsCompressedRows) { EXPECT_NO_THROW(verify(sparse(compressed_rows()).graph())); }
 
 TEST(VerifierSparsity, BelongsToAConstant) {
   Sketch s = sparse(compressed_rows());
@@ -354,7 +350,8 @@ Sketch chain(int count, int calls) {
       break;
     }
     const testing::AttributeValues next = {{"then_subgraph_index", i + 1}, {"else_subgraph_index", i + 1}};
-    for (int k = 0; k < calls; ++k) s.outputs({s.compute("IF", {x, x}, "y" + std::to_string(k), DType::kBool, {}, next)});
+    for (int k = 0; k < calls; ++k)
+      s.outputs({s.compute("IF", {x, x}, "y" + std::to_string(k), DType::kBool, {}, next)});
   }
   return s;
 }

@@ -87,7 +87,8 @@ class GraphReader {
       subgraph.values.reserve(source.tensors()->size());
       for (flatbuffers::uoffset_t i = 0; i < source.tensors()->size(); ++i) {
         subgraph.values.push_back(read_tensor(*source.tensors()->Get(i), i, buffers_));
-        const bool copied = !graph_->storage.empty() && subgraph.values.back().data.data() == graph_->storage.back()->data();
+        const bool copied =
+            !graph_->storage.empty() && subgraph.values.back().data.data() == graph_->storage.back()->data();
         note_copied(ir::value_bytes(subgraph.values.back()) +
                     (copied ? static_cast<int64_t>(subgraph.values.back().data.size()) : 0));
       }

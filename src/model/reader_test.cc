@@ -78,8 +78,8 @@ struct RawModel {
     const auto subgraph = tfl::CreateSubGraph(b, tensors, b.CreateVector(std::vector<int32_t>{0}), outputs, nodes);
     const auto subgraphs = b.CreateVector(std::vector{subgraph});
     const auto name = custom_name == nullptr ? 0 : b.CreateString(custom_name);
-    const auto code = tfl::CreateOperatorCode(b, static_cast<int8_t>(std::clamp(op_code, 0, 127)), name, op_version,
-                                              op_code);
+    const auto code =
+        tfl::CreateOperatorCode(b, static_cast<int8_t>(std::clamp(op_code, 0, 127)), name, op_version, op_code);
     const auto codes = b.CreateVector(std::vector{code});
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> bytes;
     if (!data.empty()) bytes = b.CreateVector(data);
@@ -97,7 +97,8 @@ struct RawModel {
       const auto key = signature_key == nullptr ? 0 : b.CreateString(signature_key);
       signatures = b.CreateVector(std::vector{tfl::CreateSignatureDef(b, map, 0, key, signature_subgraph)});
     }
-    tfl::FinishModelBuffer(b, tfl::CreateModel(b, format_version, codes, subgraphs, 0, buffers, 0, metadata, signatures));
+    tfl::FinishModelBuffer(b,
+                           tfl::CreateModel(b, format_version, codes, subgraphs, 0, buffers, 0, metadata, signatures));
     const auto* begin = reinterpret_cast<const std::byte*>(b.GetBufferPointer());
     return {begin, begin + b.GetSize()};
   }
@@ -359,8 +360,8 @@ TEST(Reader, FlippedBytesNeverCrash) {
 
 TEST(Reader, HostileNumbersNeverCrash) {
   const std::vector<std::byte> whole = rich_file();
-  const std::vector<int32_t> numbers = {0, 1, -1, -2, 127, 255, 65535, 1 << 20, std::numeric_limits<int32_t>::max(),
-                                        std::numeric_limits<int32_t>::min()};
+  const std::vector<int32_t> numbers = {
+      0, 1, -1, -2, 127, 255, 65535, 1 << 20, std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::min()};
   for (size_t at = 8; at + 4 <= whole.size(); at += 4) {
     std::vector<std::byte> bytes = whole;
     std::memcpy(bytes.data() + at, &numbers[(at / 4) % numbers.size()], 4);

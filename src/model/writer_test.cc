@@ -177,7 +177,8 @@ TEST(Writer, KeepsCallsBetweenSubgraphs) {
   }
   const auto back = round_trip(s);
   EXPECT_EQ(ir::to_text(*back), ir::to_text(s.graph()));
-  EXPECT_EQ(ir::attributes_text(*back->subgraphs[0].nodes[0].attributes), "then_subgraph_index=1 else_subgraph_index=2");
+  EXPECT_EQ(ir::attributes_text(*back->subgraphs[0].nodes[0].attributes),
+            "then_subgraph_index=1 else_subgraph_index=2");
 }
 
 TEST(Writer, RefusesDimensionsBeyondTheFormat) {

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "base/error.h"
+
 namespace leadline::ops {
 
 int32_t Resources::handle(const std::string& name) {
@@ -51,9 +53,15 @@ void Resources::allocate() {
 void Resources::take(Variable& variable, int64_t bytes) {
   const int64_t held = variable.memory.bytes();
   variable.memory = Buffer();
+  variable.assigned = false;  // and stays so when the new memory is refused
   if (listener_ && held > 0) listener_(-held, MemoryCategory::kVariables);
   if (listener_) listener_(align_up(bytes), MemoryCategory::kVariables);
-  variable.memory = Buffer(budget_, bytes, MemoryCategory::kVariables);
+  try {
+    variable.memory = Buffer(budget_, bytes, MemoryCategory::kVariables);
+  } catch (const Error&) {
+    if (listener_) listener_(-align_up(bytes), MemoryCategory::kVariables);
+    throw;
+  }
 }
 
 void Resources::assign(int32_t id, const TensorView& value) {
@@ -75,6 +83,7 @@ TensorView Resources::read(int32_t id) const {
 
 void Resources::reset() {
   for (Variable& v : variables_) v.assigned = false;
+  initialized_.clear();
 }
 
 }  // namespace leadline::ops

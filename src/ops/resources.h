@@ -44,7 +44,7 @@ class Resources {
   /// Whether the initialiser `subgraph` has run for this state.
   bool initialized(int subgraph) const { return initialized_.contains(subgraph); }
   void mark_initialized(int subgraph) { initialized_.insert(subgraph); }
-  /// Forgets all contents.
+  /// Forgets all contents; initialisers run again.
   void reset();
 
  private:

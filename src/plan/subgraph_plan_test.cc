@@ -242,9 +242,9 @@ TEST(SubgraphPlan, TheEndOfASegmentKeepsWhatTheNextOneReads) {
 TEST(SubgraphPlan, TheLowerBoundIsTheFullestStep) {
   Sketch s;
   const int x = s.input("x", kF32, {64});
-  const int a = s.compute("NEG", {x}, "a", kF32, {64});                          // 256 bytes
-  const int b = s.compute("ADD", {a, x}, "b", kF32, {64});                       // in place
-  const int wide = s.compute("CONCATENATION", {b, b, b}, "wide", kF32, {192});   // 768 bytes beside b
+  const int a = s.compute("NEG", {x}, "a", kF32, {64});                         // 256 bytes
+  const int b = s.compute("ADD", {a, x}, "b", kF32, {64});                      // in place
+  const int wide = s.compute("CONCATENATION", {b, b, b}, "wide", kF32, {192});  // 768 bytes beside b
   s.outputs({s.compute("CONCATENATION", {wide, b}, "y", kF32, {256})});
   const Plan plan = interpret(s).plan();
   EXPECT_EQ(plan.lower_bound_bytes, 256 + 768);

@@ -108,6 +108,8 @@ int Sketch::compute(const std::string& op, std::vector<int> inputs, const std::s
 
 std::vector<std::byte> Sketch::file() const { return model::write(*graph_); }
 
-Model Sketch::load(std::shared_ptr<Budget> budget) const { return Model::from_bytes(file(), nullptr, std::move(budget)); }
+Model Sketch::load(std::shared_ptr<Budget> budget) const {
+  return Model::from_bytes(file(), nullptr, std::move(budget));
+}
 
 }  // namespace leadline::testing
