@@ -36,6 +36,25 @@ class CallCollector final : public FieldVisitor {
   void skip() override {}
 };
 
+bool is_integer(DType type) {
+  switch (type) {
+    case DType::kInt2:
+    case DType::kInt4:
+    case DType::kUInt4:
+    case DType::kInt8:
+    case DType::kUInt8:
+    case DType::kInt16:
+    case DType::kUInt16:
+    case DType::kInt32:
+    case DType::kUInt32:
+    case DType::kInt64:
+    case DType::kUInt64:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::pair<int64_t, int64_t> zero_point_range(DType type) {
   switch (type) {
     case DType::kInt8:
@@ -171,10 +190,12 @@ void verify_calls(const Graph& graph) {
     std::vector<int> calls;
     size_t next = 0;
   };
+  // One entry per instance: a node that names a subgraph twice calls the same one.
   auto calls_of = [&](size_t s) {
     std::vector<int> calls;
     for (const Node& node : graph.subgraphs[s].nodes) {
-      for (int call : called_subgraphs(node)) {
+      const std::vector<int> named = called_subgraphs(node);
+      for (int call : std::set<int>(named.begin(), named.end())) {
         require(call >= 0 && call < static_cast<int>(graph.subgraphs.size()), kBad,
                 "{} calls subgraph {}, but there are {}", node.op, call, graph.subgraphs.size());
         calls.push_back(call);

@@ -144,7 +144,6 @@ TEST(Reader, FormatVersionMustBeKnown) {
 
 TEST(Reader, UnknownOpsAndVersionsAreNamed) {
   expect_problem({.op_code = 9999, .op_version = 7}, ErrorCode::kUnsupported, {"node 0", "op code 9999", "version 7"});
-  expect_problem({.op_code = -5}, ErrorCode::kUnsupported, {"node 0"});
   expect_problem({.op_version = 99}, ErrorCode::kUnsupported, {"ADD #0", "version 99"});
   expect_problem({.op_version = 0}, ErrorCode::kUnsupported, {"ADD #0", "version 0"});
 }
@@ -348,7 +347,7 @@ TEST(Reader, FlippedBytesNeverCrash) {
   const std::vector<std::byte> whole = rich_file();
   std::mt19937 random(20240229);
   const auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };
-  constexpr int kMutations = 3000;
+  constexpr int kMutations = 4000;
   int loaded = 0;
   for (int i = 0; i < kMutations; ++i) {
     std::vector<std::byte> bytes = whole;

@@ -65,9 +65,32 @@ def assert_close(got: np.ndarray, expected: np.ndarray, model: RealModel, step: 
         np.testing.assert_array_equal(got, expected, err_msg=what)
 
 
+# LiteRT multiplies by a per-tensor scale that a tensor quantized per channel does not have: all its outputs are 0.
+# test_per_channel_matmul_is_right states the model in numpy instead.
+LITERT_IS_WRONG = {"litert_static_w8_a16_quantized_q_einsum"}
+
+
+def test_per_channel_matmul_is_right():
+    path = next((model.path for model in MODELS if model.name in LITERT_IS_WRONG), None)
+    if path is None:
+        pytest.skip(NO_SHARED)
+    interpreter = Interpreter(path)
+    interpreter.allocate_tensors()
+    (details,) = interpreter.get_input_details()
+    values = np.random.default_rng(0).integers(-500, 500, details["shape"]).astype(np.int16)
+    (output,) = run(interpreter, [values])
+    weights = interpreter.get_tensor(1).astype(np.float64)
+    scales = interpreter.get_tensor_details()[1]["quantization_parameters"]["scales"].astype(np.float64)
+    real = (values.reshape(-1, 128) * details["quantization"][0]) @ (weights * scales)
+    levels = np.clip(np.round(real / interpreter.get_output_details()[0]["quantization"][0]), -32768, 32767)
+    assert np.max(np.abs(levels - output.reshape(levels.shape))) <= 1
+
+
 @pytest.mark.skipif(not MODELS, reason=NO_SHARED)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_outputs_are_those_of_litert(model, oracle):
+    if model.name in LITERT_IS_WRONG:
+        pytest.skip("LiteRT's answer is wrong; compared with numpy in test_per_channel_matmul_is_right")
     problem = None
     interpreters = []
     try:

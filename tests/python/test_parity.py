@@ -82,7 +82,10 @@ def test_sample_is_described_the_same(name, pair):
 def test_real_model_is_described_the_same(model, pair):
     try:
         ours, theirs = pair(model.path.read_bytes())
-    except leadline.Error:
+    except leadline.InvalidModelError as error:
+        # LiteRT loads this file, reads memory that nobody wrote, and aborts when it runs it.
+        if model.name == "litert_blockwise_quantized" and "not computed before it is used" in str(error):
+            pytest.skip(f"refused on purpose: {error}")
         raise
     except ValueError as error:
         pytest.skip(f"LiteRT does not load it: {error}")
