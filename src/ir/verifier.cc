@@ -89,6 +89,8 @@ void verify_quantization(const Subgraph& subgraph, const Value& value, size_t in
             "tensor {} '{}': its blockwise zero points are tensor {}, but there are {} tensors", index, value.name,
             q.block_zero_points, count);
   }
+  // Some converters leave parameters on strings and floats, where they mean nothing.
+  if (!is_integer(value.dtype)) return;
   require(q.scale.size() == q.zero_point.size(), kBad, "tensor {} '{}': {} scales but {} zero points", index,
           value.name, q.scale.size(), q.zero_point.size());
   if (q.scale.size() > 1) {

@@ -200,6 +200,12 @@ TEST(VerifierQuantization, CountsOfScalesAndZeroPointsAgree) {
   expect_rejected(quantized({}, {0}).graph(), {"tensor 0", "'x'", "0 scales", "1 zero points"});
 }
 
+TEST(VerifierQuantization, MeansNothingOnFloats) {
+  Sketch s = quantized({0, -1}, {}, 7);
+  value(s, 0).dtype = DType::kFloat32;
+  EXPECT_NO_THROW(verify(s.graph()));
+}
+
 TEST(VerifierQuantization, TheAxisIsInsideTheShape) {
   expect_rejected(quantized({1, 1}, {0, 0}, 2).graph(), {"tensor 0", "'x'", "axis 2", "[2, 3]"});
   expect_rejected(quantized({1, 1}, {0, 0}, -1).graph(), {"tensor 0", "'x'", "axis -1"});
