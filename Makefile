@@ -4,6 +4,11 @@
 JOBS ?= $(shell nproc)
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
+# What `make bench` runs: the sample and, where they are at hand, larger real models.
+BENCH_MODELS ?= build/release/sample.tflite $(wildcard $(addprefix ../shared/models/,$(addsuffix .tflite,\
+  mobilenet_v1_025_224_float mlperf_vww_mobilenet_float mp_iris_landmark mp_palm_detection_full \
+  coral_tf2_mobilenet_v2_ptq_int8 pt_mobilenet_v2_int8_nchw ssd_mobilenet_v1_coco_uint8 mlperf_ic_resnet8_int8 \
+  mobilenet_v2_035_96_embedder kwt1_keyword_transformer)))
 export PYTHON
 
 .DEFAULT_GOAL := help
@@ -47,9 +52,10 @@ asan tsan: setup
 asan: ## run the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: ## run the C++ tests under ThreadSanitizer
 
-bench: build ## build and run the benchmarks; BENCH=gemm_bench for one, BENCH_ARGS for its arguments
+bench: build ## micro-benchmarks, then models side by side with LiteRT; BENCH=gemm_bench for one, BENCH_MODELS for others
 	cmake --build --preset release -j $(JOBS) --target $(or $(BENCH),leadline_bench)
 	@for program in build/release/bench/$(or $(BENCH),*); do echo "== $$program"; $$program $(BENCH_ARGS) || exit 1; done
+	$(if $(BENCH),,$(VENV_PYTHON) bench/compare.py $(BENCH_MODELS) --threads 1 2)
 
 lint: setup ## check formatting, clang-tidy's short list, and the layering
 	@tools/lint.sh build/release

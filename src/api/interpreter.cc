@@ -71,13 +71,13 @@ struct Interpreter::State {
             "tensor {} does not exist: the model has {}", index, subgraph().values.size());
   }
 
-  /// Builds a fresh session for the current input shapes; counts start anew.
+  /// Plans for the current input shapes; counts start anew.
   void make_plan() {
     const int threads = session ? session->pool.size() : thread_count(options.num_threads);
     runner.reset();
     budget->count_shared(-base_counted, MemoryCategory::kModelFile);
     base_counted = 0;
-    if (!session || failed) {
+    if (!session) {
       session = std::make_shared<runtime::Session>(graph, model.data()->packed_weights, budget, resources, threads);
       session->preserve_all = options.preserve_all_tensors;
       session->owns_resources = options.shares_state_with == nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // QUANTIZE (float to integers, integers to integers) and DEQUANTIZE.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -116,22 +117,41 @@ std::unique_ptr<Kernel> quantize_int4_kernel(int64_t elements, DType type) {
   });
 }
 
+/// One level after the other, by `level(in) -> out`; 8-bit inputs through a table of all 256.
+template <typename In, typename Out, typename Level>
+std::unique_ptr<Kernel> level_kernel(const Level& level) {
+  if constexpr (sizeof(In) == 1) {
+    std::array<Out, 256> table;
+    for (int i = 0; i < 256; ++i) table[static_cast<size_t>(i)] = level(static_cast<In>(i));
+    return make_kernel([table](RunContext& run) {
+      const auto* in = run.input(0).as<uint8_t>();
+      Out* out = run.output(0).mutable_as<Out>();
+      run.pool().parallel_for(run.output(0).elements(), parallel_grain(1), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = table[in[i]];
+      });
+    });
+  } else {
+    return make_kernel([level](RunContext& run) {
+      const In* in = run.input(0).as<In>();
+      Out* out = run.output(0).mutable_as<Out>();
+      run.pool().parallel_for(run.output(0).elements(), parallel_grain(2 * kOperations),
+                              [&](int64_t begin, int64_t end) {
+                                for (int64_t i = begin; i < end; ++i) out[i] = level(in[i]);
+                              });
+    });
+  }
+}
+
 template <typename In, typename Out>
 std::unique_ptr<Kernel> requantize_kernel(const PrepareContext& c) {
   const Quantization& from = c.input(0).quantization();
   const Quantization& to = c.output(0).quantization();
   const Multiplier m = kernels::quantize_multiplier(static_cast<double>(from.scale0()) / to.scale0());
-  return make_kernel([m, in_zero = from.zero_point0(), out_zero = to.zero_point0()](RunContext& run) {
-    const In* in = run.input(0).as<In>();
-    Out* out = run.output(0).mutable_as<Out>();
-    run.pool().parallel_for(run.output(0).elements(), parallel_grain(2 * kOperations), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int32_t centred = kernels::saturate_i32(int64_t{in[i]} - in_zero);
-        const int64_t value = int64_t{kernels::multiply(centred, m)} + out_zero;
-        out[i] = static_cast<Out>(
-            std::clamp<int64_t>(value, std::numeric_limits<Out>::min(), std::numeric_limits<Out>::max()));
-      }
-    });
+  return level_kernel<In, Out>([m, in_zero = from.zero_point0(), out_zero = to.zero_point0()](In in) {
+    const int32_t centred = kernels::saturate_i32(int64_t{in} - in_zero);
+    const int64_t value = int64_t{kernels::multiply(centred, m)} + out_zero;
+    return static_cast<Out>(
+        std::clamp<int64_t>(value, std::numeric_limits<Out>::min(), std::numeric_limits<Out>::max()));
   });
 }
 
@@ -141,16 +161,9 @@ std::unique_ptr<Kernel> direct_requantize_kernel(const PrepareContext& c, float 
   const auto multiplier = static_cast<int32_t>(std::lrint(256.0F * factor));
   const int32_t bias =
       c.output(0).quantization().zero_point0() * 256 - multiplier * c.input(0).quantization().zero_point0() + 128;
-  return make_kernel([multiplier, bias](RunContext& run) {
-    const T* in = run.input(0).as<T>();
-    T* out = run.output(0).mutable_as<T>();
-    run.pool().parallel_for(run.output(0).elements(), parallel_grain(kOperations), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int32_t level = (in[i] * multiplier + bias) >> 8;
-        out[i] =
-            static_cast<T>(std::clamp<int32_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-      }
-    });
+  return level_kernel<T, T>([multiplier, bias](T in) {
+    const int32_t level = (in * multiplier + bias) >> 8;
+    return static_cast<T>(std::clamp<int32_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
   });
 }
 

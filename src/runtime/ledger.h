@@ -9,11 +9,11 @@
 
 namespace leadline::runtime {
 
-/// Every allocation is entered here before it is made, from the sizes of the plan; the Budget counts what is really
-/// taken. Comparing the two peaks finds every byte that was not planned. Not thread-safe.
+/// Every allocation is entered here with the size that the plan gives it; the Budget counts what is really taken.
+/// Comparing the two peaks finds every byte that was not planned. Not thread-safe.
 class Ledger {
  public:
-  /// Enters bytes about to be taken (positive) or just given back (negative).
+  /// Enters bytes taken (positive) or given back (negative).
   void enter(int64_t bytes, MemoryCategory category) {
     now_[static_cast<size_t>(category)] += bytes;
     total_ += bytes;

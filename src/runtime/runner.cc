@@ -36,13 +36,9 @@ void Runner::sync_folded() {
 }
 
 std::shared_ptr<Buffer> Runner::take(int64_t bytes, MemoryCategory category) {
-  session_.ledger.enter(align_up(bytes), category);
-  try {
-    return std::make_shared<Buffer>(session_.budget, bytes, category);
-  } catch (...) {
-    session_.ledger.enter(-align_up(bytes), category);
-    throw;
-  }
+  auto memory = std::make_shared<Buffer>(session_.budget, bytes, category);
+  session_.ledger.enter(align_up(bytes), category);  // by the plan's size; a refusal enters nothing
+  return memory;
 }
 
 void Runner::give_back(std::shared_ptr<Buffer>& memory, MemoryCategory category) {
@@ -97,11 +93,11 @@ MemoryNeeds Runner::needs() const {
 
 void Runner::allocate() {
   if (allocated_) return;
+  session_.budget->charge(plan_.structure_bytes(), MemoryCategory::kGraph);
+  structures_charged_ = plan_.structure_bytes();
+  session_.ledger.enter(structures_charged_, MemoryCategory::kGraph);
+  allocated_ = true;
   try {
-    structures_charged_ = plan_.structure_bytes();
-    session_.ledger.enter(structures_charged_, MemoryCategory::kGraph);
-    session_.budget->charge(structures_charged_, MemoryCategory::kGraph);
-    allocated_ = true;
     for (size_t v = 0; v < plan_.values().size(); ++v) {
       plan::PlannedValue& value = plan_.values()[v];
       if (value.storage == Storage::kVariable) {
@@ -129,10 +125,6 @@ void Runner::allocate() {
       if (runner->started_) runner->allocate();
     }
   } catch (...) {
-    if (!allocated_) {  // the charge itself was refused
-      session_.ledger.enter(-structures_charged_, MemoryCategory::kGraph);
-      structures_charged_ = 0;
-    }
     release();
     throw;
   }

@@ -239,6 +239,7 @@ TEST(While, RunsAgainAfterTheBudgetRefusedARound) {
   interpreter.invoke();
   EXPECT_EQ(get<float>(interpreter, interpreter.outputs()[0]), (std::vector<float>{-1, -2, -1, -2}));
   EXPECT_LE(budget->peak(), 64 << 10);
+  expect_planned_equals_counted(interpreter);
 }
 
 // Nesting
