@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "base/error.h"
+#include "base/integer_range.h"
 #include "ir/sparsity.h"
 
 namespace leadline::ir {
@@ -36,48 +36,6 @@ class CallCollector final : public FieldVisitor {
   void skip() override {}
 };
 
-bool is_integer(DType type) {
-  switch (type) {
-    case DType::kInt2:
-    case DType::kInt4:
-    case DType::kUInt4:
-    case DType::kInt8:
-    case DType::kUInt8:
-    case DType::kInt16:
-    case DType::kUInt16:
-    case DType::kInt32:
-    case DType::kUInt32:
-    case DType::kInt64:
-    case DType::kUInt64:
-      return true;
-    default:
-      return false;
-  }
-}
-
-std::pair<int64_t, int64_t> zero_point_range(DType type) {
-  switch (type) {
-    case DType::kInt8:
-      return {-128, 127};
-    case DType::kUInt8:
-      return {0, 255};
-    case DType::kInt16:
-      return {-32768, 32767};
-    case DType::kUInt16:
-      return {0, 65535};
-    case DType::kInt4:
-      return {-8, 7};
-    case DType::kUInt4:
-      return {0, 15};
-    case DType::kInt2:
-      return {-2, 1};
-    case DType::kInt32:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    default:
-      return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
-  }
-}
-
 void verify_quantization(const Subgraph& subgraph, const Value& value, size_t index) {
   const Quantization& q = value.quantization;
   if (q.block_size > 0) {
@@ -90,7 +48,8 @@ void verify_quantization(const Subgraph& subgraph, const Value& value, size_t in
             q.block_zero_points, count);
   }
   // Some converters leave parameters on strings and floats, where they mean nothing.
-  if (!is_integer(value.dtype)) return;
+  const auto range = integer_range(value.dtype);
+  if (!range) return;
   require(q.scale.size() == q.zero_point.size(), kBad, "tensor {} '{}': {} scales but {} zero points", index,
           value.name, q.scale.size(), q.zero_point.size());
   if (q.scale.size() > 1) {
@@ -101,7 +60,7 @@ void verify_quantization(const Subgraph& subgraph, const Value& value, size_t in
             "tensor {} '{}': {} scales, but axis {} of shape {} has {}", index, value.name, q.scale.size(), q.axis,
             value.shape.to_string(), value.shape[q.axis]);
   }
-  const auto [lo, hi] = zero_point_range(value.dtype);
+  const auto [lo, hi] = *range;
   for (size_t i = 0; i < q.scale.size(); ++i) {
     require(std::isfinite(q.scale[i]) && q.scale[i] > 0.0F, kBad,
             "tensor {} '{}': scale {} is {}, expected a positive number", index, value.name, i, q.scale[i]);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/integer_range.h"
+
 namespace leadline::ops {
 
 Shape broadcast_shapes(const OpContext& c, const Shape& a, const Shape& b) {
@@ -60,28 +62,16 @@ std::pair<float, float> activation_range(const OpContext& c, ir::Activation acti
   }
 }
 
-std::pair<int32_t, int32_t> integer_range(DType type) {
-  switch (type) {
-    case DType::kInt8:
-      return {-128, 127};
-    case DType::kUInt8:
-      return {0, 255};
-    case DType::kInt16:
-      return {-32768, 32767};
-    case DType::kUInt16:
-      return {0, 65535};
-    case DType::kInt4:
-      return {-8, 7};
-    case DType::kInt2:
-      return {-2, 1};
-    default:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-  }
+std::pair<int32_t, int32_t> level_range(DType type) {
+  constexpr int64_t kLo = std::numeric_limits<int32_t>::min();
+  constexpr int64_t kHi = std::numeric_limits<int32_t>::max();
+  const auto [lo, hi] = integer_range(type).value_or(std::pair{kLo, kHi});
+  return {static_cast<int32_t>(std::max(lo, kLo)), static_cast<int32_t>(std::min(hi, kHi))};
 }
 
 std::pair<int32_t, int32_t> quantized_activation_range(const OpContext& c, ir::Activation activation,
                                                        const Operand& output) {
-  auto [lo, hi] = integer_range(output.dtype());
+  auto [lo, hi] = level_range(output.dtype());
   const auto [real_lo, real_hi] = activation_range(c, activation);
   const Quantization& q = output.quantization();
   auto quantize = [&](float real) {

@@ -28,8 +28,8 @@ std::pair<float, float> activation_range(const OpContext& c, ir::Activation acti
 std::pair<int32_t, int32_t> quantized_activation_range(const OpContext& c, ir::Activation activation,
                                                        const Operand& output);
 
-/// Smallest and largest integer of an integer type up to 32 bits.
-std::pair<int32_t, int32_t> integer_range(DType type);
+/// Smallest and largest level of a quantized type, within 32 bits.
+std::pair<int32_t, int32_t> level_range(DType type);
 
 /// Output size and leading padding along one spatial axis, as TFLite computes them.
 struct Window {

@@ -82,7 +82,7 @@ struct QuantizeRange {
 QuantizeRange range_of(const Quantization& q, int64_t channel, DType type) {
   const auto k = static_cast<size_t>(channel);
   const auto zero = static_cast<int32_t>(q.zero_point[k]);
-  const auto [lo, hi] = type == DType::kUInt4 ? std::pair{0, 15} : integer_range(type);
+  const auto [lo, hi] = level_range(type);
   return {q.scale[k], zero, static_cast<float>(lo - zero), static_cast<float>(hi - zero)};
 }
 
