@@ -10,6 +10,10 @@ BENCH_MODELS ?= build/release/sample.tflite $(wildcard $(addprefix ../shared/mod
   coral_tf2_mobilenet_v2_ptq_int8 pt_mobilenet_v2_int8_nchw ssd_mobilenet_v1_coco_uint8 mlperf_ic_resnet8_int8 \
   mobilenet_v2_035_96_embedder kwt1_keyword_transformer)))
 export PYTHON
+# Real models and data for tests and benchmarks, where they are at hand; tests that need them skip elsewhere.
+ifneq ($(wildcard ../shared),)
+export LEADLINE_SHARED ?= $(abspath ../shared)
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test asan tsan bench lint format clean
