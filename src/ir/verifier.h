@@ -9,7 +9,8 @@ namespace leadline::ir {
 /// Throws Error(kInvalidModel), naming the subgraph, node or tensor, unless
 ///  - there is at least one subgraph, all value and subgraph indices are in range, and no input is listed twice;
 ///  - every shape's bytes fit into int64, and a dense constant has exactly its tensor's bytes;
-///  - quantization of integer tensors has matching counts, a legal axis, finite positive scales and zero points of the type;
+///  - quantization of integer tensors has matching counts, a legal axis, finite positive scales and zero points that
+///    the type can hold;
 ///  - sparsity belongs to a constant and describes exactly the values that are stored, inside the dense shape;
 ///  - a value has at most one producer, which is no graph input or constant, no node reads what it
 ///    writes, and every input of a node is available when the node runs;

@@ -100,13 +100,13 @@ void GraphBuilder::infer_last_node() {
 
 std::shared_ptr<const ir::Graph> GraphBuilder::finish(const std::vector<int>& outputs) {
   subgraph().outputs = outputs;
-  ir::Signature signature;
+  ir::verify(*graph_);
+  verify_nodes(*graph_);
+  ir::Signature signature;  // of values that are there: nothing left to verify
   signature.key = "serving_default";
   for (int v : subgraph().inputs) signature.inputs.emplace_back(value(v).name, v);
   for (int v : outputs) signature.outputs.emplace_back(value(v).name, v);
   graph_->signatures.push_back(std::move(signature));
-  ir::verify(*graph_);
-  verify_nodes(*graph_);
   return std::move(graph_);
 }
 

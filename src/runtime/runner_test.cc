@@ -309,6 +309,37 @@ TEST(Calls, ConstantsAndRepeatedOutputsAreCopied) {
   EXPECT_EQ(get<float>(interpreter, ends[2]), (std::vector<float>{-5, -6}));
 }
 
+// The weights of a callee are packed last, when the caller's views have their addresses already.
+TEST(Calls, ARefusalHalfwayThroughAllocationLeavesNothingBehind) {
+  Sketch s;
+  const int condition = s.input("condition", DType::kBool, {1});
+  const int x = s.input("x", kF32, {1, 64});
+  const int shape = s.constant<int32_t>("shape", kI32, {1}, {64});
+  const int view = s.compute("RESHAPE", {x, shape}, "view", kF32, {64});
+  const int y = s.compute("NEG", {view}, "y", kF32, {64});
+  s.outputs({y, s.compute("IF", {condition, x}, "z", kF32, {1, 64}, branches(1, 1))});
+  s.next_subgraph("callee");
+  const int in = s.input("in", kF32, {1, 64});
+  const int w = s.constant("w", kF32, {64, 64}, std::vector<float>(64 * 64, 1.0F));
+  s.outputs({s.compute("FULLY_CONNECTED", {in, w, ir::kAbsent}, "out", kF32, {1, 64})});
+
+  const auto weights = Budget::with_limit(int64_t{1} << 20);  // of the model: its packed weights are charged here
+  const Model model = Model::from_bytes(s.file(), nullptr, weights);
+  InterpreterOptions options;
+  options.budget = Budget::with_limit(int64_t{1} << 20);
+  Interpreter interpreter(model, options);
+  const int64_t in_the_way = weights->available();
+  weights->charge(in_the_way, MemoryCategory::kStatistics);
+  EXPECT_EQ(thrown_by([&] { interpreter.allocate(); }).code, ErrorCode::kBudget);
+  EXPECT_EQ(options.budget->used(), 0);
+  weights->release(in_the_way, MemoryCategory::kStatistics);
+  set(interpreter, x, std::vector<float>(64, 2.0F));
+  interpreter.invoke();
+  EXPECT_EQ(get<float>(interpreter, y), std::vector<float>(64, -2.0F));
+  EXPECT_EQ(get<float>(interpreter, interpreter.outputs()[1]), std::vector<float>(64, 128.0F));
+  expect_planned_equals_counted(interpreter);
+}
+
 // Variables
 
 /// CALL_ONCE sets "count" to 10; every run adds x and gives the sum.

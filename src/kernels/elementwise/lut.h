@@ -89,7 +89,8 @@ Lut16 make_lut16(Real input_scale, int32_t input_zero_point, Real output_scale, 
 }
 
 inline int16_t lookup16(int16_t value, const Lut16& lut) {
-  const auto index = static_cast<size_t>(256 + (value >> 7));
+  const int step = 256 + (value >> 7);
+  const auto index = static_cast<size_t>(step);
   const int32_t base = lut[index];
   // The slope and the sum wrap to 16 bits, as in TFLite.
   const auto slope = static_cast<int16_t>(lut[index + 1] - base);
