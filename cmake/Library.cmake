@@ -16,8 +16,9 @@ target_compile_features(leadline PUBLIC cxx_std_20)
 target_include_directories(leadline
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(leadline SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
 target_link_libraries(leadline
-  PRIVATE fmt::fmt hwy::hwy Threads::Threads $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  PRIVATE fmt::fmt Threads::Threads $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 
 # Position-independent code with visible symbols must not be inlined across functions that somebody could
 # replace at load time; either of these says that nobody does.

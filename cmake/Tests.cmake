@@ -25,7 +25,7 @@ if(test_sources)
   target_include_directories(leadline_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_compile_definitions(leadline_tests PRIVATE LEADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(leadline_tests PRIVATE
-    leadline GTest::gtest_main fmt::fmt hwy::hwy nlohmann_json::nlohmann_json Threads::Threads)
+    leadline GTest::gtest_main fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
   if(TARGET leadline_cli_parts)
     target_link_libraries(leadline_tests PRIVATE leadline_cli_parts ZLIB::ZLIB)
   endif()

@@ -10,7 +10,9 @@ from __future__ import annotations
 import enum
 import operator
 import os
-import threading
+
+# Not from threading: that module takes longer to import than a small model to load.
+from _thread import RLock
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -81,7 +83,7 @@ class _Session:
         self.subgraph = subgraph
         self.ready = False
         # Sessions of one interpreter share variables, so only one of them may run.
-        self.lock = main.lock if main else threading.RLock()
+        self.lock = main.lock if main else RLock()
         self._main = main
         self._options = options
         self._native: _leadline.Interpreter | None = None

@@ -76,12 +76,57 @@ void pack_with(int64_t n, int64_t k, std::byte* packed, Read read) {
   }
 }
 
+/// Sum of the row's bytes, each exclusive-ored with `flip` and then read as unsigned.
+int64_t unsigned_sum(const uint8_t* row, int64_t count, uint8_t flip) {
+  int64_t sum = 0;
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<uint8_t> d;
+  const hn::ScalableTag<uint64_t> d64;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(d64);
+  for (; i + lanes <= count; i += lanes) {
+    sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, row + i), hn::Set(d, flip))));
+  }
+  sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
+#endif
+  for (; i < count; ++i) sum += row[i] ^ flip;
+  return sum;
+}
+
+/// Rows of k bytes, each exclusive-ored with `flip` (0x80 takes 128 off unsigned ones). Row by row, because reading in
+/// order counts more than writing in order: a model's weights are packed before its first result.
+void pack_rows(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, uint8_t flip, std::byte* packed) {
+  auto* sums = reinterpret_cast<int32_t*>(packed);
+  std::memset(packed, 0, static_cast<size_t>(panels_offset(n)));
+  const int64_t depth = round_up(k, kGroup);
+  const int64_t whole = k - k % kGroup;
+  for (int64_t col = 0; col < n; col += kPanel) {
+    const int64_t width = n - col > kLanes ? kPanel : kLanes;
+    auto* panel = reinterpret_cast<uint8_t*>(packed + panels_offset(n)) + col * depth;
+    for (int64_t j = 0; j < width; ++j) {
+      uint8_t* out = panel + j * kGroup;
+      if (col + j >= n) {
+        for (int64_t i = 0; i < depth; i += kGroup, out += width * kGroup) std::memset(out, 0, kGroup);
+        continue;
+      }
+      const uint8_t* row = b + (col + j) * ldb;
+      sums[col + j] = static_cast<int32_t>(unsigned_sum(row, k, flip ^ 0x80) - 128 * k);
+      for (int64_t i = 0; i < whole; i += kGroup, out += width * kGroup) {
+        for (int64_t g = 0; g < kGroup; ++g) out[g] = row[i + g] ^ flip;
+      }
+      for (int64_t g = 0; whole < k && g < kGroup; ++g) out[g] = whole + g < k ? row[whole + g] ^ flip : 0;
+    }
+  }
+}
+
 void pack_nk(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  pack_with(n, k, packed, [=](int64_t col, int64_t i) { return b[col * ldb + i]; });
+  pack_rows(reinterpret_cast<const uint8_t*>(b), ldb, n, k, 0, packed);
 }
 
 void pack_nk_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  pack_with(n, k, packed, [=](int64_t col, int64_t i) { return static_cast<int8_t>(b[col * ldb + i] - 128); });
+  pack_rows(b, ldb, n, k, 0x80, packed);
 }
 
 void pack_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {

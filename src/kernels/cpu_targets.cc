@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three functions behind Highway's run-time dispatch. They stand here because loading Highway's own library takes
+// 4 ms, as long as loading a model: a benchmark helper in it measures the clock before main. Everything else of Highway
+// is in its headers.
+#include <hwy/targets.h>
+
+#include <atomic>
+
+namespace hwy {
+namespace {
+
+std::atomic<int64_t> targets_for_test{0};
+
+#if HWY_ARCH_X86
+
+/// The groups of instructions that Highway's targets assume.
+int64_t detect() {
+  __builtin_cpu_init();
+  int64_t targets = HWY_EMU128 | HWY_SCALAR;
+  if (!__builtin_cpu_supports("ssse3")) return targets;
+  targets |= HWY_SSSE3;
+  if (!__builtin_cpu_supports("sse4.1") || !__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("aes") ||
+      !__builtin_cpu_supports("pclmul")) {
+    return targets;
+  }
+  targets |= HWY_SSE4;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c") ||
+      !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("lzcnt")) {
+    return targets;
+  }
+  targets |= HWY_AVX2;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512cd")) {
+    return targets;
+  }
+  targets |= HWY_AVX3;
+  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") &&
+      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bitalg") &&
+      __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("gfni") && __builtin_cpu_supports("vaes") &&
+      __builtin_cpu_supports("vpclmulqdq")) {
+    targets |= HWY_AVX3_DL;
+  }
+  return targets;
+}
+
+#else
+
+/// Elsewhere one target is compiled: the one the compiler was told to assume.
+int64_t detect() { return HWY_STATIC_TARGET | HWY_EMU128 | HWY_SCALAR; }
+
+#endif
+
+}  // namespace
+
+ChosenTarget& GetChosenTarget() {
+  static ChosenTarget chosen;
+  return chosen;
+}
+
+int64_t SupportedTargets() {
+  if (const int64_t forced = targets_for_test.load(); forced != 0) return forced;
+  static const int64_t supported = detect();
+  return supported;
+}
+
+void SetSupportedTargetsForTest(int64_t targets) { targets_for_test.store(targets); }
+
+}  // namespace hwy
