@@ -23,7 +23,7 @@ Model load(const std::filesystem::path& path, std::shared_ptr<Budget> budget) {
   return Model::load(path.string(), std::move(budget));
 }
 
-Model from_bytes(nb::object content, std::shared_ptr<Budget> budget) {
+Model from_bytes(const nb::object& content, std::shared_ptr<Budget> budget) {
   const BufferView view(content);
   // Only `bytes` cannot change under the model; it is borrowed, everything else is copied.
   std::shared_ptr<const void> owner = nb::isinstance<nb::bytes>(content) ? keep_alive(content) : nullptr;

@@ -239,7 +239,7 @@ TEST(Conv2D, ABatchOfNothingGivesNothing) {
 }
 
 TEST(Conv2D, RefusesWhatAFileCouldGetWrong) {
-  auto make = [](const Shape& input, const Shape& filter, Conv2DAttributes a) {
+  auto make = [](const Shape& input, const Shape& filter, const Conv2DAttributes& a) {
     OpTester t("CONV_2D");
     t.attributes(a).input<float>(input, random_values<float>(input.elements(), 1), {}, false);
     t.input<float>(filter, random_values<float>(filter.elements(), 1)).output(DType::kFloat32);

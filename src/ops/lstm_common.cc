@@ -12,7 +12,6 @@ using kernels::kCellGate;
 using kernels::kForgetGate;
 using kernels::kInputGate;
 using kernels::kOutputGate;
-using kernels::Multiplier;
 
 constexpr const char* kGateNames[] = {"input", "forget", "cell", "output"};
 

@@ -91,7 +91,7 @@ void infer_local_response(InferContext& c) {
 }
 
 std::unique_ptr<Kernel> prepare_local_response(PrepareContext& c) {
-  const auto a = c.attributes<LocalResponseAttributes>();
+  const auto& a = c.attributes<LocalResponseAttributes>();
   return make_kernel([radius = int64_t{a.radius}, bias = a.bias, alpha = a.alpha, beta = a.beta](RunContext& run) {
     for_each_vector<float>(run, 32.0, [&](const float* in, float* out, int64_t depth) {
       auto square = [&](int64_t i) { return in[i] * in[i] * alpha; };

@@ -66,7 +66,7 @@ TEST(Resize, NearestFollowsItsFlags) {
 }
 
 TEST(Resize, HostileSizesAreRefused) {
-  const auto run = [](const char* op, std::vector<int32_t> size, const Shape& shape) {
+  const auto run = [](const char* op, const std::vector<int32_t>& size, const Shape& shape) {
     OpTester t(op);
     t.input<float>(shape, std::vector<float>(static_cast<size_t>(shape.elements()))).input<int32_t>({2}, size);
     t.output(DType::kFloat32).run();

@@ -255,7 +255,7 @@ void infer_strided_slice(InferContext& c) {
 }
 
 std::unique_ptr<Kernel> prepare_strided_slice(PrepareContext& c) {
-  const StridedSliceAttributes a = c.attributes<StridedSliceAttributes>();
+  const auto& a = c.attributes<StridedSliceAttributes>();
   const Shape input = c.input(0).shape;
   const std::vector<Axis> axes = match_axes(c);
   const std::vector<int64_t> ends = known_ints(c, 2);
