@@ -98,22 +98,13 @@ Window window(const OpContext& c, ir::Padding padding, int64_t input, int64_t fi
   return w;
 }
 
-std::vector<int64_t> strides_of(const Shape& shape) {
-  std::vector<int64_t> strides(static_cast<size_t>(shape.rank()));
-  int64_t stride = 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[static_cast<size_t>(i)] = stride;
-    stride *= shape[i];
-  }
-  return strides;
-}
-
 std::vector<int64_t> broadcast_strides(const Shape& from, const Shape& to) {
   std::vector<int64_t> strides(static_cast<size_t>(to.rank()), 0);
   int64_t stride = 1;
   for (int i = from.rank() - 1, j = to.rank() - 1; i >= 0; --i, --j) {
     if (from[i] != 1) strides[static_cast<size_t>(j)] = stride;
-    stride *= from[i];
+    // Only a tensor without elements can overflow here, and nobody walks it.
+    stride = static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(from[i]));
   }
   return strides;
 }

@@ -40,9 +40,6 @@ struct Window {
 /// Throws when stride, filter or dilation is below 1, or the output would be negative.
 Window window(const OpContext& c, ir::Padding padding, int64_t input, int64_t filter, int64_t stride, int64_t dilation);
 
-/// Row-major strides in elements.
-std::vector<int64_t> strides_of(const Shape& shape);
-
 /// Strides for reading a tensor of shape `from` as if broadcast to `to`: 0 along stretched axes.
 std::vector<int64_t> broadcast_strides(const Shape& from, const Shape& to);
 
