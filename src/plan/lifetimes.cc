@@ -9,10 +9,6 @@ namespace {
 /// Later segments are planned during every run: a quick layout is worth more than the last byte.
 constexpr int64_t kRunTimeEffort = 50'000;
 
-bool contains(const std::vector<int>& list, int item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 }  // namespace
 
 Lifetimes::Lifetimes(SubgraphPlan& plan)
@@ -87,7 +83,7 @@ void Lifetimes::add_step_outputs(int position) {
 void Lifetimes::add_output(int position, int value, bool may_share) {
   PlannedValue& v = plan_.values_[static_cast<size_t>(value)];
   if (v.storage == Storage::kVariable) return;
-  const bool is_result = contains(plan_.subgraph_.outputs, value);
+  const bool is_result = plan_.is_output(value);
   if (is_result && !plan_.options_.self_contained) {
     v.storage = Storage::kOutput;
     v.root = value;
@@ -149,7 +145,9 @@ void Lifetimes::add_output_copies(std::vector<Interval>& intervals, std::vector<
     const PlannedValue& value = plan_.values_[static_cast<size_t>(outputs[i])];
     const bool repeated = std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(i), outputs[i]) !=
                           outputs.begin() + static_cast<std::ptrdiff_t>(i);
-    const bool computed_here = value.storage == Storage::kArena && !contains(plan_.subgraph_.inputs, outputs[i]);
+    const auto& inputs = plan_.subgraph_.inputs;
+    const bool is_input = std::find(inputs.begin(), inputs.end(), outputs[i]) != inputs.end();
+    const bool computed_here = value.storage == Storage::kArena && !is_input;
     if (computed_here && !repeated) continue;
     plan_.output_copies_.push_back({static_cast<int>(i), 0, value.bytes});
     slots.push_back(intervals.size());

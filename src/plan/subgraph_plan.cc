@@ -19,10 +19,6 @@ constexpr int64_t kFoldWorkspace = 16384;
 /// No tensor and no workspace is larger, so that sums over a whole plan stay inside int64.
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 
-bool contains(const std::vector<int>& list, int item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 }  // namespace
 
 SubgraphPlan::SubgraphPlan(const ir::Graph& graph, int subgraph, PlanOptions options, ops::Host& host,
@@ -57,7 +53,7 @@ void SubgraphPlan::find_half_constants() {
     const ir::Value& half = subgraph_.values[static_cast<size_t>(node.inputs[0])];
     const auto wide = static_cast<size_t>(node.outputs[0]);
     if (!half.constant || half.dtype != DType::kFloat16 || half.sparsity != nullptr) continue;
-    if (!taken_as_half[wide] || contains(subgraph_.outputs, node.outputs[0])) continue;
+    if (!taken_as_half[wide] || is_output(node.outputs[0])) continue;
     if (subgraph_.values[wide].dtype != DType::kFloat32 || subgraph_.values[wide].variable) continue;
     source_[wide] = node.inputs[0];
     skipped_[n] = true;
@@ -258,7 +254,7 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
   if (!op.pure || options_.preserve_all) return false;
   int64_t bytes = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (contains(subgraph_.outputs, node.outputs[i]) || outputs[i].value->variable) return false;
+    if (is_output(node.outputs[i]) || outputs[i].value->variable) return false;
     bytes += outputs[i].bytes;
   }
   const bool all_static = std::all_of(node.inputs.begin(), node.inputs.end(),
@@ -306,6 +302,10 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
     folded_.push_back(std::move(result));
   }
   return true;
+}
+
+bool SubgraphPlan::is_output(int value) const {
+  return std::find(subgraph_.outputs.begin(), subgraph_.outputs.end(), value) != subgraph_.outputs.end();
 }
 
 int64_t SubgraphPlan::folded_bytes() const {

@@ -116,6 +116,7 @@ class SubgraphPlan {
   /// Plans one node; false when it must wait for a run.
   bool plan_node(int index, Segment& segment);
   bool is_static_data(int value) const;
+  bool is_output(int value) const;
   bool try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs,
                 std::span<const ops::Operand> outputs, ops::Kernel& kernel, const ops::PrepareContext& prepared);
   void require_plannable(int node, const std::string& what, int64_t bytes) const;
