@@ -2,11 +2,12 @@
 // Everything of Leadline's C++ API. Start with model.h and interpreter.h.
 #pragma once
 
-#include "leadline/budget.h"       // IWYU pragma: export
-#include "leadline/error.h"        // IWYU pragma: export
-#include "leadline/interpreter.h"  // IWYU pragma: export
-#include "leadline/model.h"        // IWYU pragma: export
-#include "leadline/observer.h"     // IWYU pragma: export
-#include "leadline/plan.h"         // IWYU pragma: export
-#include "leadline/types.h"        // IWYU pragma: export
-#include "leadline/version.h"      // IWYU pragma: export
+#include "leadline/budget.h"         // IWYU pragma: export
+#include "leadline/error.h"          // IWYU pragma: export
+#include "leadline/interpreter.h"    // IWYU pragma: export
+#include "leadline/model.h"          // IWYU pragma: export
+#include "leadline/model_builder.h"  // IWYU pragma: export
+#include "leadline/observer.h"       // IWYU pragma: export
+#include "leadline/plan.h"           // IWYU pragma: export
+#include "leadline/types.h"          // IWYU pragma: export
+#include "leadline/version.h"        // IWYU pragma: export

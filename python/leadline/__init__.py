@@ -14,6 +14,7 @@ from leadline import lite
 from leadline._leadline import (
     Budget,
     BudgetError,
+    DType,
     Error,
     InvalidArgumentError,
     InvalidModelError,
@@ -27,16 +28,19 @@ from leadline._leadline import (
     parse_bytes,
     read_memory_limits,
 )
+from leadline._model_builder import ModelBuilder
 
 __all__ = [
     "Budget",
     "BudgetError",
+    "DType",
     "Error",
     "InvalidArgumentError",
     "InvalidModelError",
     "IoError",
     "MemoryLimits",
     "Model",
+    "ModelBuilder",
     "Plan",
     "UnsupportedError",
     "__version__",

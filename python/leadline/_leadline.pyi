@@ -2,7 +2,7 @@
 # Made by tools/make_stubs.py; do not edit.
 """Leadline's native part. Use it through the package `leadline`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import enum
 import os
 
@@ -361,6 +361,46 @@ class Model:
     def __str__(self) -> str: ...
 
     def __repr__(self) -> str: ...
+
+class ModelBuilder:
+    """A model in the making; leadline.ModelBuilder is the face for people."""
+
+    def __init__(self) -> None: ...
+
+    def add_subgraph(self, name: str) -> int:
+        """The number of a new, empty subgraph."""
+
+    def add_tensor(self, subgraph: int, info: TensorInfo) -> int:
+        """The number of a new tensor."""
+
+    def add_constant(self, subgraph: int, info: TensorInfo, data: object, sparsity: SparsityInfo | None = None) -> int:
+        """A tensor with contents, which are copied."""
+
+    def set_blockwise(self, subgraph: int, tensor: int, scales: int, zero_points: int, block_size: int) -> None:
+        """
+        Blocks of values share a scale: the tensors with scales and zero points (-1: none).
+        """
+
+    def add_node(self, subgraph: int, op: str, inputs: Sequence[int], outputs: Sequence[int], attributes: Mapping[str, bool | int | float | str | Sequence[int] | Sequence[float]], custom_options: bytes, intermediates: Sequence[int], version: int) -> None:
+        """Version 0: the newest."""
+
+    def set_inputs(self, subgraph: int, tensors: Sequence[int]) -> None:
+        """Replaces the inputs."""
+
+    def set_outputs(self, subgraph: int, tensors: Sequence[int]) -> None:
+        """Replaces the outputs."""
+
+    def add_signature(self, key: str, subgraph: int, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> None:
+        """Names a way to call a subgraph."""
+
+    def to_tflite(self) -> bytes:
+        """The verified model as the bytes of a .tflite file."""
+
+def make_tensor_info(name: str, dtype: DType, shape: Sequence[int], signature: Sequence[int], scales: Sequence[float], zero_points: Sequence[int], quantized_dimension: int, variable: bool) -> TensorInfo:
+    """The description of a tensor, for ModelBuilder."""
+
+def make_sparsity_info(traversal_order: Sequence[int], block_map: Sequence[int], dimensions: Sequence[tuple[int, tuple[Sequence[int], Sequence[int]] | None]]) -> SparsityInfo:
+    """Dimensions are (dense size, None) or (0, (segments, indices))."""
 
 class NodeProfile:
     """Time spent in one node, summed over runs."""

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes .tflite models from code.
+//
+//   leadline::ModelBuilder builder;
+//   const int x = builder.add_tensor(0, {.name = "x", .shape = {1, 4}});
+//   const int y = builder.add_tensor(0, {.name = "y", .shape = {1, 4}});
+//   builder.add_node(0, {.op = "TANH", .inputs = {x}, .outputs = {y}});
+//   builder.set_inputs(0, {x});
+//   builder.set_outputs(0, {y});
+//   std::vector<std::byte> file = builder.to_tflite();
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "leadline/model.h"
+
+namespace leadline {
+
+/// Value of an attribute. Numbers are converted to the type of the field when they fit it.
+using AttributeValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
+
+/// A node before it is part of a model.
+struct NodeSpec {
+  std::string op;           ///< "CONV_2D"; a name the format does not know is a custom op
+  std::vector<int> inputs;  ///< tensor numbers; -1: absent
+  std::vector<int> outputs;
+  std::vector<int> intermediates = {};
+  std::map<std::string, AttributeValue> attributes = {};  ///< by their names in the format; others keep their defaults
+  std::vector<std::byte> custom_options = {};
+  int version = 0;  ///< 0: the newest version of the op
+};
+
+/// Blocks of values that share a scale, in place of TensorInfo::scales. Both are tensors of the same subgraph.
+struct BlockwiseQuantization {
+  int scales = -1;
+  int zero_points = -1;  ///< -1: none
+  int block_size = 0;
+};
+
+/// A model in the making, with an empty subgraph 0. Nothing is inferred: tensors have the type and shape they are
+/// given. All methods throw Error(kInvalidArgument) for a subgraph that does not exist. Not thread-safe.
+class ModelBuilder {
+ public:
+  ModelBuilder();
+  ~ModelBuilder();
+  ModelBuilder(ModelBuilder&&) noexcept;
+  ModelBuilder& operator=(ModelBuilder&&) noexcept;
+
+  /// The number of a new, empty subgraph.
+  int add_subgraph(const std::string& name);
+  /// The number of a new tensor. Of `info`, index, constant, sparse and bytes are ignored; an empty shape_signature
+  /// means that no dimension may change.
+  int add_tensor(int subgraph, const TensorInfo& info);
+  /// The same with contents, which are copied.
+  int add_constant(int subgraph, const TensorInfo& info, std::span<const std::byte> data,
+                   const std::optional<SparsityInfo>& sparsity = std::nullopt);
+  void set_blockwise(int subgraph, int tensor, const BlockwiseQuantization& quantization);
+  /// Throws Error(kInvalidArgument) for an attribute that the op does not have or a value that does not fit it.
+  void add_node(int subgraph, const NodeSpec& node);
+  void set_inputs(int subgraph, std::vector<int> tensors);
+  void set_outputs(int subgraph, std::vector<int> tensors);
+  void add_signature(SignatureInfo signature);
+
+  /// The model as a .tflite file. Throws Error(kInvalidModel) when it is not legal, Error(kUnsupported) beyond 2 GiB.
+  std::vector<std::byte> to_tflite() const;
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace leadline

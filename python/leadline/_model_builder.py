@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing .tflite models from Python, with numpy's types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leadline import _leadline, _tensors
+from leadline._leadline import DType
+
+_DTYPES = {np.dtype(kind): dtype for dtype, kind in _tensors._NUMPY_TYPES.items() if kind is not np.object_}
+# Several types share numpy's 8-bit ones; these are what an array without further word is.
+_DTYPES |= {np.dtype(np.int8): DType.INT8, np.dtype(np.uint8): DType.UINT8}
+
+
+def _dtype_of(dtype) -> DType:
+    if isinstance(dtype, DType):
+        return dtype
+    kind = np.dtype(dtype)
+    if kind.kind in "OSU":
+        return DType.STRING
+    return DType.BFLOAT16 if kind.name == "bfloat16" else _DTYPES[kind]
+
+
+class Subgraph:
+    """One subgraph of a model in the making. Tensors are known by their numbers."""
+
+    def __init__(self, builder: _leadline.ModelBuilder, index: int) -> None:
+        self._builder = builder
+        self.index = index
+        self._inputs: list[int] = []
+        self._outputs: list[int] = []
+
+    def tensor(
+        self, name, dtype, shape=(), *, scales=(), zero_points=(), axis=0, signature=(), variable=False
+    ) -> int:
+        """A tensor that a node writes, or the state of one (`variable`).
+
+        `dtype` is a numpy type or a leadline.DType. `scales` and `zero_points` quantize it, along dimension `axis` when
+        there are several; in `signature`, -1 stands for dimensions that may change.
+        """
+        info = self._info(name, _dtype_of(dtype), shape, scales, zero_points, axis, signature, variable)
+        return self._builder.add_tensor(self.index, info)
+
+    def input(self, name, dtype, shape=(), **options) -> int:
+        """A tensor that the caller sets; `options` are those of tensor()."""
+        index = self.tensor(name, dtype, shape, **options)
+        self._inputs.append(index)
+        self._builder.set_inputs(self.index, self._inputs)
+        return index
+
+    def constant(
+        self, name, value, dtype=None, *, scales=(), zero_points=(), axis=0, signature=(), sparsity=None, shape=None
+    ) -> int:
+        """A tensor with the contents of the array `value`.
+
+        `dtype` says what numpy cannot (leadline.DType.INT4). With `sparsity`, `value` holds the stored values of a
+        sparse tensor of shape `shape`.
+        """
+        array = np.asarray(value)
+        kind = _dtype_of(array.dtype if dtype is None else dtype)
+        dims = array.shape if shape is None else tuple(shape)
+        info = self._info(name, kind, dims, scales, zero_points, axis, signature, False)
+        spec = _tensors.TensorSpec(0, name, kind, np.dtype(_tensors.numpy_type(kind)), array.shape, False)
+        data = _tensors.to_bytes(array, spec)
+        return self._builder.add_constant(self.index, info, data.reshape(-1).view(np.uint8), sparsity)
+
+    def node(self, op, inputs, outputs, *, custom_options=b"", intermediates=(), version=0, **attributes) -> None:
+        """A node. `op` is the name of the format ("CONV_2D") or of a custom op; None or -1 is an absent input.
+
+        `attributes` have the names of the format (stride_w=2); those not given keep the format's defaults.
+        """
+        numbers = [-1 if tensor is None else tensor for tensor in inputs]
+        self._builder.add_node(
+            self.index, op, numbers, list(outputs), attributes, custom_options, list(intermediates), version
+        )
+
+    def output(self, *tensors: int) -> None:
+        """Adds outputs of the subgraph."""
+        self._outputs += tensors
+        self._builder.set_outputs(self.index, self._outputs)
+
+    def blockwise(self, tensor: int, scales: int, block_size: int, zero_points: int = -1) -> None:
+        """Quantizes `tensor` in blocks; `scales` and `zero_points` are constants of the same subgraph."""
+        self._builder.set_blockwise(self.index, tensor, scales, zero_points, block_size)
+
+    @staticmethod
+    def _info(name, dtype, shape, scales, zero_points, axis, signature, variable) -> _leadline.TensorInfo:
+        return _leadline.make_tensor_info(
+            name,
+            dtype,
+            [int(size) for size in shape],
+            [int(size) for size in signature],
+            np.atleast_1d(scales).astype(np.float64).tolist(),
+            np.atleast_1d(zero_points).astype(np.int64).tolist(),
+            axis,
+            variable,
+        )
+
+
+class ModelBuilder(Subgraph):
+    """A model in the making; itself the main subgraph.
+
+    >>> builder = leadline.ModelBuilder()
+    >>> x = builder.input("x", np.float32, [1, 4])
+    >>> y = builder.tensor("y", np.float32, [1, 4])
+    >>> builder.node("ADD", [x, builder.constant("c", np.ones(4, np.float32))], [y])
+    >>> builder.output(y)
+    >>> content = builder.to_tflite()
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_leadline.ModelBuilder(), 0)
+
+    def subgraph(self, name: str) -> Subgraph:
+        """A new subgraph, for ops that call one."""
+        return Subgraph(self._builder, self._builder.add_subgraph(name))
+
+    def signature(self, key: str, subgraph: Subgraph, inputs: dict[str, int], outputs: dict[str, int]) -> None:
+        """Names a way to call a subgraph."""
+        self._builder.add_signature(key, subgraph.index, inputs, outputs)
+
+    def to_tflite(self) -> bytes:
+        """The bytes of a .tflite file. Raises InvalidModelError when the model is not legal."""
+        return self._builder.to_tflite()

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leadline/model_builder.h"
+
+#include <limits>
+#include <set>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+#include "ir/graph.h"
+#include "ir/verifier.h"
+#include "model/writer.h"
+#include "ops/registry.h"
+#include "ops/verify.h"
+
+namespace leadline {
+namespace {
+
+constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
+
+/// Assigns the attributes that are named; what remains unused was no attribute of the op.
+class AttributeSetter final : public ir::FieldVisitor {
+ public:
+  AttributeSetter(const std::string& op, const std::map<std::string, AttributeValue>& values)
+      : op_(op), values_(values) {}
+
+  void field(const char* name, bool& v) override { number(name, v); }
+  void field(const char* name, int8_t& v) override { number(name, v); }
+  void field(const char* name, int32_t& v) override { number(name, v); }
+  void field(const char* name, uint32_t& v) override { number(name, v); }
+  void field(const char* name, int64_t& v) override { number(name, v); }
+  void field(const char* name, float& v) override { number(name, v); }
+  void field(const char* name, std::string& v) override {
+    const AttributeValue* value = find(name);
+    if (value == nullptr) return;
+    const auto* text = std::get_if<std::string>(value);
+    require(text != nullptr, kBadArgument, "{}: attribute '{}' is a text", op_, name);
+    v = *text;
+  }
+  void field(const char* name, std::vector<uint8_t>& v) override { list(name, v); }
+  void field(const char* name, std::vector<int32_t>& v) override { list(name, v); }
+  void field(const char* name, std::vector<uint32_t>& v) override { list(name, v); }
+  void field(const char* name, std::vector<int64_t>& v) override { list(name, v); }
+  void field(const char* name, std::vector<float>& v) override { list(name, v); }
+  void skip() override {}
+
+  void require_all_used() const {
+    for (const auto& [name, value] : values_) {
+      require(known_.contains(name), kBadArgument, "{} has no attribute '{}'; it has: {}", op_, name,
+              known_.empty() ? "none" : fmt::format("{}", fmt::join(known_, ", ")));
+    }
+  }
+
+ private:
+  const AttributeValue* find(const char* name) {
+    known_.insert(name);
+    const auto it = values_.find(name);
+    return it == values_.end() ? nullptr : &it->second;
+  }
+
+  template <typename T, typename Given>
+  T converted(const char* name, Given given) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      return given != Given{};
+    } else if constexpr (std::is_integral_v<T>) {
+      require(std::is_integral_v<Given>, kBadArgument, "{}: attribute '{}' is an integer", op_, name);
+      const auto integer = static_cast<int64_t>(given);
+      require(std::in_range<T>(integer), kBadArgument, "{}: attribute '{}' cannot be {}", op_, name, integer);
+      return static_cast<T>(integer);
+    } else {
+      return static_cast<T>(given);
+    }
+  }
+
+  template <typename T>
+  void number(const char* name, T& v) {
+    const AttributeValue* value = find(name);
+    if (value == nullptr) return;
+    std::visit(
+        [&](const auto& given) {
+          using Given = std::decay_t<decltype(given)>;
+          if constexpr (std::is_arithmetic_v<Given>) {
+            v = converted<T>(name, given);
+          } else {
+            fail(kBadArgument, "{}: attribute '{}' is one number", op_, name);
+          }
+        },
+        *value);
+  }
+
+  template <typename T>
+  void list(const char* name, std::vector<T>& v) {
+    const AttributeValue* value = find(name);
+    if (value == nullptr) return;
+    std::visit(
+        [&](const auto& given) {
+          using Given = std::decay_t<decltype(given)>;
+          if constexpr (std::is_same_v<Given, std::vector<int64_t>> || std::is_same_v<Given, std::vector<double>>) {
+            v.clear();
+            for (const auto element : given) v.push_back(converted<T>(name, element));
+          } else {
+            fail(kBadArgument, "{}: attribute '{}' is a list of numbers", op_, name);
+          }
+        },
+        *value);
+  }
+
+  const std::string& op_;
+  const std::map<std::string, AttributeValue>& values_;
+  std::set<std::string> known_;
+};
+
+const ops::OpDef* find_op(const std::string& name) {
+  for (const auto& [code, row] : ops::registry().builtins()) {
+    if (row.name == name) return &row;
+  }
+  return ops::registry().find(ir::kCustomOp, name);
+}
+
+std::shared_ptr<const ir::Sparsity> sparsity_of(const std::optional<SparsityInfo>& info) {
+  if (!info) return nullptr;
+  auto sparsity = std::make_shared<ir::Sparsity>();
+  sparsity->traversal_order = info->traversal_order;
+  sparsity->block_map = info->block_map;
+  for (const SparsityInfo::Dimension& d : info->dimensions) {
+    sparsity->dimensions.push_back({!d.compressed, d.dense_size, d.segments, d.indices});
+  }
+  return sparsity;
+}
+
+}  // namespace
+
+struct ModelBuilder::Data {
+  ir::Graph graph;
+
+  ir::Subgraph& subgraph(int index) {
+    require(index >= 0 && index < static_cast<int>(graph.subgraphs.size()), kBadArgument,
+            "subgraph {} does not exist: there are {}", index, graph.subgraphs.size());
+    return graph.subgraphs[static_cast<size_t>(index)];
+  }
+  std::span<const std::byte> keep(std::span<const std::byte> bytes) {
+    graph.storage.push_back(std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()));
+    return *graph.storage.back();
+  }
+};
+
+ModelBuilder::ModelBuilder() : data_(std::make_unique<Data>()) {
+  data_->graph.bytes = ModelBytes::copy({});
+  add_subgraph("main");
+}
+ModelBuilder::~ModelBuilder() = default;
+ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
+ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
+
+int ModelBuilder::add_subgraph(const std::string& name) {
+  data_->graph.subgraphs.emplace_back().name = name;
+  return static_cast<int>(data_->graph.subgraphs.size()) - 1;
+}
+
+int ModelBuilder::add_tensor(int subgraph, const TensorInfo& info) {
+  std::vector<ir::Value>& values = data_->subgraph(subgraph).values;
+  ir::Value value;
+  value.name = info.name;
+  value.dtype = info.dtype;
+  value.shape = info.shape;
+  if (!info.shape_signature.empty()) value.signature = info.shape_signature;
+  value.has_rank = true;
+  value.variable = info.variable;
+  value.quantization.scale = info.scales;
+  value.quantization.zero_point = info.zero_points;
+  value.quantization.zero_point.resize(info.scales.size());
+  value.quantization.axis = info.quantized_dimension;
+  values.push_back(std::move(value));
+  return static_cast<int>(values.size()) - 1;
+}
+
+int ModelBuilder::add_constant(int subgraph, const TensorInfo& info, std::span<const std::byte> data,
+                               const std::optional<SparsityInfo>& sparsity) {
+  const int index = add_tensor(subgraph, info);
+  ir::Value& value = data_->subgraph(subgraph).values.back();
+  value.constant = true;
+  value.data = data_->keep(data);
+  value.sparsity = sparsity_of(sparsity);
+  return index;
+}
+
+void ModelBuilder::set_blockwise(int subgraph, int tensor, const BlockwiseQuantization& quantization) {
+  std::vector<ir::Value>& values = data_->subgraph(subgraph).values;
+  require(tensor >= 0 && tensor < static_cast<int>(values.size()), kBadArgument,
+          "tensor {} does not exist: subgraph {} has {}", tensor, subgraph, values.size());
+  Quantization& target = values[static_cast<size_t>(tensor)].quantization;
+  target.block_scales = quantization.scales;
+  target.block_zero_points = quantization.zero_points;
+  target.block_size = quantization.block_size;
+}
+
+void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) {
+  const ops::OpDef* row = find_op(spec.op);
+  ir::Node node;
+  node.op = spec.op;
+  node.code = row == nullptr ? ir::kCustomOp : row->code;
+  node.version = spec.version > 0 ? spec.version : row == nullptr ? 1 : row->max_version;
+  node.inputs = spec.inputs;
+  node.outputs = spec.outputs;
+  node.intermediates = spec.intermediates;
+  std::unique_ptr<ir::Attributes> attributes =
+      row == nullptr ? std::make_unique<ir::NoAttributes>() : ops::new_attributes(*row);
+  AttributeSetter setter(spec.op, spec.attributes);
+  attributes->visit(setter);
+  setter.require_all_used();
+  node.attributes = std::move(attributes);
+  std::vector<ir::Node>& nodes = data_->subgraph(subgraph).nodes;
+  node.custom_options = data_->keep(spec.custom_options);
+  nodes.push_back(std::move(node));
+}
+
+void ModelBuilder::set_inputs(int subgraph, std::vector<int> tensors) {
+  data_->subgraph(subgraph).inputs = std::move(tensors);
+}
+
+void ModelBuilder::set_outputs(int subgraph, std::vector<int> tensors) {
+  data_->subgraph(subgraph).outputs = std::move(tensors);
+}
+
+void ModelBuilder::add_signature(SignatureInfo signature) {
+  data_->graph.signatures.push_back(
+      {std::move(signature.key), signature.subgraph, std::move(signature.inputs), std::move(signature.outputs)});
+}
+
+std::vector<std::byte> ModelBuilder::to_tflite() const {
+  ir::verify(data_->graph);
+  ops::verify_nodes(data_->graph);
+  return model::write(data_->graph);
+}
+
+}  // namespace leadline
