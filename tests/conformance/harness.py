@@ -33,7 +33,7 @@ class Tensor:
     axis: int = 0
     declared: Sequence[int] | None = None  # shape in the file when it differs from the value's: it is resized
     sparsity: object = None
-    shape: Sequence[int] = ()  # of state, and of a sparse constant
+    shape: Sequence[int] = ()  # of results and state in the file, and of a sparse constant
 
 
 def given(value, scales=(), zero_points=(), *, dtype=None, declared=None, axis=0) -> Tensor:
@@ -49,9 +49,9 @@ def constant(value, scales=(), zero_points=(), *, dtype=None, axis=0, sparsity=N
     return Tensor(value, kind, "constant", scales, zero_points, axis, None, sparsity, shape)
 
 
-def result(dtype, scales=(), zero_points=(), *, axis=0) -> Tensor:
-    """An output; its shape is for the op to find."""
-    return Tensor(None, dtype, "result", scales, zero_points, axis)
+def result(dtype, scales=(), zero_points=(), *, axis=0, shape=()) -> Tensor:
+    """An output; its shape is for the op to find, unless the op reads it from the file."""
+    return Tensor(None, dtype, "result", scales, zero_points, axis, shape=shape)
 
 
 def state(shape, dtype=np.float32, scales=(), zero_points=()) -> Tensor:
