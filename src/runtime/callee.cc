@@ -66,7 +66,7 @@ std::span<const TensorView> Runner::run(std::span<const TensorView> inputs, std:
   }
   plan_.rewind();
   sync_folded();
-  if (workspace != bound_base_) {
+  if (workspace != bound_base_ || workspace == nullptr) {  // an empty arena has no address, and is bound all the same
     bind(0, workspace);
     bound_base_ = workspace;
   }

@@ -337,7 +337,7 @@ void Runner::release_later_segments() {
     if (bound_.size() > 1) bound_.resize(1);
   }
   for (auto& [key, runner] : callees_) {
-    if (runner->bound_base_ == nullptr || runner->bound_.empty()) continue;
+    if (runner->bound_.empty()) continue;
     runner->release_later_segments();
     if (runner->bound_[0].arena != nullptr) {
       runner->give_back(runner->bound_[0].arena, MemoryCategory::kArena);
