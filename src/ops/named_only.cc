@@ -88,13 +88,10 @@ struct NamedRow {
 };
 
 constexpr NamedRow kRows[] = {
-    {"EMBEDDING_LOOKUP", 7, 4, {}, ""},
-    {"HASHTABLE_LOOKUP", 10, 1, {}, ""},
     {"LSH_PROJECTION", 15, 1, {1, 4}, "type:b"},
     {"CONCAT_EMBEDDINGS", 29, 1, {1, 3}, "num_channels:i num_columns_per_channel:I embedding_dim_per_channel:I"},
     {"SKIP_GRAM", 30, 1, {1, 18}, "ngram_size:i max_skip_size:i include_all_ngrams:b"},
     {"CALL", 31, 1, {1, 16}, "subgraph:g"},
-    {"EMBEDDING_LOOKUP_SPARSE", 33, 1, {1, 20}, "combiner:b"},
     {"DELEGATE", 51, 1, {}, ""},
     {"SPARSE_TO_DENSE", 68, 3, {1, 50}, "validate_indices:b"},
     {"FAKE_QUANT", 80, 2, {1, 58}, "min:f max:f num_bits:i narrow_range:b"},

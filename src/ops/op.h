@@ -102,6 +102,8 @@ class OpContext {
   const ir::Value& intermediate(int i) const {
     return subgraph_.values[static_cast<size_t>(node().intermediates[static_cast<size_t>(i)])];
   }
+  /// Another tensor of the subgraph by its index, such as the scales of a tensor that is quantized in blocks.
+  const ir::Value& tensor(int index) const { return subgraph_.values[static_cast<size_t>(index)]; }
   /// The node's attributes; A is the struct of the op's row.
   template <typename A>
   const A& attributes() const {
