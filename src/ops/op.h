@@ -148,13 +148,21 @@ class InferContext : public OpContext {
   /// The output shapes need data that is not known yet; infer is called again at run time. Legal only
   /// while some input is not known.
   void defer() { deferred_ = true; }
+  /// The same for state that nodes before this one make: legal also with all inputs known. Should they not make it, the
+  /// run fails with `missing`.
+  void defer_for_state(std::string missing) {
+    deferred_ = true;
+    missing_ = std::move(missing);
+  }
   /// True when the data of input `i` can be read now.
   bool known(int i) const { return input(i).known; }
 
   bool deferred() const { return deferred_; }
+  const std::string& missing() const { return missing_; }
 
  private:
   bool deferred_ = false;
+  std::string missing_;
 };
 
 class PrepareContext : public OpContext {

@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "ops/registry.h"
+#include "ops/resources.h"
 
 namespace leadline::ops {
 
@@ -98,8 +99,14 @@ class OpTester {
     node_.intermediates.push_back(add_value(type, {}, std::move(q), "intermediate"));
     return *this;
   }
-  OpTester& output(DType type, Quantization q = {}) {
-    node_.outputs.push_back(add_value(type, {}, std::move(q), "output"));
+  /// `shape` is what the file says, for ops that go by it.
+  OpTester& output(DType type, Quantization q = {}, const Shape& shape = {}) {
+    node_.outputs.push_back(add_value(type, shape, std::move(q), "output"));
+    return *this;
+  }
+  /// State that outlives the run, to be shared with testers of other nodes.
+  OpTester& resources(std::shared_ptr<Resources> state) {
+    host_.state = std::move(state);
     return *this;
   }
   OpTester& threads(int count) {
@@ -190,8 +197,9 @@ class OpTester {
 
   struct NoHost final : Host {
     Callee& callee(int, int) override { leadline::fail(ErrorCode::kInternal, "no subgraphs here"); }
-    Resources& resources() override { leadline::fail(ErrorCode::kInternal, "no resources here"); }
+    Resources& resources() override { return *state; }
     void checkpoint() override {}
+    std::shared_ptr<Resources> state = std::make_shared<Resources>(Budget::with_limit(int64_t{1} << 40));
   };
 
   int add_value(DType type, const Shape& shape, Quantization q, const char* name) {

@@ -52,14 +52,19 @@ void Resources::allocate() {
 
 void Resources::take(Variable& variable, int64_t bytes) {
   const int64_t held = variable.memory.bytes();
+  variable.table.reset();
   variable.memory = Buffer();
   variable.assigned = false;  // and stays so when the new memory is refused
   if (listener_ && held > 0) listener_(-held, MemoryCategory::kVariables);
-  if (listener_) listener_(align_up(bytes), MemoryCategory::kVariables);
+  variable.memory = take_buffer(bytes, MemoryCategory::kVariables);
+}
+
+Buffer Resources::take_buffer(int64_t bytes, MemoryCategory category) {
+  if (listener_) listener_(align_up(bytes), category);
   try {
-    variable.memory = Buffer(budget_, bytes, MemoryCategory::kVariables);
+    return Buffer(budget_, bytes, category);
   } catch (const Error&) {
-    if (listener_) listener_(-align_up(bytes), MemoryCategory::kVariables);
+    if (listener_) listener_(-align_up(bytes), category);
     throw;
   }
 }
@@ -81,9 +86,47 @@ TensorView Resources::read(int32_t id) const {
   return {v.dtype, v.shape, v.memory.data(), v.bytes, &kNone};
 }
 
+int32_t Resources::table_handle(int32_t table_id, DType key, DType value) {
+  // No variable has this name: theirs hold another separator.
+  const int32_t id = handle(fmt::format("table\x1e{}", table_id));
+  Variable& v = variables_[static_cast<size_t>(id)];
+  if (!v.is_table) {
+    v.is_table = true;
+    v.key_dtype = key;
+    v.dtype = value;
+  }
+  return id;
+}
+
+void Resources::import_table(int32_t id, const TensorView& keys, const TensorView& values) {
+  Variable& v = variables_[static_cast<size_t>(id)];
+  if (v.assigned) return;
+  const auto bytes = LookupTable::memory_bytes(keys.elements(), keys.bytes, values.bytes);
+  require(bytes.has_value(), ErrorCode::kRuntime, "a table of {} keys is too large", keys.elements());
+  if (v.memory.bytes() != align_up(*bytes)) take(v, *bytes);
+  v.bytes = *bytes;
+  v.table.emplace(v.memory.data(), keys, values);
+  v.assigned = true;
+}
+
+const LookupTable* Resources::table(int32_t id) const {
+  const Variable& v = variables_[static_cast<size_t>(id)];
+  return v.assigned && v.table ? &*v.table : nullptr;
+}
+
 void Resources::reset() {
   for (Variable& v : variables_) v.assigned = false;
   initialized_.clear();
+}
+
+// Of the arena's kind: that is where a kernel's own scratch lies.
+Workspace::Workspace(Resources& resources, int64_t bytes)
+    : resources_(resources), memory_(resources.take_buffer(bytes, MemoryCategory::kArena)) {}
+
+Workspace::~Workspace() {
+  const int64_t bytes = memory_.bytes();
+  memory_ = Buffer();
+  if (resources_.listener_) resources_.listener_(-bytes, MemoryCategory::kArena);
 }
 
 }  // namespace leadline::ops

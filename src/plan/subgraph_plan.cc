@@ -135,9 +135,11 @@ void SubgraphPlan::extend() {
   segment.first_step = steps_;
   const int first_node = next_node_;
   while (!complete() && plan_node(next_node_, segment)) ++next_node_;
-  require(next_node_ > first_node || complete() || segments_.empty(), ErrorCode::kInternal,
-          "{}: its output shapes are unknown though all its inputs are computed",
-          complete() ? "plan" : ir::describe_node(subgraph_, next_node_));
+  if (next_node_ == first_node && !complete() && !segments_.empty()) {
+    const std::string node = ir::describe_node(subgraph_, next_node_);
+    require(missing_.empty(), ErrorCode::kRuntime, "{}: {}", node, missing_);
+    fail(ErrorCode::kInternal, "{}: its output shapes are unknown though all its inputs are computed", node);
+  }
   steps_ += static_cast<int>(segment.steps.size());
   segments_.push_back(std::move(segment));
   Lifetimes(*this).assign();
@@ -218,6 +220,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   std::vector<ops::Operand> outputs = output_operands(node);
   ops::InferContext infer(subgraph_, index, inputs, outputs, host_);
   op.infer(infer);
+  missing_ = infer.missing();
   if (infer.deferred()) return false;
 
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -144,6 +144,7 @@ class SubgraphPlan {
   std::vector<Folded> folded_;
   int next_node_ = 0;
   int steps_ = 0;
+  std::string missing_;  // state that the node planned last waits for
   // State after the first segment, for rewind().
   std::vector<PlannedValue> first_values_;
   int first_next_node_ = 0;

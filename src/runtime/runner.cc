@@ -24,6 +24,7 @@ void Runner::start(std::span<const Shape> inputs, std::span<const int64_t> bytes
   started_ = false;
   planned_shapes_.assign(inputs.begin(), inputs.end());
   planned_bytes_.assign(bytes.begin(), bytes.end());
+  if (!callee_ && session_.owns_resources) session_.resources->restart_generators();
   plan_.start(planned_shapes_, planned_bytes_);
   sync_folded();
   started_ = true;
