@@ -88,14 +88,10 @@ struct NamedRow {
 };
 
 constexpr NamedRow kRows[] = {
-    {"LSH_PROJECTION", 15, 1, {1, 4}, "type:b"},
     {"CONCAT_EMBEDDINGS", 29, 1, {1, 3}, "num_channels:i num_columns_per_channel:I embedding_dim_per_channel:I"},
-    {"SKIP_GRAM", 30, 1, {1, 18}, "ngram_size:i max_skip_size:i include_all_ngrams:b"},
     {"CALL", 31, 1, {1, 16}, "subgraph:g"},
     {"DELEGATE", 51, 1, {}, ""},
-    {"SPARSE_TO_DENSE", 68, 3, {1, 50}, "validate_indices:b"},
     {"FAKE_QUANT", 80, 2, {1, 58}, "min:f max:f num_bits:i narrow_range:b"},
-    {"UNIQUE", 103, 1, {1, 80}, "idx_out_type:b=2"},
     {"ADD_N", 106, 1, {1, 82}, ""},
     {"REVERSE_SEQUENCE", 112, 1, {1, 87}, "seq_dim:i batch_dim:i"},
     {"MATRIX_DIAG", 113, 1, {1, 88}, ""},
@@ -122,7 +118,6 @@ constexpr NamedRow kRows[] = {
      {1, 106},
      "padding:b stride_d:i stride_w:i stride_h:i fused_activation_function:b dilation_d_factor:i=1 "
      "dilation_w_factor:i=1 dilation_h_factor:i=1"},
-    {"BUCKETIZE", 147, 1, {1, 115}, "boundaries:F"},
     {"DYNAMIC_UPDATE_SLICE", 151, 4, {1, 117}, ""},
     {"UNSORTED_SEGMENT_PROD", 153, 1, {1, 118}, ""},
     {"UNSORTED_SEGMENT_MAX", 154, 1, {1, 119}, ""},

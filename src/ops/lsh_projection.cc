@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// LSH_PROJECTION: a bit for every seed, the sign of the weighted sum of the hashes of seed and item over all items; one
+// by one (dense), or those of a hash function as one number (sparse).
+#include "ops/lsh_projection.h"
+
+#include <cstring>
+
+#include "kernels/hash/fingerprint.h"
+#include "ops/common.h"
+#include "ops/families.h"
+#include "ops/movement.h"
+
+namespace leadline::ops {
+namespace {
+
+enum Input { kSeeds = 0, kItems = 1, kWeights = 2 };
+
+void infer_lsh(InferContext& c) {
+  c.require_input_type(kSeeds, {DType::kFloat32});
+  c.require_output_type(0, {DType::kInt32});
+  const Shape& seeds = c.input(kSeeds).shape;
+  const Shape& items = c.input(kItems).shape;
+  c.require(seeds.rank() == 2 && seeds[1] <= 32, "the seeds have shape {}, expected rank 2 and at most 32 bits",
+            seeds.to_string());
+  c.require(items.rank() >= 1 && items[0] >= 1, "the items have shape {}, expected at least one", items.to_string());
+  if (c.has_input(kWeights)) {
+    c.require_input_type(kWeights, {DType::kFloat32});
+    c.require(c.input(kWeights).shape == Shape{items[0]}, "weights of shape {} for {} items",
+              c.input(kWeights).shape.to_string(), items[0]);
+  }
+  const LshProjectionType type = c.attributes<LshProjectionAttributes>().type;
+  c.require(type != LshProjectionType::kUnknown, "it is neither sparse nor dense");
+  c.set_output_shape(0, {type == LshProjectionType::kSparse ? seeds[0] : checked_multiply(c, seeds[0], seeds[1])});
+  // An item's hashed bytes are an equal part of the tensor's, strings included; their size is in the data.
+  if (c.input(kItems).dtype() == DType::kString && !c.known(kItems)) c.defer();
+}
+
+int sign_bit(const RunContext& run, float seed, std::span<std::byte> key) {
+  const TensorView& items = run.input(kItems);
+  const float* weights = run.has_input(kWeights) ? run.input(kWeights).as<float>() : nullptr;
+  const size_t item_bytes = key.size() - sizeof(seed);
+  std::memcpy(key.data(), &seed, sizeof(seed));
+  double score = 0.0;
+  for (int64_t i = 0; i < items.shape[0]; ++i) {
+    if (item_bytes > 0) {
+      std::memcpy(key.data() + sizeof(seed), items.data + i * static_cast<int64_t>(item_bytes), item_bytes);
+    }
+    const auto value = static_cast<double>(static_cast<int64_t>(kernels::fingerprint64(key)));
+    score += weights == nullptr ? value : static_cast<double>(weights[i]) * value;
+  }
+  return score > 0.0 ? 1 : 0;
+}
+
+std::unique_ptr<Kernel> prepare_lsh(PrepareContext& c) {
+  const bool sparse = c.attributes<LshProjectionAttributes>().type == LshProjectionType::kSparse;
+  const Operand& items = c.input(kItems);
+  const int64_t bytes =
+      items.dtype() == DType::kString ? items.bytes : storage_bytes(items.dtype(), items.shape).value_or(0);
+  const int64_t key_bytes = static_cast<int64_t>(sizeof(float)) + bytes / items.shape[0];
+  c.request_scratch(key_bytes);
+  return make_kernel([=](RunContext& run) {
+    const std::span<std::byte> key(run.scratch(), static_cast<size_t>(key_bytes));
+    const Shape& shape = run.input(kSeeds).shape;
+    const float* seed = run.input(kSeeds).as<float>();
+    auto* out = run.output(0).mutable_as<int32_t>();
+    for (int64_t h = 0; h < shape[0]; ++h) {
+      uint32_t signature = 0;
+      for (int64_t b = 0; b < shape[1]; ++b) {
+        const int bit = sign_bit(run, *seed++, key);
+        signature = (signature << 1) | static_cast<uint32_t>(bit);
+        if (!sparse) *out++ = bit;
+      }
+      // Signatures of different functions are kept apart by an offset; 32 bits leave no room for one, and TFLite's then
+      // comes from a shift by 32 that x86 takes as none.
+      const uint64_t offset = static_cast<uint64_t>(h) << (shape[1] % 32);
+      if (sparse) *out++ = static_cast<int32_t>(signature + static_cast<uint32_t>(offset));
+    }
+  });
+}
+
+}  // namespace
+
+void register_lsh_projection(Registry& registry) {
+  registry.add({.name = "LSH_PROJECTION",
+                .code = 15,
+                .min_inputs = 2,
+                .max_inputs = 3,
+                .required_inputs = 2,
+                .options = {1, 4},
+                .make_attributes = make_attributes<LshProjectionAttributes>,
+                .infer = infer_lsh,
+                .prepare = prepare_lsh,
+                .types = "any"});
+}
+
+}  // namespace leadline::ops
