@@ -112,8 +112,6 @@ constexpr NamedRow kRows[] = {
      {1, 106},
      "padding:b stride_d:i stride_w:i stride_h:i fused_activation_function:b dilation_d_factor:i=1 "
      "dilation_w_factor:i=1 dilation_h_factor:i=1"},
-    {"DYNAMIC_UPDATE_SLICE", 151, 4, {1, 117}, ""},
-    {"BITCAST", 159, 1, {1, 124}, ""},
     {"STABLEHLO_LOGISTIC", 162, 1, {}, ""},
     {"STABLEHLO_DIVIDE", 164, 1, {}, ""},
     {"STABLEHLO_RESHAPE", 167, 1, {}, ""},
@@ -180,7 +178,6 @@ constexpr NamedRow kRows[] = {
      {2, 16},
      "offset_dims:L collapsed_slice_dims:L start_index_map:L index_vector_dim:l slice_sizes:L indices_are_sorted:b"},
     {"STABLEHLO_TRANSPOSE", 202, 1, {2, 17}, "permutation:L"},
-    {"DILATE", 203, 1, {2, 18}, ""},
     {"REDUCE_WINDOW", 205, 1, {2, 20}, "reduce_function:i"},
     {"STABLEHLO_COMPOSITE",
      206,
