@@ -91,8 +91,6 @@ constexpr NamedRow kRows[] = {
     {"CONCAT_EMBEDDINGS", 29, 1, {1, 3}, "num_channels:i num_columns_per_channel:I embedding_dim_per_channel:I"},
     {"CALL", 31, 1, {1, 16}, "subgraph:g"},
     {"DELEGATE", 51, 1, {}, ""},
-    {"NON_MAX_SUPPRESSION_V4", 120, 1, {1, 95}, ""},
-    {"NON_MAX_SUPPRESSION_V5", 121, 1, {1, 96}, ""},
     {"DENSIFY", 124, 1, {1, 99}, ""},
     {"PLACEHOLDER_FOR_GREATER_OP_CODES", 127, 1, {}, ""},
     {"RFFT2D", 131, 1, {1, 105}, ""},
