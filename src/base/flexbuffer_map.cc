@@ -17,11 +17,19 @@ enum FlexType : uint8_t {
   kFlexInt = 1,
   kFlexUInt = 2,
   kFlexFloat = 3,
+  kFlexKey = 4,
+  kFlexString = 5,
   kFlexIndirectInt = 6,
   kFlexIndirectUInt = 7,
   kFlexIndirectFloat = 8,
   kFlexMap = 9,
+  kFlexVector = 10,
+  kFlexVectorInt = 11,  // of one type: int, uint, float
+  kFlexVectorFloat = 13,
+  kFlexVectorInt2 = 16,  // of one type and fixed length: int, uint, float times 2, 3, 4
+  kFlexVectorFloat4 = 24,
   kFlexBool = 26,
+  kFlexVectorBool = 36,
 };
 
 /// Reads with bounds checks; every function gives nothing outside the bytes.
@@ -94,6 +102,88 @@ std::optional<Vector> vector_at(const Reader& reader, size_t first, size_t width
   return Vector{first, width, static_cast<size_t>(*count)};
 }
 
+/// A stored value: where it lies, how wide its slot is, and its packed type.
+struct Slot {
+  size_t position = 0;
+  size_t width = 0;
+  uint64_t type = 0;
+
+  uint8_t kind() const { return static_cast<uint8_t>(type >> 2); }
+};
+
+bool is_number(uint8_t kind) {
+  return (kind >= kFlexInt && kind <= kFlexFloat) || (kind >= kFlexIndirectInt && kind <= kFlexIndirectFloat) ||
+         kind == kFlexBool;
+}
+
+std::optional<double> number_at(const Reader& reader, Slot slot) {
+  uint8_t kind = slot.kind();
+  if (kind >= kFlexIndirectInt && kind <= kFlexIndirectFloat) {
+    const auto target = reader.target_at(slot.position, slot.width);
+    if (!target) return std::nullopt;
+    slot.position = *target;
+    slot.width = width_of(slot.type);
+    kind = static_cast<uint8_t>(kind - kFlexIndirectInt + kFlexInt);
+  }
+  if (kind == kFlexFloat) return reader.float_at(slot.position, slot.width);
+  if (kind == kFlexInt) {
+    const auto value = reader.signed_at(slot.position, slot.width);
+    return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+  }
+  const auto value = reader.unsigned_at(slot.position, slot.width);
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+}
+
+bool is_list(uint8_t kind) {
+  return (kind >= kFlexVector && kind <= kFlexVectorFloat) || (kind >= kFlexVectorInt2 && kind <= kFlexVectorFloat4) ||
+         kind == kFlexVectorBool;
+}
+
+/// The numbers of any kind of vector; nothing when the vector is broken, has an element of another kind, or more than
+/// `limit` of them.
+std::optional<std::vector<double>> numbers_at(const Reader& reader, const Slot& slot, size_t limit) {
+  const auto first = reader.target_at(slot.position, slot.width);
+  if (!first) return std::nullopt;
+  const uint8_t kind = slot.kind();
+  const size_t width = width_of(slot.type);
+  Vector list{*first, width, 0};
+  auto element = static_cast<uint8_t>(kind == kFlexVectorBool ? kFlexBool : kind - kFlexVectorInt + kFlexInt);
+  if (kind >= kFlexVectorInt2 && kind <= kFlexVectorFloat4) {
+    list.count = static_cast<size_t>((kind - kFlexVectorInt2) / 3 + 2);
+    element = static_cast<uint8_t>((kind - kFlexVectorInt2) % 3 + kFlexInt);
+  } else {
+    const auto counted = vector_at(reader, *first, width);
+    if (!counted) return std::nullopt;
+    list = *counted;
+  }
+  if (list.count > limit) return std::nullopt;
+  std::vector<double> numbers;
+  for (size_t i = 0; i < list.count; ++i) {
+    uint64_t type = uint64_t{element} << 2;
+    if (kind == kFlexVector) {  // the types follow the elements
+      const auto stored = reader.unsigned_at(list.first + list.count * width + i, 1);
+      if (!stored || !is_number(static_cast<uint8_t>(*stored >> 2))) return std::nullopt;
+      type = *stored;
+    }
+    const auto number = number_at(reader, {list.first + i * width, width, type});
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+std::optional<std::string> text_at(const Reader& reader, const Slot& slot) {
+  const auto position = reader.target_at(slot.position, slot.width);
+  return position ? reader.key_at(*position) : std::nullopt;
+}
+
+constexpr double kLowestInt = std::numeric_limits<int32_t>::min();
+constexpr double kHighestInt = std::numeric_limits<int32_t>::max();
+
+int32_t to_int(double value) {
+  return value == value ? static_cast<int32_t>(std::clamp(value, kLowestInt, kHighestInt)) : 0;
+}
+
 }  // namespace
 
 std::optional<FlexMap> FlexMap::parse(std::span<const std::byte> bytes) {
@@ -119,61 +209,66 @@ std::optional<FlexMap> FlexMap::parse(std::span<const std::byte> bytes) {
   if (!keys || keys->count != values->count) return std::nullopt;
 
   FlexMap map;
+  size_t room = bytes.size();  // many names for one long list or text do not make more of it than there are bytes
   for (size_t i = 0; i < values->count; ++i) {
     const auto key_position = reader.target_at(keys->first + i * keys->width, keys->width);
     const auto key = key_position ? reader.key_at(*key_position) : std::nullopt;
     const auto type = reader.unsigned_at(values->first + values->count * width + i, 1);
     if (!key || !type) return std::nullopt;
-    size_t position = values->first + i * width;
-    size_t value_width = width;
-    auto kind = static_cast<uint8_t>(*type >> 2);
-    if (kind >= kFlexIndirectInt && kind <= kFlexIndirectFloat) {
-      const auto target = reader.target_at(position, width);
-      if (!target) return std::nullopt;
-      position = *target;
-      value_width = width_of(*type);
-      kind = static_cast<uint8_t>(kind - kFlexIndirectInt + kFlexInt);
+    const Slot slot{values->first + i * width, width, *type};
+    std::optional<Value> value;
+    if (is_number(slot.kind())) {
+      value = number_at(reader, slot);
+      if (!value) return std::nullopt;
+    } else if (is_list(slot.kind())) {
+      auto numbers = numbers_at(reader, slot, room);
+      room -= numbers ? numbers->size() : 0;
+      if (numbers) value = std::move(*numbers);
+    } else if (slot.kind() == kFlexString || slot.kind() == kFlexKey) {
+      auto text = text_at(reader, slot);
+      if (!text || text->size() > room) continue;
+      room -= text->size();
+      value = std::move(*text);
     }
-    std::optional<Number> number;
-    if (kind == kFlexInt) {
-      if (const auto value = reader.signed_at(position, value_width)) number = *value;
-    } else if (kind == kFlexUInt || kind == kFlexBool) {
-      if (const auto value = reader.unsigned_at(position, value_width)) number = *value;
-    } else if (kind == kFlexFloat) {
-      if (const auto value = reader.float_at(position, value_width)) number = *value;
-    } else {
-      continue;
-    }
-    if (!number) return std::nullopt;
-    map.values_.insert_or_assign(*key, *number);
+    if (value) map.values_.insert_or_assign(*key, std::move(*value));
   }
   return map;
 }
 
-std::optional<double> FlexMap::number(std::string_view name) const {
+template <typename T>
+const T* FlexMap::find(std::string_view name) const {
   const auto it = values_.find(name);
-  if (it == values_.end()) return std::nullopt;
-  return std::visit([](auto value) { return static_cast<double>(value); }, it->second);
+  return it == values_.end() ? nullptr : std::get_if<T>(&it->second);
 }
 
 int32_t FlexMap::get_int(std::string_view name, int32_t fallback) const {
-  const auto value = number(name);
-  if (!value) return fallback;
-  constexpr double kLow = std::numeric_limits<int32_t>::min();
-  constexpr double kHigh = std::numeric_limits<int32_t>::max();
-  return *value == *value ? static_cast<int32_t>(std::clamp(*value, kLow, kHigh)) : 0;
+  const auto* value = find<double>(name);
+  return value != nullptr ? to_int(*value) : fallback;
 }
 
 float FlexMap::get_float(std::string_view name, float fallback) const {
-  const auto value = number(name);
-  if (!value) return fallback;
+  const auto* value = find<double>(name);
+  if (value == nullptr) return fallback;
   constexpr double kHigh = std::numeric_limits<float>::max();
   return *value == *value ? static_cast<float>(std::clamp(*value, -kHigh, kHigh)) : 0.0F;
 }
 
 bool FlexMap::get_bool(std::string_view name, bool fallback) const {
-  const auto value = number(name);
-  return value ? *value != 0.0 : fallback;
+  const auto* value = find<double>(name);
+  return value != nullptr ? *value != 0.0 : fallback;
+}
+
+std::optional<std::vector<int32_t>> FlexMap::get_ints(std::string_view name) const {
+  const auto* list = find<std::vector<double>>(name);
+  if (list == nullptr) return std::nullopt;
+  std::vector<int32_t> ints;
+  for (const double value : *list) ints.push_back(to_int(value));
+  return ints;
+}
+
+std::optional<std::string> FlexMap::get_text(std::string_view name) const {
+  const auto* text = find<std::string>(name);
+  return text != nullptr ? std::optional(*text) : std::nullopt;
 }
 
 }  // namespace leadline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader for the options of custom ops: a FlexBuffers map of scalars, from bytes nobody has checked.
+// A reader for the options of custom ops: a FlexBuffers map of numbers, texts and lists of numbers, from
+// bytes nobody has checked.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,11 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace leadline {
 
-/// Names and numbers of a FlexBuffers map. Values of other kinds (strings, vectors, maps, null) are left out.
+/// Names and values of a FlexBuffers map. Values of other kinds (maps, blobs, nested vectors, null) are left out.
 class FlexMap {
  public:
   /// Nothing when the bytes are not a well-formed map. Never reads outside `bytes`.
@@ -25,14 +27,20 @@ class FlexMap {
   int32_t get_int(std::string_view name, int32_t fallback) const;
   float get_float(std::string_view name, float fallback) const;
   bool get_bool(std::string_view name, bool fallback) const;
+  /// A list of numbers, converted like get_int(); nothing where it is missing or another kind of value.
+  std::optional<std::vector<int32_t>> get_ints(std::string_view name) const;
+  /// A string or key; nothing where it is missing or another kind of value.
+  std::optional<std::string> get_text(std::string_view name) const;
 
   size_t size() const { return values_.size(); }
 
  private:
-  using Number = std::variant<int64_t, uint64_t, double>;
-  std::optional<double> number(std::string_view name) const;
+  /// A number as a double keeps every value that fits the types of the getters.
+  using Value = std::variant<double, std::string, std::vector<double>>;
+  template <typename T>
+  const T* find(std::string_view name) const;
 
-  std::map<std::string, Number, std::less<>> values_;
+  std::map<std::string, Value, std::less<>> values_;
 };
 
 }  // namespace leadline

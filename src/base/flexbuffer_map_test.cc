@@ -42,8 +42,38 @@ TEST(FlexMap, ReadsABufferOfTheFormatsOwnWriter) {
   EXPECT_EQ(second->get_int("n", 0), 1000);
   EXPECT_EQ(second->get_float("x", 0.0F), 2.1F);
   EXPECT_EQ(second->get_float("y", 0.0F), 1.25F);
-  EXPECT_FALSE(second->has("s"));
+  EXPECT_EQ(second->get_text("s"), "text");
+  EXPECT_FALSE(second->get_text("n").has_value());
+  EXPECT_EQ(second->get_int("s", 5), 5);
   EXPECT_FALSE(second->has("z"));
+}
+
+// {"a": [1, -2, 300], "b": (0.5, 7, true) untyped, "c": (1, 2) of fixed length, "d": [] , "e": ["x"]}
+const uint8_t kLists[] = {97, 0, 3, 0, 1,   0,  254, 255, 44, 1,  98,  0,  3,  0,  0,  0,  0,  0,  0,  63,
+                          7,  0, 0, 0, 1,   0,  0,   0,   14, 6,  106, 99, 0,  0,  0,  0,  1,  0,  0,  0,
+                          2,  0, 0, 0, 100, 0,  0,   101, 0,  1,  120, 0,  1,  3,  20, 5,  56, 47, 27, 15,
+                          13, 5, 1, 5, 60,  49, 30,  20,  15, 45, 42,  66, 40, 40, 10, 36, 1};
+
+TEST(FlexMap, ReadsListsOfEveryKind) {
+  const auto map = FlexMap::parse(std::as_bytes(std::span(kLists)));
+  ASSERT_TRUE(map.has_value());
+  EXPECT_EQ(map->get_ints("a"), (std::vector<int32_t>{1, -2, 300}));
+  EXPECT_EQ(map->get_ints("b"), (std::vector<int32_t>{0, 7, 1}));
+  EXPECT_EQ(map->get_ints("c"), (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(map->get_ints("d"), (std::vector<int32_t>{}));
+  EXPECT_FALSE(map->get_ints("e").has_value());
+  EXPECT_FALSE(map->get_ints("f").has_value());
+  EXPECT_EQ(map->get_int("a", 4), 4);
+}
+
+TEST(FlexMap, EveryChangedByteOfListsIsSurvived) {
+  for (size_t i = 0; i < std::size(kLists); ++i) {
+    for (int value = 0; value < 256; ++value) {
+      std::vector<uint8_t> changed(std::begin(kLists), std::end(kLists));
+      changed[i] = static_cast<uint8_t>(value);
+      FlexMap::parse(std::as_bytes(std::span(changed)));
+    }
+  }
 }
 
 // Under the address sanitizer this also shows that nothing is read outside.
