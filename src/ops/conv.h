@@ -69,6 +69,15 @@ void check_conv_ranks(const OpContext& c, const Shape& input, const Shape& filte
 std::unique_ptr<Kernel> make_conv_kernel(PrepareContext& c, const Contraction& contraction,
                                          const kernels::ConvShape& shape, bool channels_last = false);
 
+/// The sizes of a transposed convolution with an output of this shape: a convolution from `output` to `input`, seen
+/// backwards. Throws when they do not go together; `input` and `filter` passed check_conv_ranks().
+kernels::reference::ConvShape transpose_conv_shape(const OpContext& c, const TransposeConvAttributes& a,
+                                                   const Shape& input, const Shape& filter, const Shape& output);
+
+/// A transposed convolution of these sizes.
+std::unique_ptr<Kernel> make_transpose_conv_kernel(PrepareContext& c, const Contraction& contraction,
+                                                   const kernels::reference::ConvShape& shape);
+
 /// A convolution's loop over output rows, for ReferenceContraction.
 struct ConvLoop {
   kernels::reference::ConvShape shape;

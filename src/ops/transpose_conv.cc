@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TRANSPOSE_CONV: output shape [4] (int32), filter [O,KH,KW,C], input [N,H,W,C], optional bias [O].
+// Its kernel also serves MediaPipe's Convolution2DTransposeBias, which has the operands in another order.
 #include <algorithm>
 
 #include "kernels/gemm/gemm_i8.h"
@@ -42,11 +43,10 @@ ContractionRule transpose_conv_rule(const OpContext& c) {
   return rule;
 }
 
-/// The sizes for an output of this shape: a convolution from `output` to the input, seen backwards.
-ConvShape transpose_conv_shape(const OpContext& c, const Shape& output) {
-  const auto& a = c.attributes<TransposeConvAttributes>();
-  const Shape& input = c.input(kInput).shape;
-  const Shape& filter = c.input(kFilter).shape;
+}  // namespace
+
+kernels::reference::ConvShape transpose_conv_shape(const OpContext& c, const TransposeConvAttributes& a,
+                                                   const Shape& input, const Shape& filter, const Shape& output) {
   check_conv_ranks(c, output, filter);
   c.require(output[0] == input[0] && output[3] == filter[0],
             "the output shape is {}, expected {} images with {} channels", output.to_string(), input[0], filter[0]);
@@ -74,6 +74,8 @@ ConvShape transpose_conv_shape(const OpContext& c, const Shape& output) {
           .step_i = 1};
 }
 
+namespace {
+
 void infer(InferContext& c) {
   const Shape& input = c.input(kInput).shape;
   const Shape& filter = c.input(kFilter).shape;
@@ -90,7 +92,7 @@ void infer(InferContext& c) {
     c.require(size >= 0, "the output shape has a negative size {}", size);
     output.push_back(size);
   }
-  transpose_conv_shape(c, output);
+  transpose_conv_shape(c, c.attributes<TransposeConvAttributes>(), input, filter, output);
   c.set_output_shape(0, output);
 }
 
@@ -131,7 +133,7 @@ class GemmTransposeConv final : public Kernel {
     if (f.arithmetic == Arithmetic::kFloat) {
       run_rows(c, kernels::reference::FinishFloat{weights_.float_bias(c), f.lo, f.hi}, c.output(0).mutable_as<float>());
     } else if (f.arithmetic == Arithmetic::kHybrid) {
-      images_.quantize(c, c.input(kInput).as<float>());
+      images_.quantize(c, activations(c).as<float>());
       run_rows(
           c,
           kernels::reference::FinishHybrid{images_.scales(c), weights_.scales(c), weights_.float_bias(c), f.lo, f.hi},
@@ -167,6 +169,8 @@ class GemmTransposeConv final : public Kernel {
     const Contraction& f = weights_.contraction();
     return {weights_.int_bias(c), weights_.scales(c), f.output_zero, f.level_lo, f.level_hi};
   }
+
+  const TensorView& activations(const RunContext& c) const { return c.input(weights_.contraction().rule.activations); }
 
   template <typename Finish, typename Out>
   void run_rows(RunContext& c, const Finish& finish, Out* output) const {
@@ -217,7 +221,7 @@ class GemmTransposeConv final : public Kernel {
 
   void multiply(const RunContext& c, int64_t /*image*/, int64_t pixel, int64_t count, int64_t tap, float* products,
                 std::byte* /*workspace*/) const {
-    const kernels::GemmF32 g{.a = c.input(kInput).as<float>() + pixel * s_.in_c,
+    const kernels::GemmF32 g{.a = activations(c).as<float>() + pixel * s_.in_c,
                              .lda = s_.in_c,
                              .m = count,
                              .b = weights_.get(c) + tap * weights_.layout().tap_bytes_f32(),
@@ -231,7 +235,7 @@ class GemmTransposeConv final : public Kernel {
   void multiply(const RunContext& c, int64_t image, int64_t pixel, int64_t count, int64_t tap, int32_t* products,
                 std::byte* workspace) const {
     const Contraction& f = weights_.contraction();
-    kernels::GemmI8 g{.a = c.input(kInput).data + pixel * s_.in_c,
+    kernels::GemmI8 g{.a = activations(c).data + pixel * s_.in_c,
                       .a_unsigned = f.activation_type == DType::kUInt8,
                       .lda = s_.in_c,
                       .m = count,
@@ -256,14 +260,18 @@ class GemmTransposeConv final : public Kernel {
 };
 
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {
-  const TransposeConvLoop loop{transpose_conv_shape(c, c.output(0).shape)};
-  const Contraction contraction =
-      make_contraction(c, transpose_conv_rule(c), c.attributes<TransposeConvAttributes>().activation);
-  if (packable(contraction)) return std::make_unique<GemmTransposeConv>(c, contraction, loop.shape);
-  return std::make_unique<ReferenceContraction<TransposeConvLoop>>(c, contraction, loop);
+  const auto& a = c.attributes<TransposeConvAttributes>();
+  const ConvShape shape = transpose_conv_shape(c, a, c.input(kInput).shape, c.input(kFilter).shape, c.output(0).shape);
+  return make_transpose_conv_kernel(c, make_contraction(c, transpose_conv_rule(c), a.activation), shape);
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_transpose_conv_kernel(PrepareContext& c, const Contraction& contraction,
+                                                   const kernels::reference::ConvShape& shape) {
+  if (packable(contraction)) return std::make_unique<GemmTransposeConv>(c, contraction, shape);
+  return std::make_unique<ReferenceContraction<TransposeConvLoop>>(c, contraction, TransposeConvLoop{shape});
+}
 
 void register_transpose_conv(Registry& registry) {
   registry.add({.name = "TRANSPOSE_CONV",
