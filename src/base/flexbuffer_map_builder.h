@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a FlexBuffers map of numbers, for tests of what reads one.
+// Writes a FlexBuffers map of numbers, lists of int32 and texts, for tests of what reads one.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,8 @@
 
 namespace leadline {
 
-using FlexEntry = std::pair<std::string, std::variant<bool, int32_t, uint32_t, float>>;
+using FlexEntry =
+    std::pair<std::string, std::variant<bool, int32_t, uint32_t, float, std::vector<int32_t>, std::string>>;
 
 /// Every element 4 bytes wide.
 inline std::vector<std::byte> build_flex_map(const std::vector<FlexEntry>& entries) {
@@ -27,6 +28,21 @@ inline std::vector<std::byte> build_flex_map(const std::vector<FlexEntry>& entri
     for (char c : entry.first) bytes.push_back(static_cast<std::byte>(c));
     bytes.push_back(std::byte{0});
   }
+  std::vector<size_t> places;  // of lists and texts
+  for (const FlexEntry& entry : entries) {
+    if (const auto* list = std::get_if<std::vector<int32_t>>(&entry.second)) {
+      put(static_cast<uint32_t>(list->size()));
+      places.push_back(bytes.size());
+      for (int32_t value : *list) put(static_cast<uint32_t>(value));
+    } else if (const auto* text = std::get_if<std::string>(&entry.second)) {
+      put(static_cast<uint32_t>(text->size()));
+      places.push_back(bytes.size());
+      for (char c : *text) bytes.push_back(static_cast<std::byte>(c));
+      bytes.push_back(std::byte{0});
+    } else {
+      places.push_back(0);
+    }
+  }
   put(static_cast<uint32_t>(entries.size()));
   const size_t keys = bytes.size();
   for (size_t name : names) put_offset_to(name);
@@ -34,18 +50,21 @@ inline std::vector<std::byte> build_flex_map(const std::vector<FlexEntry>& entri
   put(4);
   put(static_cast<uint32_t>(entries.size()));
   const size_t values = bytes.size();
-  for (const FlexEntry& entry : entries) {
+  for (size_t i = 0; i < entries.size(); ++i) {
     std::visit(
-        [&](auto value) {
-          if constexpr (std::is_same_v<decltype(value), float>) {
+        [&](const auto& value) {
+          using T = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<T, float>) {
             put(std::bit_cast<uint32_t>(value));
+          } else if constexpr (!std::is_arithmetic_v<T>) {
+            put_offset_to(places[i]);
           } else {
             put(static_cast<uint32_t>(value));
           }
         },
-        entry.second);
+        entries[i].second);
   }
-  constexpr uint32_t kTypes[] = {26, 1, 2, 3};  // bool, int, uint, float, as in the variant
+  constexpr uint32_t kTypes[] = {26, 1, 2, 3, 11, 5};  // bool, int, uint, float, ints, text, as in the variant
   for (const FlexEntry& entry : entries) put(kTypes[entry.second.index()] << 2 | 2U, 1);
   put_offset_to(values);
   put(9U << 2 | 2U, 1);  // a map, 4 bytes wide

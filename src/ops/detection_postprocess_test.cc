@@ -67,7 +67,7 @@ TEST(DetectionPostprocess, QuantizedInputsAreDequantized) {
 }
 
 TEST(DetectionPostprocess, HostileOptionsAreRefused) {
-  const auto with = [](const std::string& name, std::variant<bool, int32_t, uint32_t, float> value) {
+  const auto with = [](const std::string& name, decltype(FlexEntry::second) value) {
     auto entries = options(false);
     for (FlexEntry& entry : entries) {
       if (entry.first == name) entry.second = value;
