@@ -60,6 +60,10 @@ class OpTester {
     node_.attributes = std::make_shared<A>(std::move(value));
     return *this;
   }
+  OpTester& version(int version) {
+    node_.version = version;
+    return *this;
+  }
   OpTester& custom_options(std::vector<std::byte> bytes) {
     options_ = std::move(bytes);
     node_.custom_options = options_;
