@@ -20,8 +20,8 @@ import leadline
 SAME, VALID = 0, 1
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT = range(6)
 
-# Why a case with litert="refuses" has an empty output whose shape is found at run time.
-EMPTY_DYNAMIC = "get_tensor raises 'Invalid tensor size' for empty tensors that were allocated at run time"
+# What LiteRT does to empty outputs that its planner does not place: those found at run time or from constants alone.
+EMPTY_DYNAMIC = "get_tensor raises 'Invalid tensor size' for empty tensors outside the arena"
 
 
 @dataclass
