@@ -16,18 +16,24 @@ int32_t Resources::handle(const std::string& name) {
   return it->second;
 }
 
+void Resources::begin_plan() {
+  for (Variable& v : variables_) v.reserved = false;
+}
+
 void Resources::reserve(int32_t id, DType dtype, const Shape& shape, int64_t bytes) {
   Variable& v = variables_[static_cast<size_t>(id)];
+  v.planned = shape;
+  v.reserved = true;
   if (v.assigned) return;
   v.dtype = dtype;
   v.shape = shape;
   v.bytes = bytes;
-  v.reserved = true;
 }
 
 const Shape* Resources::shape(int32_t id) const {
   const Variable& v = variables_[static_cast<size_t>(id)];
-  return v.reserved || v.assigned ? &v.shape : nullptr;
+  if (v.reserved) return &v.planned;
+  return v.assigned ? &v.shape : nullptr;
 }
 
 int64_t Resources::pending_bytes() const {

@@ -35,9 +35,11 @@ class Resources {
   bool valid(int32_t id) const { return exists(id) && !variables_[static_cast<size_t>(id)].is_table; }
   bool is_table(int32_t id) const { return exists(id) && variables_[static_cast<size_t>(id)].is_table; }
 
-  /// Says while planning that variable or table `id` will hold this; memory is taken by allocate().
+  /// A plan begins: until it reserves something, variables have the shapes they hold.
+  void begin_plan();
+  /// Says while planning that variable or table `id` will hold this; memory for its first contents is taken by allocate().
   void reserve(int32_t id, DType dtype, const Shape& shape, int64_t bytes);
-  /// The reserved or held shape, if there is one.
+  /// The shape that the plan so far leaves, else the held one, if there is one.
   const Shape* shape(int32_t id) const;
   /// Bytes that allocate() will take beyond what is held.
   int64_t pending_bytes() const;
@@ -76,7 +78,8 @@ class Resources {
     DType dtype = DType::kFloat32;
     Shape shape;
     int64_t bytes = 0;
-    bool reserved = false;
+    Shape planned;          // what the last node planned so far assigns
+    bool reserved = false;  // `planned` counts
     bool assigned = false;
     bool is_table = false;
     DType key_dtype = DType::kFloat32;  // of a table

@@ -54,7 +54,7 @@ std::span<const TensorView> Runner::run(std::span<const TensorView> inputs, std:
   if (!started_ || shapes != planned_shapes_ || string_bytes != planned_bytes_) {
     std::swap(last_run.segments, bound_);
     start(shapes, string_bytes);
-    bound_base_ = nullptr;
+    bound_base_.reset();
   } else if (bound_.size() > 1) {
     for (size_t s = 1; s < bound_.size(); ++s) last_run.segments.push_back(std::move(bound_[s]));
     bound_.resize(1);
@@ -66,7 +66,7 @@ std::span<const TensorView> Runner::run(std::span<const TensorView> inputs, std:
   }
   plan_.rewind();
   sync_folded();
-  if (workspace != bound_base_ || workspace == nullptr) {  // an empty arena has no address, and is bound all the same
+  if (workspace != bound_base_) {
     bind(0, workspace);
     bound_base_ = workspace;
   }
@@ -89,7 +89,7 @@ void Runner::copy_outputs() {
   results_.clear();
   for (int v : outputs) results_.push_back(view(v));
   const size_t last = plan_.segments().size() - 1;
-  std::byte* base = last == 0 ? bound_base_ : bound_[last].arena->data();
+  std::byte* base = last == 0 ? bound_base_.value_or(nullptr) : bound_[last].arena->data();
   for (const plan::OutputCopy& copy : plan_.output_copies()) {
     TensorView& result = results_[static_cast<size_t>(copy.output)];
     if (copy.bytes > 0) std::memcpy(base + copy.offset, result.data, static_cast<size_t>(copy.bytes));

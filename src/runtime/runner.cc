@@ -22,6 +22,7 @@ void Runner::start(std::span<const Shape> inputs, std::span<const int64_t> bytes
   release();
   callees_.clear();
   started_ = false;
+  if (!callee_) session_.resources->begin_plan();
   planned_shapes_.assign(inputs.begin(), inputs.end());
   planned_bytes_.assign(bytes.begin(), bytes.end());
   if (!callee_ && session_.owns_resources) session_.resources->restart_generators();
@@ -190,7 +191,7 @@ void Runner::release() {
   for (auto& [v, memory] : variables_) give_back(memory, MemoryCategory::kVariables);
   variables_.clear();
   results_.clear();
-  bound_base_ = nullptr;
+  bound_base_.reset();
   if (allocated_) {
     session_.budget->release(structures_charged_, MemoryCategory::kGraph);
     session_.ledger.enter(-structures_charged_, MemoryCategory::kGraph);
@@ -338,11 +339,11 @@ void Runner::release_later_segments() {
     if (bound_.size() > 1) bound_.resize(1);
   }
   for (auto& [key, runner] : callees_) {
-    if (runner->bound_.empty()) continue;
+    if (!runner->bound_base_.has_value() || runner->bound_.empty()) continue;
     runner->release_later_segments();
     if (runner->bound_[0].arena != nullptr) {
       runner->give_back(runner->bound_[0].arena, MemoryCategory::kArena);
-      runner->bound_base_ = nullptr;
+      runner->bound_base_.reset();
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -108,7 +109,7 @@ class Runner final : public ops::Host, public ops::Callee {
   std::map<std::pair<int, int>, std::unique_ptr<Runner>> callees_;
   std::vector<Shape> planned_shapes_;
   std::vector<int64_t> planned_bytes_;
-  std::byte* bound_base_ = nullptr;  // callee: arena that segment 0 is bound to
+  std::optional<std::byte*> bound_base_;  // callee: arena that segment 0 is bound to (null when it has no bytes)
   std::vector<TensorView> results_;
   int64_t folded_entered_ = 0;
   int64_t structures_charged_ = 0;

@@ -368,6 +368,35 @@ TEST(Variables, AreInitialisedOnceAndKept) {
   });
 }
 
+TEST(Variables, InitialisersWithoutAnyWorkspaceRun) {
+  Sketch s;
+  const AttributeValues name = {{"shared_name", std::string("last")}};
+  const int x = s.input("x", kF32, {2});
+  s.node("CALL_ONCE", {}, {}, {{"init_subgraph_index", 1}});
+  const int handle = s.compute("VAR_HANDLE", {}, "handle", DType::kResource, {1}, name);
+  s.outputs({s.compute("READ_VARIABLE", {handle}, "old", kF32, {2})});
+  s.node("ASSIGN_VARIABLE", {handle, x}, {});
+  s.next_subgraph("init");
+  const int inner = s.compute("VAR_HANDLE", {}, "handle", DType::kResource, {1}, name);
+  s.node("ASSIGN_VARIABLE", {inner, s.constant<float>("seven", kF32, {2}, {7, 7})}, {});
+  Interpreter interpreter(s.load());
+  EXPECT_EQ(run<float>(interpreter, {1, 2}), (std::vector<float>{7, 7}));
+  EXPECT_EQ(run<float>(interpreter, {3, 4}), (std::vector<float>{1, 2}));
+}
+
+TEST(Variables, TakeTheShapeOfWhatIsAssigned) {
+  Sketch s;
+  const int x = s.input("x", kF32, {2});
+  const int handle = s.compute("VAR_HANDLE", {}, "handle", DType::kResource, {1});
+  s.node("ASSIGN_VARIABLE", {handle, x}, {});
+  s.outputs({s.compute("READ_VARIABLE", {handle}, "y", kF32, {})});
+  Interpreter interpreter(s.load());
+  EXPECT_EQ(run<float>(interpreter, {1, 2}), (std::vector<float>{1, 2}));
+  interpreter.resize_input(interpreter.inputs()[0], {3});
+  EXPECT_EQ(run<float>(interpreter, {1, 2, 3}), (std::vector<float>{1, 2, 3}));
+  expect_planned_equals_counted(interpreter);
+}
+
 TEST(Variables, ResetGivesTheInitialState) {
   Interpreter interpreter(counter().load());
   run<float>(interpreter, {1, 1});
