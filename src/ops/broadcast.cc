@@ -60,7 +60,7 @@ StridedCopy stretched(const Shape& input, const Shape& output) {
 }
 
 void infer_broadcast_to(InferContext& c) {
-  require_movable(c, c.input(0), {.strings = true});
+  require_movable(c, c.input(0), {.strings = true, .sub_byte = true});
   require_same_type(c, c.input(0), c.output(0));
   c.require_input_type(1, {DType::kInt32, DType::kInt64});
   c.require(c.input(1).shape.rank() == 1, "the new shape has shape {}, expected a vector",
@@ -135,7 +135,7 @@ void register_broadcast(Registry& registry) {
                 .options = {1, 104},
                 .infer = infer_broadcast_to,
                 .prepare = prepare_broadcast_to,
-                .types = "all but sub-byte"});
+                .types = "all"});
   registry.add({.name = "FILL",
                 .code = 94,
                 .max_version = 5,

@@ -7,6 +7,8 @@ import ml_dtypes
 import numpy as np
 from harness import EMPTY_DYNAMIC, Case, Data, both_ways, constant, given, result
 
+from leadline import DType
+
 TYPES = [
     np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32,
     np.int64, np.uint64, bool, np.complex64, np.complex128,
@@ -84,6 +86,11 @@ def broadcasts():
     runs = [[x.floats((2, 1)), np.array(t, np.int32)] for t in ((2, 7), (2, 1), (2, 4))]
     inputs = [given(x.floats((2, 1))), given(np.array([2, 2], np.int32))]
     yield Case("BROADCAST_TO", "shape changes", inputs, [result(np.float32)], runs=runs)
+    for shape, wanted in (((4,), (2, 4)), ((3, 1), (3, 5))):
+        four_bits = x.ints(np.int8, shape, -8, 7)
+        inputs = [constant(four_bits, dtype=DType.INT4), constant(np.array(wanted, np.int32))]
+        yield Case("BROADCAST_TO", f"int4 {shape} to {wanted}", inputs, [result(DType.INT4)], litert="wrong",
+                   because="an int4 counts as no byte", reference=lambda v=four_bits, w=wanted: [np.broadcast_to(v, w)])  # fmt: skip
     strings = [given(np.array([b"a", b"", b"deep"], object)), constant(np.array([2, 3], np.int32))]
     yield Case("BROADCAST_TO", "strings", strings, [result(object)], litert="refuses", because="it takes no strings",
                reference=lambda v: [np.broadcast_to(v, (2, 3))])  # fmt: skip
