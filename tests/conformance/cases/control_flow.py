@@ -76,6 +76,7 @@ def cases():
     yield from typed_loops()
     yield from nested()
     yield from initializers()
+    yield from around()
 
 
 def both_conditions(op_name, name, values, outputs, build, **options):
@@ -411,3 +412,137 @@ def initializers():
     for flag in (True, False):
         yield Case("IF", f"on a variable, {flag}", [first, given(np.array(flag))], [result(F32), result(F32)],
                    runs=[[*values, np.array(not flag)] for values in runs], build=branch_on_a_variable)  # fmt: skip
+
+
+def around():
+    """What surrounds branches and loops: constant conditions, dynamic inputs, nodes that read their results."""
+    x = Data("around").floats((4, 3)) + F32(0.2)
+    x[0, 0], x[1, 1] = 2.0, 3.0
+    zero = np.array(0, I32)
+
+    def with_condition(make_condition, values=()) -> bytes:
+        builder = leadline.ModelBuilder()
+        inputs = [builder.input(f"in{i}", v.dtype, v.shape) for i, v in enumerate((x, *values))]
+        yes = subgraph(builder, "yes", (x,), lambda g, a: [op(g, "NEG", [a], F32)])
+        no = subgraph(builder, "no", (x,), lambda g, a: [op(g, "ABS", [a], F32)])
+        output = builder.tensor("y", F32, ())
+        builder.node("IF", [make_condition(builder, *inputs), inputs[0]], [output], then_subgraph_index=yes,
+                     else_subgraph_index=no)  # fmt: skip
+        builder.output(op(builder, "EXP", [output], F32), output)
+        return builder.to_tflite()
+
+    def total(g, a):
+        return op(g, "SUM", [a, const(g, [0, 1], I32)], F32)
+
+    two = [result(F32), result(F32)]
+    for value in (True, False):
+        yield Case("IF", f"constant {value}", [given(x)], two, build=lambda v=value: with_condition(lambda g, a: const(g, v)))
+        one = np.array([value])
+        yield Case("IF", f"vector of one {value}", [given(x), given(one)], two,
+                   build=lambda o=one: with_condition(lambda g, a, c: c, (o,)))  # fmt: skip
+    yield Case("IF", "computed condition", [given(x)], two, runs=[[-x], [x]],
+               build=lambda: with_condition(lambda g, a: op(g, "GREATER", [total(g, a), const(g, 0, F32)], bool)))  # fmt: skip
+
+    def without_inputs() -> bytes:
+        builder = leadline.ModelBuilder()
+        flag = builder.input("flag", bool, ())
+        yes = subgraph(builder, "yes", (), lambda g: [const(g, [1, 2, 3], F32)])
+        no = subgraph(builder, "no", (), lambda g: [op(g, "NEG", [const(g, [4, 5, 6], F32)], F32)])
+        output = builder.tensor("y", F32, ())
+        builder.node("IF", [flag], [output], then_subgraph_index=yes, else_subgraph_index=no)
+        builder.output(output)
+        return builder.to_tflite()
+
+    yield from both_conditions("IF", "without inputs", (), [result(F32)], without_inputs)
+
+    def on_dynamic(kind) -> bytes:
+        """The state or the argument has a shape that is found at run time; its result is used again."""
+        builder = leadline.ModelBuilder()
+        a = builder.input("x", F32, x.shape)
+        where = op(builder, "WHERE", [op(builder, "GREATER", [a, const(builder, 0, F32)], bool)], np.int64)
+        taken = op(builder, "GATHER_ND", [a, where], F32)
+        some = np.zeros((1,), F32)
+        output = builder.tensor("y", F32, ())
+        if kind == "IF":
+            yes = subgraph(builder, "yes", (some,), lambda g, v: [op(g, "NEG", [v], F32)])
+            no = subgraph(builder, "no", (some,), lambda g, v: [v])
+            flag = op(builder, "GREATER", [total(builder, a), const(builder, 0, F32)], bool)
+            builder.node("IF", [flag, taken], [output], then_subgraph_index=yes, else_subgraph_index=no)
+        else:
+            cond = subgraph(builder, "cond", (zero, some), lambda g, i, v: [below(3)(g, i)])
+            body = subgraph(builder, "body", (zero, some), lambda g, i, v: [plus(g, i, 1, I32), op(g, "ADD", [v, v], F32)])
+            number = builder.tensor("n", I32, ())
+            builder.node("WHILE", [const(builder, 0, I32), taken], [number, output], cond_subgraph_index=cond,
+                         body_subgraph_index=body)  # fmt: skip
+        builder.output(op(builder, "SUM", [op(builder, "EXP", [output], F32), const(builder, [0], I32)], F32), output)
+        return builder.to_tflite()
+
+    for kind in ("IF", "WHILE"):
+        runs = [[np.roll(x, 1, 0)], [np.abs(x)], [x]]
+        yield Case(kind, "on a dynamic shape", [given(x)], two, runs=runs, build=lambda k=kind: on_dynamic(k))
+
+    weights = Data("around weights").floats((3, 3), -0.5, 0.5)
+
+    def recurrent(rounds) -> bytes:
+        """h = tanh(W (h + x[i])), one row of x in a round, all h joined in the end."""
+        h = np.zeros((1, 3), F32)
+
+        def body(g, i, state, rows, log):
+            row = op(g, "GATHER", [rows, op(g, "RESHAPE", [i, const(g, [1], I32)], I32)], F32, axis=0)
+            product = op(g, "FULLY_CONNECTED", [op(g, "ADD", [state, row], F32), const(g, weights), const(g, [0.1, 0.2, 0.3], F32)], F32)
+            new = op(g, "TANH", [product], F32)
+            return [plus(g, i, 1, I32), new, rows, op(g, "CONCATENATION", [log, new], F32, (0, 0), axis=0)]
+
+        return loop((zero, h, x, h), below(rounds), body)
+
+    h = np.zeros((1, 3), F32)
+    for rounds in (0, 1, 4):
+        yield Case("WHILE", f"recurrent, {rounds} rounds", [given(zero), given(h), given(x), given(h)],
+                   [result(I32)] + [result(F32)] * 3, runs=[[zero, h + F32(1), -x, h]],
+                   build=lambda n=rounds: recurrent(n))  # fmt: skip
+
+    def many_rounds() -> bytes:
+        body = lambda g, i, a: [plus(g, i, 1, I32), op(g, "MUL", [plus(g, a, 0.5), const(g, 0.75, F32)], F32)]  # noqa: E731
+        return loop((zero, x), below(1000), body)
+
+    yield Case("WHILE", "1000 rounds", [given(zero), given(x)], [result(I32), result(F32)], build=many_rounds)
+
+    def update_row() -> bytes:
+        """Replaces row i of the state by pieces: slices before and after, joined again."""
+
+        def body(g, i, a):
+            start = op(g, "PACK", [i, const(g, 0, I32)], I32, values_count=2, axis=0)
+            row = op(g, "SLICE", [a, start, const(g, [1, 3], I32)], F32, (1, 3))
+            begin = op(g, "SLICE", [a, const(g, [0, 0], I32), op(g, "PACK", [i, const(g, 3, I32)], I32, values_count=2, axis=0)], F32)
+            after = op(g, "PACK", [plus(g, i, 1, I32), const(g, 0, I32)], I32, values_count=2, axis=0)
+            end = op(g, "SLICE", [a, after, const(g, [-1, -1], I32)], F32)
+            return [plus(g, i, 1, I32), op(g, "CONCATENATION", [begin, op(g, "NEG", [row], F32), end], F32, axis=0)]
+
+        return loop((zero, x), below(4), body)
+
+    yield Case("WHILE", "updates rows", [given(zero), given(x)], [result(I32), result(F32)], build=update_row)
+
+    def two_loops() -> bytes:
+        """The second starts where the first ended, with the same subgraphs."""
+        builder = leadline.ModelBuilder()
+        i, a = builder.input("i", I32, ()), builder.input("x", F32, x.shape)
+        cond = subgraph(builder, "cond", (zero, x), lambda g, n, v: [below(3)(g, n)])
+        body = subgraph(builder, "body", (zero, x), lambda g, n, v: [plus(g, n, 1, I32), op(g, "ADD", [v, v], F32)])
+        first = [builder.tensor("n1", I32, ()), builder.tensor("y1", F32, ())]
+        second = [builder.tensor("n2", I32, ()), builder.tensor("y2", F32, ())]
+        builder.node("WHILE", [i, a], first, cond_subgraph_index=cond, body_subgraph_index=body)
+        back = op(builder, "SUB", [first[0], const(builder, 2, I32)], I32)
+        builder.node("WHILE", [back, first[1]], second, cond_subgraph_index=cond, body_subgraph_index=body)
+        builder.output(*second, first[1])
+        return builder.to_tflite()
+
+    yield Case("WHILE", "twice", [given(zero), given(x)], [result(I32), result(F32), result(F32)], runs=[[zero, -x]],
+               build=two_loops)  # fmt: skip
+
+    empty = np.zeros((0, 3), F32)
+    yield Case("WHILE", "empty state", [given(zero), given(empty)], [result(I32), result(F32)],
+               build=lambda: loop((zero, empty), below(2), lambda g, i, a: [plus(g, i, 1, I32), op(g, "NEG", [a], F32)]))  # fmt: skip
+    runs = [[zero, np.ones(s, F32)] for s in ((3,), (1,), (5,))]
+    yield Case("WHILE", "resized", [given(zero), given(np.ones(2, F32))], [result(I32), result(F32)], runs=runs,
+               build=lambda: loop((zero, np.zeros(1, F32)), below(3),
+                                  lambda g, i, a: [plus(g, i, 1, I32), op(g, "ADD", [a, a], F32)]))  # fmt: skip
