@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CALL_ONCE, IF, WHILE: nodes that run other subgraphs.
+// CALL_ONCE, IF, WHILE, STABLEHLO_CASE, STABLEHLO_COMPOSITE: nodes that run other subgraphs.
 //
 // When the callee's shapes do not depend on data its memory is the node's scratch, so the plan covers it. Otherwise the
 // node is deferred, the callee runs while its outputs are inferred (that is what tells their shapes), and the kernel
@@ -33,6 +33,27 @@ struct WhileAttributes : ir::AttributeSet<WhileAttributes> {
   void fields(ir::FieldVisitor& v) {
     v.subgraph("cond_subgraph_index", cond_subgraph);
     v.subgraph("body_subgraph_index", body_subgraph);
+  }
+};
+
+struct CaseAttributes : ir::AttributeSet<CaseAttributes> {
+  std::vector<int32_t> branches;
+  void fields(ir::FieldVisitor& v) { v.subgraphs("branch_subgraph_indices", branches); }
+};
+
+/// A composite means what its decomposition computes; name and attributes tell others how to recognise it.
+struct CompositeAttributes : ir::AttributeSet<CompositeAttributes> {
+  std::string name;
+  int32_t decomposition_subgraph = 0;
+  std::vector<uint8_t> composite_attributes;
+  int8_t composite_attributes_format = 0;
+  int32_t version = 0;
+  void fields(ir::FieldVisitor& v) {
+    v.field("name", name);
+    v.subgraph("decomposition_subgraph_index", decomposition_subgraph);
+    v.field("composite_attributes", composite_attributes);
+    v.field("composite_attributes_format", composite_attributes_format);
+    v.field("version", version);
   }
 };
 
@@ -120,50 +141,96 @@ std::unique_ptr<Kernel> prepare_call_once(PrepareContext& c) {
   });
 }
 
-// IF
+// IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE: one of several branches is run
 
-void check_condition(const OpContext& c) {
-  c.require_input_type(0, {DType::kBool});
-  c.require(c.input(0).shape.elements() == 1, "the condition has shape {}, expected one value",
-            c.input(0).shape.to_string());
+/// The subgraphs to choose from, and how the node's input 0 says which one is taken. Without a choice there is one
+/// subgraph, and input 0 is its first argument.
+struct Branches {
+  std::vector<int32_t> subgraphs;
+  int (*choose)(const std::byte* selector, int count) = nullptr;
+
+  int first_argument() const { return choose == nullptr ? 0 : 1; }
+  template <typename Inputs>
+  int taken(const Inputs& inputs) const {
+    if (choose == nullptr) return subgraphs[0];
+    return subgraphs[static_cast<size_t>(choose(inputs.input(0).data, static_cast<int>(subgraphs.size())))];
+  }
+};
+
+Branches if_branches(const OpContext& c) {
+  const auto& a = c.attributes<IfAttributes>();
+  return {{a.then_subgraph, a.else_subgraph},
+          [](const std::byte* condition, int) { return *reinterpret_cast<const uint8_t*>(condition) != 0 ? 0 : 1; }};
 }
 
-/// True when both branches can be planned and agree on the output shapes.
-bool plan_branches(const OpContext& c) {
-  const auto& a = c.attributes<IfAttributes>();
-  const std::vector<Shape> shapes = input_shapes(c, 1);
-  const bool then_planned = c.callee(a.then_subgraph).plan(shapes);
-  const bool else_planned = c.callee(a.else_subgraph).plan(shapes);
-  return then_planned && else_planned && same_outputs(c.callee(a.then_subgraph), c.callee(a.else_subgraph));
+/// An index outside the branches takes the last one.
+Branches case_branches(const OpContext& c) {
+  return {c.attributes<CaseAttributes>().branches, [](const std::byte* selector, int count) {
+            const int32_t index = *reinterpret_cast<const int32_t*>(selector);
+            return index < 0 || index >= count ? count - 1 : index;
+          }};
 }
 
-void infer_if(InferContext& c) {
-  check_condition(c);
-  const auto& a = c.attributes<IfAttributes>();
-  check_callee(c, a.then_subgraph, 1, true);
-  check_callee(c, a.else_subgraph, 1, true);
-  if (plan_branches(c)) {
-    for (int i = 0; i < c.output_count(); ++i) c.set_output_shape(i, c.callee(a.then_subgraph).output_shape(i));
+Branches composite_branches(const OpContext& c) {
+  return {{c.attributes<CompositeAttributes>().decomposition_subgraph}};
+}
+
+/// True when every branch can be planned and all agree on the output shapes.
+bool plan_branches(const OpContext& c, const Branches& branches) {
+  const std::vector<Shape> shapes = input_shapes(c, branches.first_argument());
+  bool planned = true;
+  for (int32_t subgraph : branches.subgraphs) planned &= c.callee(subgraph).plan(shapes);
+  if (!planned) return false;
+  for (int32_t subgraph : branches.subgraphs) {
+    if (!same_outputs(c.callee(branches.subgraphs[0]), c.callee(subgraph))) return false;
+  }
+  return true;
+}
+
+void infer_branches(InferContext& c, const Branches& branches) {
+  for (int32_t subgraph : branches.subgraphs) check_callee(c, subgraph, branches.first_argument(), true);
+  if (plan_branches(c, branches)) {
+    for (int i = 0; i < c.output_count(); ++i) c.set_output_shape(i, c.callee(branches.subgraphs[0]).output_shape(i));
     return;
   }
   if (!all_known(c)) return c.defer();
-  Callee& taken = c.callee(c.input(0).values<uint8_t>()[0] != 0 ? a.then_subgraph : a.else_subgraph);
-  set_outputs_from(c, taken.run(input_views(c, 1), nullptr));
+  set_outputs_from(c, c.callee(branches.taken(c)).run(input_views(c, branches.first_argument()), nullptr));
 }
 
-std::unique_ptr<Kernel> prepare_if(PrepareContext& c) {
-  const IfAttributes a = c.attributes<IfAttributes>();
-  if (!plan_branches(c)) {
-    return make_kernel([a](RunContext& run) {
-      copy_results(run, run.callee(is_true(run.input(0)) ? a.then_subgraph : a.else_subgraph).results());
-    });
+template <Branches (*kBranches)(const OpContext&)>
+std::unique_ptr<Kernel> prepare_branches(PrepareContext& c) {
+  const Branches branches = kBranches(c);
+  if (!plan_branches(c, branches)) {
+    return make_kernel([branches](RunContext& run) { copy_results(run, run.callee(branches.taken(run)).results()); });
   }
-  c.request_scratch(std::max(c.callee(a.then_subgraph).workspace_bytes(), c.callee(a.else_subgraph).workspace_bytes()));
-  return make_kernel([a](RunContext& run) {
-    Callee& taken = run.callee(is_true(run.input(0)) ? a.then_subgraph : a.else_subgraph);
-    copy_results(run, taken.run(run.inputs().subspan(1), run.scratch()));
+  int64_t workspace = 0;
+  for (int32_t subgraph : branches.subgraphs) workspace = std::max(workspace, c.callee(subgraph).workspace_bytes());
+  c.request_scratch(workspace);
+  return make_kernel([branches](RunContext& run) {
+    const auto arguments = run.inputs().subspan(static_cast<size_t>(branches.first_argument()));
+    copy_results(run, run.callee(branches.taken(run)).run(arguments, run.scratch()));
   });
 }
+
+void check_selector(const OpContext& c, DType type, const char* what) {
+  c.require_input_type(0, {type});
+  c.require(c.input(0).shape.elements() == 1, "the {} has shape {}, expected one value", what,
+            c.input(0).shape.to_string());
+}
+
+void infer_if(InferContext& c) {
+  check_selector(c, DType::kBool, "condition");
+  infer_branches(c, if_branches(c));
+}
+
+void infer_case(InferContext& c) {
+  check_selector(c, DType::kInt32, "branch index");
+  const Branches branches = case_branches(c);
+  c.require(!branches.subgraphs.empty(), "there are no branches");
+  infer_branches(c, branches);
+}
+
+void infer_composite(InferContext& c) { infer_branches(c, composite_branches(c)); }
 
 // WHILE
 
@@ -263,7 +330,7 @@ void register_control_flow(Registry& registry) {
                 .options = {1, 92},
                 .make_attributes = make_attributes<IfAttributes>,
                 .infer = infer_if,
-                .prepare = prepare_if,
+                .prepare = prepare_branches<if_branches>,
                 .pure = false,
                 .types = "any"});
   registry.add({.name = "WHILE",
@@ -275,6 +342,30 @@ void register_control_flow(Registry& registry) {
                 .make_attributes = make_attributes<WhileAttributes>,
                 .infer = infer_while,
                 .prepare = prepare_while,
+                .pure = false,
+                .types = "any"});
+  registry.add({.name = "STABLEHLO_CASE",
+                .code = 209,
+                .min_inputs = 1,
+                .max_inputs = -1,
+                .required_inputs = 1,
+                .min_outputs = 0,
+                .max_outputs = -1,
+                .options = {2, 23},
+                .make_attributes = make_attributes<CaseAttributes>,
+                .infer = infer_case,
+                .prepare = prepare_branches<case_branches>,
+                .pure = false,
+                .types = "any"});
+  registry.add({.name = "STABLEHLO_COMPOSITE",
+                .code = 206,
+                .max_inputs = -1,
+                .min_outputs = 0,
+                .max_outputs = -1,
+                .options = {2, 21},
+                .make_attributes = make_attributes<CompositeAttributes>,
+                .infer = infer_composite,
+                .prepare = prepare_branches<composite_branches>,
                 .pure = false,
                 .types = "any"});
 }

@@ -14,6 +14,9 @@ class NoHost final : public Host {
   Callee& callee(int, int) override {
     fail(ErrorCode::kUnsupported, "this op calls subgraphs: it cannot be built here");
   }
+  const ir::Subgraph& subgraph(int) const override {
+    fail(ErrorCode::kUnsupported, "this op calls subgraphs: it cannot be built here");
+  }
   Resources& resources() override { fail(ErrorCode::kUnsupported, "this op uses variables: it cannot be built here"); }
   void checkpoint() override {}
 };

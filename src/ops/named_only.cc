@@ -160,13 +160,7 @@ constexpr NamedRow kRows[] = {
      "offset_dims:L collapsed_slice_dims:L start_index_map:L index_vector_dim:l slice_sizes:L indices_are_sorted:b"},
     {"STABLEHLO_TRANSPOSE", 202, 1, {2, 17}, "permutation:L"},
     {"REDUCE_WINDOW", 205, 1, {2, 20}, "reduce_function:i"},
-    {"STABLEHLO_COMPOSITE",
-     206,
-     1,
-     {2, 21},
-     "name:s decomposition_subgraph_index:g composite_attributes:B composite_attributes_format:b version:i"},
     {"STABLEHLO_CBRT", 208, 1, {}, ""},
-    {"STABLEHLO_CASE", 209, 1, {2, 23}, "branch_subgraph_indices:G"},
 };
 
 }  // namespace

@@ -80,6 +80,8 @@ class Host {
   virtual ~Host() = default;
   /// The instance of `subgraph` that belongs to node `node_index`; made on first use.
   virtual Callee& callee(int node_index, int subgraph) = 0;
+  /// What subgraph `index` of the model says: for ops that recognise the computation they are given.
+  virtual const ir::Subgraph& subgraph(int index) const = 0;
   virtual Resources& resources() = 0;
   /// Throws Error(kCancelled) when the run used up its rounds. Call once per loop round.
   virtual void checkpoint() = 0;

@@ -113,6 +113,14 @@ class OpTester {
     host_.state = std::move(state);
     return *this;
   }
+  /// The subgraph that the op's attributes name, as a list of op codes.
+  OpTester& body(const std::vector<ir::OpCode>& codes) {
+    for (ir::OpCode code : codes) {
+      host_.body.nodes.emplace_back();
+      host_.body.nodes.back().code = code;
+    }
+    return *this;
+  }
   OpTester& threads(int count) {
     threads_ = count;
     return *this;
@@ -201,8 +209,10 @@ class OpTester {
 
   struct NoHost final : Host {
     Callee& callee(int, int) override { leadline::fail(ErrorCode::kInternal, "no subgraphs here"); }
+    const ir::Subgraph& subgraph(int) const override { return body; }
     Resources& resources() override { return *state; }
     void checkpoint() override {}
+    ir::Subgraph body;
     std::shared_ptr<Resources> state = std::make_shared<Resources>(Budget::with_limit(int64_t{1} << 40));
   };
 

@@ -53,6 +53,9 @@ class Runner final : public ops::Host, public ops::Callee {
 
   // ops::Host
   ops::Callee& callee(int node_index, int subgraph) override;
+  const ir::Subgraph& subgraph(int index) const override {
+    return session_.graph->subgraphs[static_cast<size_t>(index)];
+  }
   ops::Resources& resources() override { return *session_.resources; }
   void checkpoint() override;
 

@@ -20,10 +20,10 @@ class Setter final : public ir::FieldVisitor {
   void field(const char* name, std::string& v) override {
     if (const auto it = values_.find(name); it != values_.end()) v = std::get<std::string>(it->second);
   }
-  void field(const char*, std::vector<uint8_t>&) override {}
-  void field(const char*, std::vector<int32_t>&) override {}
-  void field(const char*, std::vector<uint32_t>&) override {}
-  void field(const char*, std::vector<int64_t>&) override {}
+  void field(const char* name, std::vector<uint8_t>& v) override { numbers(name, v); }
+  void field(const char* name, std::vector<int32_t>& v) override { numbers(name, v); }
+  void field(const char* name, std::vector<uint32_t>& v) override { numbers(name, v); }
+  void field(const char* name, std::vector<int64_t>& v) override { numbers(name, v); }
   void field(const char*, std::vector<float>&) override {}
   void skip() override {}
 
@@ -31,6 +31,13 @@ class Setter final : public ir::FieldVisitor {
   template <typename T>
   void number(const char* name, T& v) {
     if (const auto it = values_.find(name); it != values_.end()) v = static_cast<T>(std::get<int64_t>(it->second));
+  }
+  template <typename T>
+  void numbers(const char* name, std::vector<T>& v) {
+    const auto it = values_.find(name);
+    if (it == values_.end()) return;
+    v.clear();
+    for (int64_t item : std::get<std::vector<int64_t>>(it->second)) v.push_back(static_cast<T>(item));
   }
   const AttributeValues& values_;
 };

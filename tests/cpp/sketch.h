@@ -21,7 +21,7 @@
 namespace leadline::testing {
 
 /// Attributes of a node by their names in the format.
-using AttributeValues = std::map<std::string, std::variant<int64_t, std::string>>;
+using AttributeValues = std::map<std::string, std::variant<int64_t, std::string, std::vector<int64_t>>>;
 
 class Sketch {
  public:
