@@ -50,6 +50,8 @@ std::pair<float, float> activation_range(const OpContext& c, ir::Activation acti
   constexpr float kInf = std::numeric_limits<float>::infinity();
   switch (activation) {
     case ir::Activation::kNone:
+    case ir::Activation::kTanh:
+    case ir::Activation::kSignBit:
       return {-kInf, kInf};
     case ir::Activation::kRelu:
       return {0.0F, kInf};

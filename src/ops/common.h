@@ -21,7 +21,7 @@ int resolve_axis(const OpContext& c, int64_t axis, int rank);
 std::vector<int64_t> known_ints(const OpContext& c, int i);
 
 /// [lo, hi] of a fused activation in real numbers: infinities where there is no bound.
-/// Throws Error(kUnsupported) for tanh and sign bit, which TFLite's kernels do not fuse.
+/// Tanh and sign bit have none: TFLite's kernels take them for no activation, and models mean what those compute.
 std::pair<float, float> activation_range(const OpContext& c, ir::Activation activation);
 
 /// [lo, hi] of a fused activation in the quantized output's own integers.

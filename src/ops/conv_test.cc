@@ -258,8 +258,6 @@ TEST(Conv2D, RefusesWhatAFileCouldGetWrong) {
   expect_refused(stride, "stride is 0");
   OpTester window = make({1, 1, 4, 4}, {3, 3, 1, 4}, good);
   expect_refused(window, "does not fit");
-  OpTester tanh = make({1, 4, 4, 4}, {3, 1, 1, 4}, attributes(ir::Padding::kValid, 1, 1, ir::Activation::kTanh));
-  expect_refused(tanh, "fused activation");
   OpTester types("CONV_2D");
   types.attributes(good).input<int8_t>({1, 1, 1, 1}, {1}, quantized(1.0F), false);
   types.input<float>({1, 1, 1, 1}, {1.0F}).output(DType::kInt8, quantized(1.0F));
