@@ -376,27 +376,34 @@ std::unique_ptr<Kernel> prepare_squared_difference(PrepareContext& c) {
   });
 }
 
-// StableHLO: the same arithmetic on plain numbers of equal shapes.
+// StableHLO: the same arithmetic on plain numbers of equal shapes. A sum of bools is "or", a product is "and".
 
 void infer_stablehlo(InferContext& c) {
   infer_binary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8,
-                   DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64});
+                   DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64,
+                   DType::kBool});
   c.require(c.input(0).shape == c.input(1).shape, "shapes {} and {} differ", c.input(0).shape.to_string(),
             c.input(1).shape.to_string());
 }
 
 std::unique_ptr<Kernel> prepare_stablehlo_add(PrepareContext& c) {
+  if (c.input(0).dtype() == DType::kBool) {
+    return binary_kernel<uint8_t, uint8_t>(c, [](uint8_t a, uint8_t b) { return (a | b) != 0; });
+  }
   return number_kernel(c, BinaryF32::kAdd, ir::Activation::kNone, [](auto a, auto b) { return wrapping_add(a, b); });
 }
 
 std::unique_ptr<Kernel> prepare_stablehlo_multiply(PrepareContext& c) {
+  if (c.input(0).dtype() == DType::kBool) {
+    return binary_kernel<uint8_t, uint8_t>(c, [](uint8_t a, uint8_t b) { return (a != 0) & (b != 0); });
+  }
   return number_kernel(c, BinaryF32::kMul, ir::Activation::kNone, [](auto a, auto b) { return wrapping_mul(a, b); });
 }
 
 }  // namespace
 
 void register_arithmetic(Registry& registry) {
-  constexpr std::string_view kNumbers = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64";
+  constexpr std::string_view kNumbers = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool";
   constexpr auto kAdd = make_attributes<AddAttributes>;
   constexpr auto kMul = make_attributes<MulAttributes>;
   add_ops(registry, 2, Sharing::kInPlace,
