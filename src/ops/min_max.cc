@@ -14,7 +14,9 @@ void infer(InferContext& c) {
 }
 
 void infer_stablehlo(InferContext& c) {
-  infer(c);
+  infer_binary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8,
+                   DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64,
+                   DType::kBool});
   c.require(c.input(0).shape == c.input(1).shape, "shapes {} and {} differ", c.input(0).shape.to_string(),
             c.input(1).shape.to_string());
 }
@@ -39,6 +41,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
     return binary_row_kernel<float>(c, [row](const float* a, int64_t a_step, const float* b, int64_t b_step, float* out,
                                              int64_t count) { row(a, a_step, b, b_step, out, count, 0.0F, 0.0F); });
   }
+  if (type == DType::kBool) {
+    // Any byte but 0 is true, also one that is no valid bool.
+    return binary_kernel<uint8_t, uint8_t>(
+        c, [](uint8_t a, uint8_t b) { return Choose<kMaximum>{}(uint8_t{a != 0}, uint8_t{b != 0}); });
+  }
   return is_floating(type) ? visit_floating(c, type, plain) : visit_numeric(c, type, plain);
 }
 
@@ -46,12 +53,13 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 
 void register_min_max(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64";
+  constexpr std::string_view kStableHloTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool";
   add_ops(registry, 2, Sharing::kInPlace,
           {
               {"MAXIMUM", 55, 4, {1, 39}, infer, prepare<true>, kTypes},
               {"MINIMUM", 57, 4, {1, 39}, infer, prepare<false>, kTypes},
-              {"STABLEHLO_MAXIMUM", 166, 1, {}, infer_stablehlo, prepare<true>, kTypes},
-              {"STABLEHLO_MINIMUM", 181, 1, {}, infer_stablehlo, prepare<false>, kTypes},
+              {"STABLEHLO_MAXIMUM", 166, 1, {}, infer_stablehlo, prepare<true>, kStableHloTypes},
+              {"STABLEHLO_MINIMUM", 181, 1, {}, infer_stablehlo, prepare<false>, kStableHloTypes},
           });
 }
 
