@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // POW, FLOOR_DIV, FLOOR_MOD, RIGHT_SHIFT, BITWISE_XOR, ATAN2 and StableHLO's AND and SHIFT_LEFT.
-// Integers wrap around; divisors and exponents are checked before the loop.
+// Integers wrap around (int32 powers mostly excepted); divisors and exponents are checked before the loop.
 #include <cmath>
 #include <limits>
 
@@ -35,9 +35,15 @@ std::unique_ptr<Kernel> checked(std::unique_ptr<Kernel> kernel, Good good, const
 
 void infer_pow(InferContext& c) { infer_binary(c, {DType::kFloat32, DType::kInt32, DType::kInt64}); }
 
+/// Powers that do not fit are the smallest number: what TFLite's conversion from double gives on x86.
+int32_t rounded_pow(int32_t base, int32_t exponent) {
+  const double power = std::pow(static_cast<double>(base), static_cast<double>(exponent));
+  return std::abs(power) < 0x1.0p31 ? static_cast<int32_t>(power) : std::numeric_limits<int32_t>::min();
+}
+
 /// base^exponent modulo 2^bits, exponent >= 0.
 template <typename T>
-T integer_pow(T base, T exponent) {
+T wrapping_pow(T base, T exponent) {
   uint64_t result = 1;
   auto square = static_cast<uint64_t>(base);
   for (auto left = static_cast<uint64_t>(exponent); left != 0; left >>= 1) {
@@ -48,18 +54,20 @@ T integer_pow(T base, T exponent) {
 }
 
 template <typename T>
-std::unique_ptr<Kernel> prepare_integer_pow(const OpContext& c) {
+std::unique_ptr<Kernel> prepare_integer_pow(const OpContext& c, T (*power)(T, T)) {
   return checked<T>(
-      binary_kernel<T, T>(c, integer_pow<T>, kHeavyGrain), [](T v) { return v >= 0; },
-      "integers have no negative powers");
+      binary_kernel<T, T>(c, power, kHeavyGrain), [](T v) { return v >= 0; }, "integers have no negative powers");
 }
 
 std::unique_ptr<Kernel> prepare_pow(PrepareContext& c) {
   switch (c.input(0).dtype()) {
-    case DType::kInt32:
-      return prepare_integer_pow<int32_t>(c);
+    case DType::kInt32: {
+      // TFLite multiplies, and wraps around, when one exponent is broadcast.
+      const bool one_exponent = c.input(1).shape.elements() == 1 && c.input(0).shape != c.input(1).shape;
+      return prepare_integer_pow<int32_t>(c, one_exponent ? wrapping_pow<int32_t> : rounded_pow);
+    }
     case DType::kInt64:
-      return prepare_integer_pow<int64_t>(c);
+      return prepare_integer_pow<int64_t>(c, wrapping_pow<int64_t>);
     default:
       return binary_kernel<float, float>(c, [](float a, float b) { return std::pow(a, b); }, kHeavyGrain);
   }

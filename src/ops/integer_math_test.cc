@@ -22,9 +22,16 @@ TEST(Pow, IntegersByRepeatedSquaring) {
   EXPECT_EQ(run_binary<int32_t>("POW", {2, -3, 0, 7}, {10, 3, 0, 1}), (std::vector<int32_t>{1024, -27, 1, 7}));
 }
 
-TEST(Pow, OverflowWrapsAndHugeExponentsEnd) {
-  EXPECT_EQ(run_binary<int32_t>("POW", {2, 1, -1}, {32, std::numeric_limits<int32_t>::max(), 2147483647}),
-            (std::vector<int32_t>{0, 1, -1}));
+TEST(Pow, OverflowIsTheSmallestNumberAndHugeExponentsEnd) {
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(run_binary<int32_t>("POW", {2, 1, -1}, {32, kMost, kMost}),
+            (std::vector<int32_t>{std::numeric_limits<int32_t>::min(), 1, -1}));
+}
+
+TEST(Pow, OneExponentForAllWrapsAround) {
+  OpTester t("POW");
+  t.input<int32_t>({3}, {2, 3, 65537}).input<int32_t>({}, {32}).output(DType::kInt32).run();
+  EXPECT_EQ(t.result<int32_t>(0), (std::vector<int32_t>{0, -501334399, 2097153}));
 }
 
 TEST(Pow, NegativeIntegerExponentIsAnError) { EXPECT_THROW(run_binary<int32_t>("POW", {2}, {-1}), Error); }
