@@ -18,11 +18,11 @@ namespace {
 
 using kernels::Affine;
 
-/// Calls row(in, out, depth) for each row.
+/// Calls row(in, out, depth) for each row; a scalar is a row of one.
 template <typename In, typename Out, typename Row>
 std::unique_ptr<Kernel> row_kernel(const OpContext& c, Row row) {
   const Shape& shape = c.input(0).shape;
-  const int64_t depth = shape[shape.rank() - 1];
+  const int64_t depth = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
   const int64_t rows = depth == 0 ? 0 : shape.elements() / depth;
   return make_kernel([=](RunContext& run) {
     const In* in = run.input(0).as<In>();
@@ -200,7 +200,6 @@ std::unique_ptr<Kernel> prepare_softmax(PrepareContext& c) {
 
 void infer_log_softmax(InferContext& c) {
   infer_unary(c, {DType::kFloat32, DType::kInt8, DType::kUInt8});
-  c.require(c.input(0).shape.rank() >= 1, "the input is a scalar, expected at least one dimension");
   if (c.input(0).dtype() == DType::kFloat32) return;
   c.require_quantized(c.input(0), "input");
   c.require_quantized(c.output(0), "output");
