@@ -64,10 +64,12 @@ void for_each_run(RunContext& c, const ChannelView& view, const Body& body) {
   });
 }
 
-/// Rounds to nearest, ties away from zero, and saturates; NaN becomes `lo`. The bounds are integers.
+/// Rounds to nearest, ties away from zero, and saturates; NaN becomes `hi` for 8 bits and `lo` for others, as in LiteRT.
+/// The bounds are integers.
+template <bool k8Bits>
 int32_t round_clamped(float value, float lo, float hi) {
-  float x = value > lo ? value : lo;
-  x = x < hi ? x : hi;
+  float x = k8Bits ? (value < hi ? value : hi) : (value > lo ? value : lo);
+  x = k8Bits ? (x > lo ? x : lo) : (x < hi ? x : hi);
   // The largest float below 0.5: adding 0.5 itself would round 0.49999997 up.
   return static_cast<int32_t>(x + std::copysign(0x1.fffffep-2F, x));
 }
@@ -95,7 +97,7 @@ std::unique_ptr<Kernel> quantize_kernel(const ChannelView& view, DType type) {
     for_each_run(c, view, [&](int64_t first, int64_t count, int64_t channel) {
       const QuantizeRange r = range_of(q, channel, type);
       for (int64_t i = first; i < first + count; ++i) {
-        out[i] = static_cast<T>(round_clamped(in[i] / r.scale, r.lo, r.hi) + r.zero_point);
+        out[i] = static_cast<T>(round_clamped<sizeof(T) == 1>(in[i] / r.scale, r.lo, r.hi) + r.zero_point);
       }
     });
   });
@@ -109,7 +111,7 @@ std::unique_ptr<Kernel> quantize_int4_kernel(int64_t elements, DType type) {
     const QuantizeRange r = range_of(*c.output(0).quantization, 0, type);
     auto level = [&](int64_t i) {
       if (i >= elements) return 0U;
-      return static_cast<unsigned>(round_clamped(in[i] / r.scale, r.lo, r.hi) + r.zero_point) & 0xFU;
+      return static_cast<unsigned>(round_clamped<false>(in[i] / r.scale, r.lo, r.hi) + r.zero_point) & 0xFU;
     };
     c.pool().parallel_for((elements + 1) / 2, parallel_grain(2 * kOperations), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) out[b] = static_cast<uint8_t>(level(2 * b) | level(2 * b + 1) << 4);
