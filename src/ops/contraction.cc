@@ -181,6 +181,11 @@ bool Contraction::compact_weights() const {
   return contains({DType::kFloat16, DType::kInt4, DType::kInt2}, weight_type);
 }
 
+bool Contraction::uniform_scale() const {
+  const auto& scale = weight_quantization->scale;
+  return std::all_of(scale.begin(), scale.end(), [&](float s) { return s == scale[0]; });
+}
+
 int64_t Contraction::widened_bytes() const {
   return weight_type == DType::kFloat32 || weight_type == DType::kFloat16 ? weight_count * 4 : weight_count;
 }

@@ -60,7 +60,8 @@ struct Contraction {
   DType output_type = DType::kFloat32;
   bool has_bias = false;
   bool narrow = false;  // kWide: sums are taken to 32 bits, as TFLite does with an int32 bias
-  float lo = 0;         // fused activation: real numbers, and levels of the output
+  kernels::RowRule row_rule = kernels::RowRule::kXnnpack;  // kHybrid
+  float lo = 0;                                            // fused activation: real numbers, and levels of the output
   float hi = 0;
   int32_t level_lo = 0;
   int32_t level_hi = 0;
@@ -80,6 +81,10 @@ struct Contraction {
   bool compact_weights() const;
   /// Bytes of the weights once widened.
   int64_t widened_bytes() const;
+  /// The weights have one scale, or many that are all the same.
+  bool uniform_scale() const;
+  /// Neither weights nor bias are computed while running.
+  bool all_fixed() const { return has_fixed_weights && (!has_bias || has_fixed_bias); }
   /// Widens compact weights.
   void widen_weights(const std::byte* source, std::byte* target) const;
   /// input_scale * weight scale / output_scale (kQuantized), or the weight's scale alone (kHybrid).
@@ -236,7 +241,7 @@ void ReferenceContraction<Loop>::run_hybrid(RunContext& c) {
   const kernels::RowParameters rows{reinterpret_cast<float*>(c.scratch() + row_scales_at_),
                                     reinterpret_cast<int32_t*>(c.scratch() + row_zeros_at_)};
   kernels::quantize_rows(c.input(contraction_.rule.activations).as<float>(), loop_.images(), loop_.image_size(),
-                         quantized, rows, c.pool());
+                         quantized, rows, c.pool(), contraction_.row_rule);
   const kernels::reference::FinishHybrid finish{rows.scale, reinterpret_cast<const float*>(c.packed() + scales_at_),
                                                 float_bias(c), contraction_.lo, contraction_.hi};
   loop_(c.pool(), quantized, kernels::reference::RowZero{rows.zero_point}, reinterpret_cast<const int8_t*>(weights(c)),

@@ -152,7 +152,7 @@ class GemmConv final : public Kernel {
     workspace_at_ = scratch.take(
         c.threads() * (real ? kernels::conv_workspace_bytes_f32(shape) : kernels::conv_workspace_bytes_i8(shape)));
     if (contraction.arithmetic == Arithmetic::kHybrid) {
-      images_ = QuantizedRows(shape.batch, shape.in_h * shape.in_w * shape.in_c, scratch);
+      images_ = QuantizedRows(shape.batch, shape.in_h * shape.in_w * shape.in_c, contraction.row_rule, scratch);
     }
     weights_.request(c, "conv", packed, scratch);
   }
@@ -164,11 +164,16 @@ class GemmConv final : public Kernel {
 
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const kernels::ConvShape shape = conv_shape(c);
-  const Contraction contraction = make_contraction(c, conv_rule(c), c.attributes<Conv2DAttributes>().activation);
-  // LiteRT runs these as FULLY_CONNECTED, so each pixel has a scale of its own.
-  const bool pixel_by_pixel = contraction.arithmetic == Arithmetic::kHybrid &&
-                              contraction.weight_type == DType::kInt8 && shape.filter_h == 1 && shape.filter_w == 1 &&
-                              shape.stride_h == 1 && shape.stride_w == 1 && shape.groups() == 1;
+  Contraction contraction = make_contraction(c, conv_rule(c), c.attributes<Conv2DAttributes>().activation);
+  const bool hybrid = contraction.arithmetic == Arithmetic::kHybrid;
+  const bool xnnpack = contraction.weight_type == DType::kInt8 && contraction.all_fixed();
+  if (hybrid && !xnnpack) {
+    contraction.row_rule =
+        contraction.uniform_scale() ? kernels::RowRule::kTfliteSymmetric : kernels::RowRule::kTfliteAsymmetric;
+  }
+  // XNNPACK runs these as FULLY_CONNECTED, so each pixel has a scale of its own.
+  const bool pixel_by_pixel = hybrid && xnnpack && shape.filter_h == 1 && shape.filter_w == 1 && shape.stride_h == 1 &&
+                              shape.stride_w == 1 && shape.groups() == 1;
   if (pixel_by_pixel) return make_gemm_kernel(c, contraction, shape.rows() * shape.out_w, shape.out_c, shape.in_c);
   if (packable(contraction)) return make_conv_kernel(c, contraction, shape);
   return std::make_unique<ReferenceContraction<ConvLoop>>(c, contraction,

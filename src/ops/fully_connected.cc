@@ -72,6 +72,12 @@ void infer(InferContext& c) {
   c.set_output_shape(0, output);
 }
 
+/// Whether LiteRT leaves dynamic range weights to XNNPACK: constants whose rows are whole bytes.
+bool xnnpack_runs(const Contraction& f, int64_t k) {
+  const int64_t per_byte = f.weight_type == DType::kInt4 ? 2 : f.weight_type == DType::kInt2 ? 4 : 1;
+  return f.weight_type != DType::kUInt8 && f.all_fixed() && k % per_byte == 0;
+}
+
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const FullyConnectedLoop loop{fully_connected_shape(c)};
   if (loop.shape.k == 0) {
@@ -82,6 +88,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   }
   Contraction contraction =
       make_contraction(c, fully_connected_rule(c), c.attributes<FullyConnectedAttributes>().activation);
+  if (contraction.arithmetic == Arithmetic::kHybrid && !xnnpack_runs(contraction, loop.shape.k)) {
+    contraction.row_rule = c.attributes<FullyConnectedAttributes>().asymmetric_quantize_inputs
+                               ? kernels::RowRule::kTfliteAsymmetric
+                               : kernels::RowRule::kTfliteSymmetric;
+  }
   if (packable(contraction)) {
     return make_gemm_kernel(c, contraction, loop.shape.m, loop.shape.n, loop.shape.k);
   }

@@ -13,7 +13,7 @@ struct FullyConnectedAttributes : ir::AttributeSet<FullyConnectedAttributes> {
   ir::Activation activation = ir::Activation::kNone;
   WeightsFormat weights_format = WeightsFormat::kDefault;
   bool keep_num_dims = false;
-  // Dynamic range rows are always quantized asymmetrically, as LiteRT does; this only travels with the model.
+  // Only for dynamic range that LiteRT does not leave to XNNPACK, which always does.
   bool asymmetric_quantize_inputs = false;
   DType quantized_bias_type = DType::kFloat32;  // float32: not set
   void fields(ir::FieldVisitor& v) {

@@ -74,7 +74,7 @@ class GemmKernel final : public Kernel {
     if (contraction.arithmetic != Arithmetic::kFloat) {
       workspace_at_ = scratch.take(c.threads() * kernels::gemm_i8_workspace_bytes(m_, k));
     }
-    if (contraction.arithmetic == Arithmetic::kHybrid) rows_ = QuantizedRows(m_, k, scratch);
+    if (contraction.arithmetic == Arithmetic::kHybrid) rows_ = QuantizedRows(m_, k, contraction.row_rule, scratch);
     weights_.request(c, "gemm", packed, scratch);
   }
 

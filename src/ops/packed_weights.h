@@ -142,9 +142,10 @@ struct GemmLayout {
 class QuantizedRows {
  public:
   QuantizedRows() = default;
-  QuantizedRows(int64_t rows, int64_t size, BlockLayout& scratch)
+  QuantizedRows(int64_t rows, int64_t size, kernels::RowRule rule, BlockLayout& scratch)
       : rows_(rows),
         size_(size),
+        rule_(rule),
         values_at_(scratch.take(rows * size)),
         scales_at_(scratch.take(rows * 4)),
         zeros_at_(scratch.take(rows * 4)) {}
@@ -153,7 +154,7 @@ class QuantizedRows {
     kernels::quantize_rows(
         values, rows_, size_, reinterpret_cast<int8_t*>(c.scratch() + values_at_),
         {reinterpret_cast<float*>(c.scratch() + scales_at_), reinterpret_cast<int32_t*>(c.scratch() + zeros_at_)},
-        c.pool());
+        c.pool(), rule_);
   }
   const int8_t* values(const RunContext& c) const { return reinterpret_cast<const int8_t*>(c.scratch() + values_at_); }
   const float* scales(const RunContext& c) const { return reinterpret_cast<const float*>(c.scratch() + scales_at_); }
@@ -162,6 +163,7 @@ class QuantizedRows {
  private:
   int64_t rows_ = 0;
   int64_t size_ = 0;
+  kernels::RowRule rule_ = kernels::RowRule::kXnnpack;
   int64_t values_at_ = 0, scales_at_ = 0, zeros_at_ = 0;  // scratch
 };
 

@@ -152,7 +152,7 @@ class GemmTransposeConv final : public Kernel {
         weights_(contraction, {shape.filter_h * shape.filter_w, shape.out_c, shape.in_c}, packed, scratch),
         slots_(c.threads()) {
     if (contraction.arithmetic == Arithmetic::kHybrid) {
-      images_ = QuantizedRows(s_.batch, s_.in_h * s_.in_w * s_.in_c, scratch);
+      images_ = QuantizedRows(s_.batch, s_.in_h * s_.in_w * s_.in_c, contraction.row_rule, scratch);
     }
     BlockLayout slot;
     sums_at_ = slot.take(s_.out_w * s_.out_c * 4);

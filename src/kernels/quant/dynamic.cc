@@ -5,6 +5,7 @@
 #include <array>
 
 #include "kernels/quant/rounding.h"
+#include "kernels/quant/row_quantize.h"
 
 namespace leadline::kernels {
 namespace {
@@ -68,13 +69,21 @@ DynamicQuantization quantize_row(const float* values, int64_t count, int8_t* qua
 }
 
 void quantize_rows(const float* values, int64_t rows, int64_t size, int8_t* quantized, RowParameters parameters,
-                   ThreadPool& pool) {
+                   ThreadPool& pool, RowRule rule) {
   const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(size, 1));
   pool.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const DynamicQuantization q = quantize_row(values + i * size, size, quantized + i * size);
-      parameters.scale[i] = q.scale;
-      parameters.zero_point[i] = q.zero_point;
+      const float* row = values + i * size;
+      int8_t* levels = quantized + i * size;
+      if (rule == RowRule::kXnnpack) {
+        const DynamicQuantization q = quantize_row(row, size, levels);
+        parameters.scale[i] = q.scale;
+        parameters.zero_point[i] = q.zero_point;
+      } else {
+        const RowQuantization q = quantize_recurrent_row(row, size, rule == RowRule::kTfliteAsymmetric, levels);
+        parameters.scale[i] = q.scale;
+        parameters.zero_point[i] = q.zero_point;
+      }
     }
   });
 }

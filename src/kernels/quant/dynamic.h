@@ -21,6 +21,13 @@ DynamicQuantization dynamic_quantization(float min, float max);
 /// Quantizes `count` values; NaN becomes the lowest level.
 DynamicQuantization quantize_row(const float* values, int64_t count, int8_t* quantized);
 
+/// Who runs a dynamic range op in LiteRT, and so which levels its activations are rounded to.
+enum class RowRule : uint8_t {
+  kXnnpack,          ///< quantize_row() of this file
+  kTfliteSymmetric,  ///< quantize_recurrent_row() of row_quantize.h
+  kTfliteAsymmetric,
+};
+
 /// The parameters of many rows, one array each, as the gemm reads them.
 struct RowParameters {
   float* scale = nullptr;
@@ -29,6 +36,6 @@ struct RowParameters {
 
 /// Quantizes `rows` rows of `size` values each.
 void quantize_rows(const float* values, int64_t rows, int64_t size, int8_t* quantized, RowParameters parameters,
-                   ThreadPool& pool);
+                   ThreadPool& pool, RowRule rule = RowRule::kXnnpack);
 
 }  // namespace leadline::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantization of one row of floats to int8 while running, as TFLite's recurrent ops do it (the gemm's own rule,
-// quant/dynamic.h, follows XNNPACK).
+// Quantization of one row of floats to int8 while running, as TFLite's own kernels do it: recurrent ops, and those
+// that XNNPACK does not take (its rule is in quant/dynamic.h).
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,8 @@ inline RowQuantization quantize_recurrent_row(const float* values, int64_t count
   const auto inverse = static_cast<float>(1.0 / step);
   for (int64_t i = 0; i < count; ++i) {
     // Half is added and the fraction cut off, before the zero point: TFLite's vector code, not quite std::round.
-    const float level = values[i] * inverse;
+    const float scaled = values[i] * inverse;
+    const float level = scaled > -256.0F ? std::min(scaled, 256.0F) : -256.0F;  // also for NaN
     const auto rounded = static_cast<int32_t>(level + (level < 0.0F ? -0.5F : 0.5F));
     quantized[i] = static_cast<int8_t>(std::clamp(rounded + zero_point, -128, 127));
   }

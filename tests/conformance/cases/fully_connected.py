@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FULLY_CONNECTED with dense weights."""
+
+from __future__ import annotations
+
+import contraction as forms
+import numpy as np
+from harness import RELU, RELU6, RELU_N1_TO_1, Case, Data, constant, given, result
+from shaped import both, shaped
+
+import leadline
+
+I8_SHIFTED = forms.Form("i8 shifted weights", np.int8, np.int8, np.int32, False, 1, 5, -3)
+I8_SHIFTED_FAR = forms.Form("i8 weights shifted far", np.int8, np.int8, np.int32, False, -128, -128, 127)
+I16_I4 = forms.Form("i16xi4", np.int16, forms.INT4, np.int64, True)
+I16_SYMMETRIC = forms.Form("i16x16", np.int16, np.int16, np.int64)
+I2 = forms.Form("i8xi2", np.int8, forms.INT2, np.int32, True, 3, 0, -9)
+HYBRID_I2 = forms.Form("hybrid i2 per-channel", np.float32, forms.INT2, np.float32, True)
+HYBRID_U8 = forms.Form("hybrid u8", np.float32, np.uint8)
+I4_PER_TENSOR = forms.Form("i8xi4 per-tensor", np.int8, forms.INT4, np.int32, False, 3, 0, -9)
+
+FORMS = [
+    forms.F32, forms.I8, forms.I8_PER_TENSOR, forms.U8, forms.I16, forms.I16_PER_TENSOR, forms.I16_BIAS32, forms.I4,
+    I4_PER_TENSOR, I8_SHIFTED, I8_SHIFTED_FAR, I16_I4, I2, forms.HYBRID, forms.HYBRID_PER_TENSOR, forms.HYBRID_I4,
+    forms.HYBRID_I4_PER_TENSOR, HYBRID_I2,
+]  # fmt: skip
+
+# input, weights [units, depth], keep_num_dims
+SHAPES = [
+    ((1, 8), (4, 8), False),
+    ((3, 7), (5, 7), False),
+    ((2, 1), (1, 1), False),
+    ((1, 1), (6, 1), False),
+    ((5, 16), (1, 16), False),
+    ((4, 33), (17, 33), False),
+    ((2, 128), (40, 128), False),
+    ((9,), (4, 9), False),
+    ((6,), (4, 3), False),
+    ((2, 3, 4), (5, 4), False),
+    ((2, 3, 4), (5, 12), False),
+    ((2, 3, 4), (5, 4), True),
+    ((2, 1, 3, 6), (3, 6), True),
+    ((2, 3, 2, 2), (3, 24), False),
+    ((1, 2, 2, 3, 4), (2, 4), True),
+    ((3, 4), (2, 4), True),
+    ((7,), (4, 7), True),
+]
+
+
+def _case(form, shapes, suffix="", *, activation=0, version=0, **options):
+    x_shape, w_shape, keep = shapes
+    attributes = dict(
+        keep_num_dims=keep, fused_activation_function=activation, **form.attributes, **options.pop("attributes", {})
+    )
+    o = forms.make(form, f"fc {keep} {suffix}", x_shape, w_shape, **options)
+    bias = [o.bias] if o.bias is not None else []
+    name = f"{form.name} {x_shape} {w_shape}{' keeps rank' if keep else ''}{suffix}"
+    inputs = [o.input, o.weights, *bias]
+    return Case("FULLY_CONNECTED", name, inputs, [o.output], attributes=attributes, loose=form.hybrid, version=version)
+
+
+def cases():
+    yield from both(_cases())
+
+
+def _cases():
+    for form in FORMS:
+        for shapes in SHAPES:
+            yield _case(form, shapes)
+        for shapes in (SHAPES[1], SHAPES[6], SHAPES[11]):
+            yield _case(form, shapes, " no bias", bias=False)
+        for activation in (RELU, RELU_N1_TO_1, RELU6):
+            yield _case(form, SHAPES[5], f" activation {activation}", activation=activation)
+        yield _case(form, SHAPES[5], " resized", declared=(1, 33))
+        yield _case(form, SHAPES[5], " runtime bias", runtime_bias=True)
+        if not isinstance(form.weights, leadline.DType):
+            for shapes in (SHAPES[0], SHAPES[5], SHAPES[11]):
+                yield _case(form, shapes, " runtime weights", runtime_weights=True)
+        if form.hybrid:
+            for shapes in SHAPES[:8]:
+                attributes = {"asymmetric_quantize_inputs": True}
+                yield _case(form, shapes, " asymmetric", attributes=attributes)
+        else:
+            yield _case(form, ((0, 8), (3, 8), False), " empty batch")
+    for form in (forms.I8, forms.U8, forms.I16, I8_SHIFTED):
+        for scale in (0.001, 0.9):
+            yield _case(form, SHAPES[1], f" output scale {scale}", output_scale=scale)
+    yield from _half()
+    yield from _absent_bias()
+    yield from _int16_results()
+
+
+def _half():
+    """float16 weights through DEQUANTIZE."""
+    for x_shape, w_shape, keep in (SHAPES[1], SHAPES[6], SHAPES[11]):
+        data = Data(f"fc f16 {x_shape}")
+        w, b = data.floats(w_shape, -1, 1, np.float16), data.floats(w_shape[0], dtype=np.float16)
+
+        def build(x_shape=x_shape, w=w, b=b, keep=keep):
+            builder = leadline.ModelBuilder()
+            source = builder.input("x", np.float32, x_shape)
+            real = []
+            for label, half in (("w", w), ("b", b)):
+                real.append(builder.tensor(label, np.float32, half.shape))
+                builder.node("DEQUANTIZE", [builder.constant(label + "_half", half)], [real[-1]])
+            output = builder.tensor("y", np.float32)
+            builder.node("FULLY_CONNECTED", [source, *real], [output], keep_num_dims=keep)
+            builder.output(output)
+            return builder.to_tflite()
+
+        yield Case("FULLY_CONNECTED", f"f16 weights {x_shape}", [given(data.floats(x_shape))], [result(np.float32)], build=build)
+
+
+def _absent_bias():
+    for form in (forms.F32, forms.I8, forms.HYBRID):
+        o = forms.make(form, "absent bias", (3, 6), (4, 6), bias=False)
+        yield Case("FULLY_CONNECTED", f"{form.name} absent bias", [o.input, o.weights, None], [o.output], loose=form.hybrid)
+
+
+def _int16_results():
+    """uint8 times uint8 to int16."""
+    data = Data("fc u8 to i16")
+    for x_shape, w_shape in (((1, 8), (4, 8)), ((3, 17), (5, 17))):
+        for activation in (0, RELU):
+            x = given(data.ints(np.uint8, x_shape), 0.02, 120)
+            w = constant(data.ints(np.uint8, w_shape), 0.01, 130)
+            b = constant(data.ints(np.int32, w_shape[0], -2000, 2000), 0.0002, 0)
+            attributes = dict(fused_activation_function=activation)
+            yield Case(
+                "FULLY_CONNECTED", f"u8 to i16 {x_shape} {activation}", [x, w, b], [result(np.int16, 0.0005, 0)],
+                attributes=attributes,
+            )  # fmt: skip
