@@ -43,7 +43,7 @@ Tap<float> float_tap(const ResizeAttributes& a, int64_t position, int64_t in, in
 }
 
 constexpr int kByteBits = 11;   // weight bits for 8-bit images: two of them and 8 bits fit into 32
-constexpr int kShortBits = 10;  // TFLite's integer resize computes positions, too, with 10 bits
+constexpr int kFixedBits = 10;  // TFLite's integer resize computes positions, too, with 10 bits
 
 /// 8-bit images: exact positions, weights rounded to 11 bits.
 Tap<int32_t> byte_tap(const ResizeAttributes& a, int64_t position, int64_t in, int64_t out) {
@@ -51,9 +51,9 @@ Tap<int32_t> byte_tap(const ResizeAttributes& a, int64_t position, int64_t in, i
   return {t.first, t.second, static_cast<int32_t>(std::lrint(t.weight * static_cast<float>(1 << kByteBits)))};
 }
 
-/// 16-bit images: TFLite's fixed-point positions, whose error grows with the position.
-Tap<int32_t> short_tap(const ResizeAttributes& a, int64_t position, int64_t in, int64_t out) {
-  constexpr int64_t kOne = 1 << kShortBits;
+/// TFLite's fixed-point positions, whose error grows with the position.
+Tap<int64_t> fixed_tap(const ResizeAttributes& a, int64_t position, int64_t in, int64_t out) {
+  constexpr int64_t kOne = 1 << kFixedBits;
   const bool corners = a.align_corners && out > 1;
   const int64_t from = corners ? in - 1 : in;
   const int64_t to = corners ? out - 1 : out;
@@ -62,7 +62,7 @@ Tap<int32_t> short_tap(const ResizeAttributes& a, int64_t position, int64_t in, 
   // Rounding may lead past the last pixel; both taps are the last one then, as they are the first before it.
   const int64_t first = std::clamp<int64_t>(x / kOne, 0, in - 1);
   const int64_t second = std::clamp<int64_t>((x + kOne - 1) / kOne, 0, in - 1);
-  return {first, second, first == second ? 0 : static_cast<int32_t>(x - kOne * first)};
+  return {first, second, first == second ? 0 : x - kOne * first};
 }
 
 /// Four neighbours, blended with the weight of the right column and of the lower row.
@@ -75,19 +75,20 @@ T blend(T top_left, T top_right, T bottom_left, T bottom_right, float wx, float 
 
 template <typename T>
 T blend(T top_left, T top_right, T bottom_left, T bottom_right, int32_t wx, int32_t wy) {
-  if constexpr (sizeof(T) == 1) {
-    const int32_t top = top_left * (1 << kByteBits) + (top_right - top_left) * wx;
-    const int32_t bottom = bottom_left * (1 << kByteBits) + (bottom_right - bottom_left) * wx;
-    const int32_t sum = top * (1 << kByteBits) + (bottom - top) * wy;
-    return static_cast<T>((sum + (1 << (2 * kByteBits - 1))) >> (2 * kByteBits));
-  } else {
-    constexpr int64_t kOne = 1 << kShortBits;
-    constexpr int64_t kHalf = kOne * kOne / 2;
-    const int64_t top = top_left * (kOne - wx) + int64_t{top_right} * wx;
-    const int64_t bottom = bottom_left * (kOne - wx) + int64_t{bottom_right} * wx;
-    const int64_t sum = top * (kOne - wy) + bottom * wy;
-    return static_cast<T>((sum + (sum > 0 ? kHalf : -kHalf)) / (kOne * kOne));
-  }
+  const int32_t top = top_left * (1 << kByteBits) + (top_right - top_left) * wx;
+  const int32_t bottom = bottom_left * (1 << kByteBits) + (bottom_right - bottom_left) * wx;
+  const int32_t sum = top * (1 << kByteBits) + (bottom - top) * wy;
+  return static_cast<T>((sum + (1 << (2 * kByteBits - 1))) >> (2 * kByteBits));
+}
+
+template <typename T>
+T blend(T top_left, T top_right, T bottom_left, T bottom_right, int64_t wx, int64_t wy) {
+  constexpr int64_t kOne = 1 << kFixedBits;
+  constexpr int64_t kHalf = kOne * kOne / 2;
+  const int64_t top = top_left * (kOne - wx) + top_right * wx;
+  const int64_t bottom = bottom_left * (kOne - wx) + bottom_right * wx;
+  const int64_t sum = top * (kOne - wy) + bottom * wy;
+  return static_cast<T>((sum + (sum > 0 ? kHalf : -kHalf)) / (kOne * kOne));
 }
 
 template <typename T, typename Weight>
@@ -188,17 +189,19 @@ ResizePlan plan_of(const PrepareContext& c, const ResizeAttributes& a) {
 std::unique_ptr<Kernel> prepare_bilinear(PrepareContext& c) {
   if (c.output(0).shape.elements() == 0) return make_kernel([](RunContext&) {});
   const ResizePlan p = plan_of(c, c.attributes<ResizeBilinearAttributes>());
-  static_assert(sizeof(Tap<float>) == sizeof(Tap<int32_t>));
-  c.request_scratch(p.out_w * static_cast<int64_t>(sizeof(Tap<float>)));
+  static_assert(sizeof(Tap<int64_t>) >= sizeof(Tap<int32_t>) && sizeof(Tap<int64_t>) >= sizeof(Tap<float>));
+  c.request_scratch(p.out_w * static_cast<int64_t>(sizeof(Tap<int64_t>)));
   switch (c.input(0).dtype()) {
     case DType::kFloat32:
       return bilinear_kernel<float, float, float_tap>(p);
     case DType::kUInt8:
       return bilinear_kernel<uint8_t, int32_t, byte_tap>(p);
     case DType::kInt8:
+      // LiteRT leaves this one to XNNPACK only when the size is a constant.
+      if (!c.input(1).value->constant) return bilinear_kernel<int8_t, int64_t, fixed_tap>(p);
       return bilinear_kernel<int8_t, int32_t, byte_tap>(p);
     default:
-      return bilinear_kernel<int16_t, int32_t, short_tap>(p);
+      return bilinear_kernel<int16_t, int64_t, fixed_tap>(p);
   }
 }
 
