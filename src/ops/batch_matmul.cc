@@ -14,6 +14,7 @@
 #include "ops/common.h"
 #include "ops/contraction.h"
 #include "ops/families.h"
+#include "ops/half_activations.h"
 
 namespace leadline::ops {
 namespace {
@@ -353,9 +354,9 @@ void register_batch_matmul(Registry& registry) {
                 .required_inputs = 2,
                 .options = {1, 101},
                 .make_attributes = make_attributes<BatchMatmulAttributes>,
-                .infer = infer,
-                .prepare = prepare,
-                .types = "f32 i8 i8-i32 i16 i16x8 hybrid"});
+                .infer = AlsoHalf<infer, prepare, 0b11>::infer,
+                .prepare = AlsoHalf<infer, prepare, 0b11>::prepare,
+                .types = "f32 f16 i8 i8-i32 i16 i16x8 hybrid"});
 }
 
 }  // namespace leadline::ops

@@ -8,6 +8,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/gemm_kernel.h"
+#include "ops/half_activations.h"
 #include "ops/packed_weights.h"
 
 namespace leadline::ops {
@@ -196,10 +197,10 @@ void register_conv(Registry& registry) {
                 .required_inputs = 2,
                 .options = {1, 1},
                 .make_attributes = make_attributes<Conv2DAttributes>,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = AlsoHalf<infer, prepare>::infer,
+                .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
-                .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
+                .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid"});
 }
 
 }  // namespace leadline::ops

@@ -10,6 +10,7 @@
 #include "ops/common.h"
 #include "ops/conv.h"
 #include "ops/families.h"
+#include "ops/half_activations.h"
 
 namespace leadline::ops {
 namespace {
@@ -251,10 +252,10 @@ void register_depthwise_conv(Registry& registry) {
                 .required_inputs = 2,
                 .options = {1, 2},
                 .make_attributes = make_attributes<DepthwiseConv2DAttributes>,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = AlsoHalf<infer, prepare>::infer,
+                .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
-                .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
+                .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid"});
 }
 
 }  // namespace leadline::ops

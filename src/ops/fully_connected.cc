@@ -9,6 +9,7 @@
 #include "ops/contraction.h"
 #include "ops/families.h"
 #include "ops/gemm_kernel.h"
+#include "ops/half_activations.h"
 
 namespace leadline::ops {
 namespace {
@@ -114,10 +115,10 @@ void register_fully_connected(Registry& registry) {
                 .max_outputs = 2,
                 .options = {1, 8},
                 .make_attributes = make_attributes<FullyConnectedAttributes>,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = AlsoHalf<infer, prepare>::infer,
+                .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
-                .types = "f32 f16-weights i8 u8 i16x8 i16 i4-weights i2-weights hybrid"});
+                .types = "f32 f16 f16-weights i8 u8 i16x8 i16 i4-weights i2-weights hybrid"});
 }
 
 }  // namespace leadline::ops

@@ -13,6 +13,7 @@
 
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/half_activations.h"
 
 namespace leadline::ops {
 namespace {
@@ -190,17 +191,17 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
           .required_inputs = 1,
           .options = {1, 5},
           .make_attributes = make_attributes<PoolAttributes>,
-          .infer = infer<pool>,
-          .prepare = prepare<pool>,
+          .infer = AlsoHalf<infer<pool>, prepare<pool>>::infer,
+          .prepare = AlsoHalf<infer<pool>, prepare<pool>>::prepare,
           .types = types};
 }
 
 }  // namespace
 
 void register_pooling(Registry& registry) {
-  registry.add(row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 u8 i8 i16"));
-  registry.add(row<Pool::kL2>("L2_POOL_2D", 12, 1, "f32"));
-  registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 u8 i8 i16"));
+  registry.add(row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 f16 u8 i8 i16"));
+  registry.add(row<Pool::kL2>("L2_POOL_2D", 12, 1, "f32 f16"));
+  registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 f16 u8 i8 i16"));
 }
 
 }  // namespace leadline::ops

@@ -15,6 +15,7 @@
 #include "kernels/reduce/reduce.h"
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/half_activations.h"
 
 namespace leadline::ops {
 namespace {
@@ -318,15 +319,15 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
           .required_inputs = 2,
           .options = {1, 27},
           .make_attributes = make_attributes<ReduceAttributes>,
-          .infer = infer<reduction>,
-          .prepare = prepare<reduction>,
+          .infer = AlsoHalf<infer<reduction>, prepare<reduction>>::infer,
+          .prepare = AlsoHalf<infer<reduction>, prepare<reduction>>::prepare,
           .types = types};
 }
 
 }  // namespace
 
 void register_reduce(Registry& registry) {
-  constexpr std::string_view kTypes = "f32 i32 i64 u8 i8 i16";
+  constexpr std::string_view kTypes = "f32 f16 i32 i64 u8 i8 i16";
   registry.add(row<Reduction::kMean>("MEAN", 40, 3, kTypes));
   registry.add(row<Reduction::kSum>("SUM", 74, 2, kTypes));
   registry.add(row<Reduction::kProd>("REDUCE_PROD", 81, 2, kTypes));

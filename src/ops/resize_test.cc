@@ -26,12 +26,12 @@ std::vector<T> bilinear(bool align_corners, bool half_pixel_centers) {
   return t.result<T>(0);
 }
 
-// Results of TensorFlow Lite.
-TEST(Resize, BilinearInt8) {
+// Results of TensorFlow Lite. The tester's inputs are no constants of the file: XNNPACK would not run this.
+TEST(Resize, BilinearInt8OfSizeGivenAtRunTime) {
   EXPECT_EQ(bilinear<int8_t>(false, false),
             (std::vector<int8_t>{60, -84, 62, -67, 63, -59, -28, -12, 29, 6, 58, 16, -72, 24, 13, 43, 55, 53}));
   EXPECT_EQ(bilinear<int8_t>(true, false),
-            (std::vector<int8_t>{60, -84, 62, -71, 63, -59, -6, -30, 27, -16, 59, -3, -72, 24, -8, 39, 55, 53}));
+            (std::vector<int8_t>{60, -84, 62, -72, 63, -59, -6, -30, 27, -17, 59, -3, -72, 24, -9, 39, 55, 53}));
   EXPECT_EQ(bilinear<int8_t>(false, true), bilinear<int8_t>(true, false));
 }
 

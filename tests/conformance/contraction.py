@@ -26,7 +26,7 @@ class Form:
 
     @property
     def hybrid(self) -> bool:
-        return self.activations is np.float32 and self.weights is not np.float32
+        return self.activations is np.float32 and self.weights not in (np.float16, np.float32)
 
     @property
     def attributes(self) -> dict:
@@ -36,12 +36,13 @@ class Form:
 
     @property
     def quantized(self) -> bool:
-        return self.activations is not np.float32
+        return self.activations not in (np.float16, np.float32)
 
 
 INT4, INT2 = leadline.DType.INT4, leadline.DType.INT2
 
 F32 = Form("f32")
+F16 = Form("f16", np.float16, np.float16, np.float16)
 I8 = Form("i8 per-channel", np.int8, np.int8, np.int32, True, -5, 0, 7)
 I8_PER_TENSOR = Form("i8 per-tensor", np.int8, np.int8, np.int32, False, 127, 0, -128)
 U8 = Form("u8", np.uint8, np.uint8, np.int32, False, 127, 119, 3)
@@ -85,10 +86,10 @@ def make(
     bias_role = given if runtime_bias else constant
     if not form.quantized and not form.hybrid:
         return Operands(
-            given(data.floats(input_shape), declared=declared),
-            weight_role(data.floats(weight_shape, -1, 1)),
-            bias_role(data.floats(count)) if bias else None,
-            result(np.float32),
+            given(data.floats(input_shape, dtype=form.activations), declared=declared),
+            weight_role(data.floats(weight_shape, -1, 1, form.weights)),
+            bias_role(data.floats(count, dtype=form.bias)) if bias else None,
+            result(form.activations),
         )
     low, high = weight_range(form.weights)
     levels = data.ints(np.uint8 if form.weights is np.uint8 else np.int8, weight_shape, low, high)

@@ -26,7 +26,8 @@ class Cell:
 
     def __str__(self) -> str:
         words = [self.kind, f"{self.inputs}-{self.cells}-{self.outputs}"]
-        words += [word for word in ("coupled", "peephole", "projection", "projection_bias", "norm") if getattr(self, word)]
+        parts = ("coupled", "peephole", "projection", "projection_bias", "norm")
+        words += [part for part in parts if getattr(self, part)]
         return " ".join([*words, f"aux {self.aux}"] if self.aux else words)
 
     @property

@@ -44,4 +44,5 @@ def _ties(op):
     yield Case(op, "infinities", [given(far), axis], [result(np.int32)], output_type=INDICES[np.int32])
     data = Data(f"{op} resized")
     x = given(data.floats((3, 4)), declared=(1, 1))
-    yield Case(op, "resized", [x, axis], [result(np.int32)], runs=[[data.floats((2, 9))]], output_type=INDICES[np.int32])
+    more = [[data.floats((2, 9))]]
+    yield Case(op, "resized", [x, axis], [result(np.int32)], runs=more, output_type=INDICES[np.int32])

@@ -71,12 +71,13 @@ def _products(size, adj_x, adj_y, others):
         yield _case(f"i16 {size} {role.__name__}", x, y, result(np.int16, 3 * spread / 32767, 0), adj_x, adj_y)
     if not others:
         return
+    half = [given(data.floats(shape, dtype=np.float16)) for shape in (left, right)]
+    yield _case(f"f16 {size}", *half, result(np.float16), adj_x, adj_y)
     levels = data.ints(np.int8, right, -127, 127)
     for asymmetric in (False, True):
-        yield _case(
-            f"hybrid {size}{' asymmetric' if asymmetric else ''}", given(a), constant(levels, 0.02, 0), result(np.float32),
-            adj_x, adj_y, loose=True, attributes={"asymmetric_quantize_inputs": asymmetric},
-        )  # fmt: skip
+        name = f"hybrid {size}{' asymmetric' if asymmetric else ''}"
+        options = dict(loose=True, attributes={"asymmetric_quantize_inputs": asymmetric})
+        yield _case(name, given(a), constant(levels, 0.02, 0), result(np.float32), adj_x, adj_y, **options)
     x, y = given(data.ints(np.int8, left)), given(data.ints(np.int8, right))
     yield _case(f"i8 to i32 {size}", x, y, result(np.int32), adj_x, adj_y)
     x = given(data.ints(np.int16, left), 0.0001, 0)
@@ -87,7 +88,8 @@ def _products(size, adj_x, adj_y, others):
 def _empty():
     for left, right in (((0, 2, 3), (0, 3, 4)), ((2, 0, 3, 4), (2, 0, 4, 1))):
         data = Data(f"bmm empty {left}")
-        yield _case(f"f32 empty {left} {right}", given(data.floats(left)), given(data.floats(right)), result(np.float32), False, False)
+        a, b = given(data.floats(left)), given(data.floats(right))
+        yield _case(f"f32 empty {left} {right}", a, b, result(np.float32), False, False)
 
 
 def _other_sizes():

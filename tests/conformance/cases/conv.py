@@ -104,7 +104,8 @@ def _cases():
             if not form.hybrid or form.per_channel:
                 yield _case(form, geometry)
         for activation in (RELU, RELU_N1_TO_1, RELU6):
-            yield _case(form, GEOMETRIES[5], f" activation {activation}", attributes={"fused_activation_function": activation})
+            attributes = {"fused_activation_function": activation}
+            yield _case(form, GEOMETRIES[5], f" activation {activation}", attributes=attributes)
         # The file says one image of another size; the caller resizes.
         yield _case(form, GEOMETRIES[5], " resized", declared=(1, 4, 4, 4))
         yield _case(form, GEOMETRIES[1], " runtime bias", runtime_bias=True)
@@ -115,6 +116,9 @@ def _cases():
     for form in (forms.I8, forms.U8, forms.I16):
         for scale in (0.001, 0.9):
             yield _case(form, GEOMETRIES[0], f" output scale {scale}", output_scale=scale)
+    for geometry in (*GEOMETRIES, *GROUPED):
+        yield _case(forms.F16, geometry)
+    yield _case(forms.F16, GEOMETRIES[5], " resized", declared=(1, 4, 4, 4))
     attributes = {"quantized_bias_type": leadline.DType.INT64.value}
     yield _case(forms.I16, GEOMETRIES[0], " quantized_bias_type", attributes=attributes)
     for name, x, w, stride, dilation, padding in (GEOMETRIES[0], GEOMETRIES[2], GEOMETRIES[6], GEOMETRIES[8]):
@@ -145,4 +149,5 @@ def _special():
         more = [[data.floats((1, 5, 4, 2))], [data.floats((2, 3, 7, 2))], [data.floats((1, 1, 1, 2))]]
         attributes = plain | {"fused_activation_function": activation}
         inputs = [given(data.floats((1, 5, 4, 2))), w, b]
-        yield Case("CONV_2D", f"f32 other sizes run by run {activation}", inputs, [result(np.float32)], runs=more, attributes=attributes)
+        name = f"f32 other sizes run by run {activation}"
+        yield Case("CONV_2D", name, inputs, [result(np.float32)], runs=more, attributes=attributes)

@@ -56,7 +56,8 @@ def _case(form, geometry, suffix="", *, attributes=None, **options):
     bias = [o.bias] if o.bias is not None else []
     attributes = _attributes(stride, dilation, padding, depth_multiplier=multiplier, **(attributes or {}))
     inputs = [o.input, o.weights, *bias]
-    return Case("DEPTHWISE_CONV_2D", f"{form.name} {name}{suffix}", inputs, [o.output], attributes=attributes, loose=form.hybrid)
+    name = f"{form.name} {name}{suffix}"
+    return Case("DEPTHWISE_CONV_2D", name, inputs, [o.output], attributes=attributes, loose=form.hybrid)
 
 
 def cases():
@@ -82,7 +83,10 @@ def _cases():
     for form in (forms.I8, forms.U8, forms.I16):
         for scale in (0.001, 0.9):
             yield _case(form, GEOMETRIES[0], f" output scale {scale}", output_scale=scale)
-    for name, x, (height, width), multiplier, stride, dilation, padding in (GEOMETRIES[0], GEOMETRIES[3], GEOMETRIES[7]):
+    for geometry in GEOMETRIES:
+        yield _case(forms.F16, geometry)
+    for geometry in (GEOMETRIES[0], GEOMETRIES[3], GEOMETRIES[7]):
+        name, x, (height, width), multiplier, stride, dilation, padding = geometry
         attributes = _attributes(stride, dilation, padding, depth_multiplier=multiplier)
         yield _half_weights(name, x, (1, height, width, x[3] * multiplier), op="DEPTHWISE_CONV_2D", **attributes)
 
@@ -98,7 +102,8 @@ def _without_bias(form):
             reference=forms.conv_reference(o, depthwise=True),
         )
     attributes = _attributes(stride, dilation, padding, depth_multiplier=2)
-    return Case("DEPTHWISE_CONV_2D", f"{form.name} no bias", [o.input, o.weights], [o.output], attributes=attributes, **known)
+    inputs = [o.input, o.weights]
+    return Case("DEPTHWISE_CONV_2D", f"{form.name} no bias", inputs, [o.output], attributes=attributes, **known)
 
 
 def _special():
@@ -112,4 +117,5 @@ def _special():
     yield Case("DEPTHWISE_CONV_2D", "f32 NaN and infinity", [given(x), w, b], [result(np.float32)], attributes=plain)
     more = [[data.floats((1, 5, 4, 2))], [data.floats((2, 3, 7, 2))], [data.floats((1, 1, 1, 2))]]
     inputs = [given(data.floats((1, 5, 4, 2))), w, b]
-    yield Case("DEPTHWISE_CONV_2D", "f32 other sizes run by run", inputs, [result(np.float32)], runs=more, attributes=plain)
+    name = "f32 other sizes run by run"
+    yield Case("DEPTHWISE_CONV_2D", name, inputs, [result(np.float32)], runs=more, attributes=plain)

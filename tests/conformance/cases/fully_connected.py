@@ -85,6 +85,9 @@ def _cases():
     for form in (forms.I8, forms.U8, forms.I16, I8_SHIFTED):
         for scale in (0.001, 0.9):
             yield _case(form, SHAPES[1], f" output scale {scale}", output_scale=scale)
+    for shapes in SHAPES:
+        yield _case(forms.F16, shapes)
+        yield _case(forms.F16, shapes, " no bias", activation=RELU, bias=False)
     yield from _half()
     yield from _absent_bias()
     yield from _int16_results()
@@ -108,13 +111,15 @@ def _half():
             builder.output(output)
             return builder.to_tflite()
 
-        yield Case("FULLY_CONNECTED", f"f16 weights {x_shape}", [given(data.floats(x_shape))], [result(np.float32)], build=build)
+        inputs = [given(data.floats(x_shape))]
+        yield Case("FULLY_CONNECTED", f"f16 weights {x_shape}", inputs, [result(np.float32)], build=build)
 
 
 def _absent_bias():
     for form in (forms.F32, forms.I8, forms.HYBRID):
         o = forms.make(form, "absent bias", (3, 6), (4, 6), bias=False)
-        yield Case("FULLY_CONNECTED", f"{form.name} absent bias", [o.input, o.weights, None], [o.output], loose=form.hybrid)
+        inputs = [o.input, o.weights, None]
+        yield Case("FULLY_CONNECTED", f"{form.name} absent bias", inputs, [o.output], loose=form.hybrid)
 
 
 def _int16_results():

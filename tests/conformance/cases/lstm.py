@@ -78,6 +78,9 @@ def _basic(batch, inputs, depth, kept):
         constant(data.ints(np.uint8, (4 * depth, total)), 0.0078, 131),
         constant(data.ints(np.int32, 4 * depth, -20000, 20000), 0.0078 / 128, 0), operand(feeds[0][2], 2.0**-11, 0),
     ]  # fmt: skip
-    outputs = [result(np.uint8, *around), result(np.int16, 2.0**-11, 0), result(np.uint8, *around), result(np.int16, 2.0**-12, 0)]
+    outputs = [
+        result(np.uint8, *around), result(np.int16, 2.0**-11, 0), result(np.uint8, *around),
+        result(np.int16, 2.0**-12, 0),
+    ]  # fmt: skip
     runs = [feed[:1] if kept else feed for feed in feeds[1:]]
     yield Case("LSTM", f"basic u8 {sizes}", tensors, outputs, attributes=attributes, runs=runs)

@@ -48,12 +48,17 @@ def cases():
 def _cases():
     for op in ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"):
         for dtype in NUMBERS:
-            for i, (shape, axes) in enumerate(REDUCTIONS if dtype is np.float32 else REDUCTIONS[dtype is np.int64 :: 2]):
+            reductions = REDUCTIONS if dtype is np.float32 else REDUCTIONS[dtype is np.int64 :: 2]
+            for i, (shape, axes) in enumerate(reductions):
                 data = Data(f"{op} {np.dtype(dtype)} {shape} {axes}")
                 for keep in (False, True) if dtype is np.float32 else (i % 2 == 0,):
                     x = _values(op, dtype, shape, data)
                     yield _case(op, f"{np.dtype(dtype)} {shape} {axes}", given(x), axes, result(dtype), keep)
             yield from _odd_operands(op, dtype)
+        if op != "REDUCE_PROD":
+            for i, (shape, axes) in enumerate(case for case in REDUCTIONS if case[1]):
+                x = Data(f"{op} f16 {shape} {axes}").floats(shape, dtype=np.float16)
+                yield _case(op, f"float16 {shape} {axes}", given(x), axes, result(np.float16), i % 2 == 0)
         for dtype, source, target in QUANTIZED:
             if op in ("REDUCE_MAX", "REDUCE_MIN") and source != target:
                 continue

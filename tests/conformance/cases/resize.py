@@ -42,7 +42,9 @@ def _cases():
             x = data.floats((1, 3, 4, 2)) if dtype is np.float32 else data.ints(dtype, (1, 3, 4, 2))
             size = given(np.array((5, 6), np.int32))
             more = [[x, np.array((2, 9), np.int32)], [np.concatenate([x, x]), np.array((1, 1), np.int32)]]
-            yield Case(op, f"{np.dtype(dtype)} size at run time", [given(x, *quantization), size], [result(dtype, *quantization)], runs=more)
+            inputs = [given(x, *quantization), size]
+            yield Case(op, f"{np.dtype(dtype)} size at run time", inputs, [result(dtype, *quantization)], runs=more)
             resized = given(x, *quantization, declared=(1, 1, 1, 2))
             for operand in both_ways(size):
-                yield Case(op, f"{np.dtype(dtype)} resized {operand.role}", [resized, operand], [result(dtype, *quantization)])
+                name = f"{np.dtype(dtype)} resized {operand.role}"
+                yield Case(op, name, [resized, operand], [result(dtype, *quantization)])

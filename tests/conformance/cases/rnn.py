@@ -79,6 +79,6 @@ def _both_ways(kind, size, merged, time_major, aux):
     traits = f"{' merged' * merged}{' time_major' * time_major}{f' aux {aux}' if aux else ''}"
     return Case(
         "BIDIRECTIONAL_SEQUENCE_RNN", f"{kind} {size}{traits}", operands,
-        [result(np.float32)] if merged else [result(np.float32), result(np.float32)], attributes=attributes, runs=[feed],
-        loose=kind != "f32",
+        [result(np.float32)] if merged else [result(np.float32), result(np.float32)], attributes=attributes,
+        runs=[feed], loose=kind != "f32",
     )  # fmt: skip

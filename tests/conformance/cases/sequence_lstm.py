@@ -16,7 +16,8 @@ def _case(cell, steps=4, batch=2, *, time_major=True, runs=2, suffix="", **attri
     name = f"{cell} steps {steps} batch {batch}{'' if time_major else ' batch_major'}{suffix}"
     return Case(
         OP, name, o.inputs(o.given(shape), batch), [o.result()], attributes=attributes,
-        runs=[[o.values(shape)] for _ in range(runs)], intermediates=o.intermediates(), loose=cell.kind.startswith("hybrid"),
+        runs=[[o.values(shape)] for _ in range(runs)], intermediates=o.intermediates(),
+        loose=cell.kind.startswith("hybrid"),
     )  # fmt: skip
 
 

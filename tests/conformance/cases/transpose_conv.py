@@ -73,7 +73,8 @@ def _cases():
             yield _case(form, GEOMETRIES[2], f" activation {activation}", activation=activation)
         yield _case(form, GEOMETRIES[2], " runtime filter", runtime_weights=True)
         yield _case(form, GEOMETRIES[2], " runtime bias", runtime_bias=True)
-        yield _case(form, GEOMETRIES[2], " runtime everything", runtime_weights=True, runtime_bias=True, runtime_shape=True)
+        runtime = dict(runtime_weights=True, runtime_bias=True, runtime_shape=True)
+        yield _case(form, GEOMETRIES[2], " runtime everything", **runtime)
         yield _case(form, GEOMETRIES[2], " resized", declared=(1, 2, 2, 5), runtime_shape=True)
     for form in (forms.I8, forms.U8, forms.I16):
         for scale in (0.001, 0.9):
@@ -84,4 +85,5 @@ def _cases():
     feeds = [[np.array(s, np.int32), data.floats(_input_shape(s, w.value.shape, (2, 2), SAME))] for s in shapes]
     inputs = [given(feeds[0][0]), w, given(feeds[0][1])]
     attributes = dict(stride_h=2, stride_w=2, padding=SAME)
-    yield Case("TRANSPOSE_CONV", "f32 other shapes run by run", inputs, [result(np.float32)], runs=feeds[1:], attributes=attributes)
+    name = "f32 other shapes run by run"
+    yield Case("TRANSPOSE_CONV", name, inputs, [result(np.float32)], runs=feeds[1:], attributes=attributes)
