@@ -225,6 +225,10 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
 
   for (size_t i = 0; i < outputs.size(); ++i) {
     PlannedValue& value = values_[static_cast<size_t>(node.outputs[i])];
+    // Variables got their memory before the run.
+    require(value.storage != Storage::kVariable || segments_.empty() || outputs[i].bytes == value.bytes,
+            ErrorCode::kUnsupported, "{}: variable '{}' has {} bytes and cannot change to {} during a run",
+            ir::describe_node(subgraph_, index), outputs[i].value->name, value.bytes, outputs[i].bytes);
     value.shape = outputs[i].shape;
     value.bytes = outputs[i].bytes;
     value.shape_known = true;

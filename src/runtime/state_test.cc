@@ -140,5 +140,19 @@ TEST(Unique, TheWorkspaceOfCountingIsPlannedToo) {
   expect_planned_equals_counted(interpreter);
 }
 
+TEST(Variables, CannotChangeTheirSizeDuringARun) {
+  Sketch s;
+  const int x = s.input("x", kI64, {3});
+  const int values = s.variable("values", kI64, {1});
+  const int places = s.value("places", DType::kInt32, {3});
+  s.node("UNIQUE", {x}, {values, places});
+  s.outputs({values, places});
+  Interpreter interpreter(s.load());
+  EXPECT_EQ(run<int64_t>(interpreter, {7, 7, 7}), (std::vector<int64_t>{7}));
+  const auto thrown = thrown_by([&] { run<int64_t>(interpreter, {7, 8, 9}); });
+  EXPECT_EQ(thrown.code, ErrorCode::kUnsupported) << thrown.message;
+  EXPECT_TRUE(thrown.names("values")) << thrown.message;
+}
+
 }  // namespace
 }  // namespace leadline
