@@ -10,10 +10,9 @@ namespace {
 
 template <typename T>
 std::vector<T> run(const char* op, const std::vector<std::complex<T>>& data, DType from, DType to) {
-  std::vector<std::byte> bytes(data.size() * sizeof(data[0]));
-  std::memcpy(bytes.data(), data.data(), bytes.size());
+  const auto bytes = std::as_bytes(std::span(data));
   OpTester t(op);
-  t.raw_input(from, {static_cast<int64_t>(data.size())}, std::move(bytes)).output(to);
+  t.raw_input(from, {static_cast<int64_t>(data.size())}, {bytes.begin(), bytes.end()}).output(to);
   t.run();
   return t.result<T>(0);
 }

@@ -11,9 +11,8 @@ namespace {
 
 /// Padding, stride_width, stride_height, filter_width, filter_height, activation.
 std::vector<std::byte> options(const std::vector<int32_t>& fields) {
-  std::vector<std::byte> bytes(fields.size() * 4);
-  std::memcpy(bytes.data(), fields.data(), bytes.size());
-  return bytes;
+  const auto bytes = std::as_bytes(std::span(fields));
+  return {bytes.begin(), bytes.end()};
 }
 const std::vector<int32_t> kSame2x2 = {1, 2, 2, 2, 2, 0};
 const std::vector<int32_t> kValid2x2 = {2, 2, 2, 2, 2, 0};

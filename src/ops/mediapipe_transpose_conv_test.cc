@@ -7,9 +7,8 @@ namespace leadline::ops {
 namespace {
 
 std::vector<std::byte> options(const std::vector<int32_t>& fields) {
-  std::vector<std::byte> bytes(fields.size() * 4);
-  std::memcpy(bytes.data(), fields.data(), bytes.size());
-  return bytes;
+  const auto bytes = std::as_bytes(std::span(fields));
+  return {bytes.begin(), bytes.end()};
 }
 constexpr int32_t kSame = 1;
 constexpr int32_t kValid = 2;
