@@ -64,8 +64,8 @@ void for_each_run(RunContext& c, const ChannelView& view, const Body& body) {
   });
 }
 
-/// Rounds to nearest, ties away from zero, and saturates; NaN becomes `hi` for 8 bits and `lo` for others, as in LiteRT.
-/// The bounds are integers.
+/// Rounds to nearest, ties away from zero, and saturates; NaN becomes `hi` for 8 bits and `lo` for others, as in
+/// LiteRT. The bounds are integers.
 template <bool k8Bits>
 int32_t round_clamped(float value, float lo, float hi) {
   float x = k8Bits ? (value < hi ? value : hi) : (value > lo ? value : lo);
@@ -97,7 +97,7 @@ std::unique_ptr<Kernel> quantize_kernel(const ChannelView& view, DType type) {
     for_each_run(c, view, [&](int64_t first, int64_t count, int64_t channel) {
       const QuantizeRange r = range_of(q, channel, type);
       for (int64_t i = first; i < first + count; ++i) {
-        out[i] = static_cast<T>(round_clamped<sizeof(T) == 1>(in[i] / r.scale, r.lo, r.hi) + r.zero_point);
+        out[i] = static_cast<T>(round_clamped < sizeof(T) == 1 > (in[i] / r.scale, r.lo, r.hi) + r.zero_point);
       }
     });
   });
