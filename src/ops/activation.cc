@@ -135,7 +135,7 @@ std::unique_ptr<Kernel> prepare_leaky_relu(PrepareContext& c) {
   });
 }
 
-// PRELU: a slope per element, broadcast to the input.
+// PRELU: a slope per element, both broadcast.
 
 void infer_prelu(InferContext& c) {
   c.require_input_type(
@@ -147,15 +147,12 @@ void infer_prelu(InferContext& c) {
     c.require_input_type(1, {type});
   }
   c.require_output_type(0, {type});
-  const Shape& shape = c.input(0).shape;
-  c.require(broadcast_shapes(c, shape, c.input(1).shape) == shape, "slopes of shape {} do not broadcast to {}",
-            c.input(1).shape.to_string(), shape.to_string());
   if (is_small_integer(type)) {
     c.require_quantized(c.input(0), "input 0");
     c.require_quantized(c.input(1), "input 1");
     c.require_quantized(c.output(0), "output");
   }
-  c.set_output_shape(0, shape);
+  c.set_output_shape(0, broadcast_shapes(c, c.input(0).shape, c.input(1).shape));
 }
 
 template <typename T, typename Alpha>

@@ -70,10 +70,11 @@ TEST(Prelu, Int16WithInt8Slopes) {
   EXPECT_EQ(t.result<int16_t>(0), (std::vector<int16_t>{-500, 1000}));
 }
 
-TEST(Prelu, SlopesMayNotGrowTheInput) {
+TEST(Prelu, InputAndSlopesBroadcast) {
   OpTester t("PRELU");
-  t.input<float>({1}, {-1}).input<float>({2}, {1, 2}).output(DType::kFloat32);
-  EXPECT_THROW(t.run(), Error);
+  t.input<float>({2, 1}, {-1, 2}).input<float>({2}, {0.5F, 3}).output(DType::kFloat32).run();
+  EXPECT_EQ(t.shape(0), (Shape{2, 2}));
+  EXPECT_EQ(t.result<float>(0), (std::vector<float>{-0.5F, -3, 2, 2}));
 }
 
 /// Largest distance in steps between an int8 op and the real function.

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 from elementwise import BF16, F16, F32, I8, I16, SHAPES, U8, Params, every_level, known, name_of
-from harness import Case, Data, both_ways, given, result
+from harness import Case, Data, both_ways, constant, given, result
 
 RELUS = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 OPS = (*RELUS, "LEAKY_RELU", "ELU", "GELU", "HARD_SWISH", "LOGISTIC", "TANH")
@@ -78,7 +78,7 @@ def quantized_cases(op: str, name: str, form: dict):
             if op in ("LOGISTIC", "TANH"):
                 pairs = [((a, 0), (1 / 32768, 0)) for a in INPUTS_16]
         elif (op, dtype) in FIXED_OUTPUTS:
-            pairs = [(p, FIXED_OUTPUTS[op, dtype]) for p, _ in pairs]
+            pairs = [(p, FIXED_OUTPUTS[op, dtype]) for p, _ in pairs] + pairs[:5]
         for from_, to in pairs:
             p, q = Params(dtype, *from_), Params(dtype, *to)
             yield Case(op, f"{p} to {q}{name}", [p.given(every_level(dtype))], [q.result()], **form)
@@ -118,6 +118,9 @@ def prelu_cases():
             data = Data(f"PRELU i16 {shape} {slopes} {i}")
             operands = [x.given(data.ints(I16, shape)), slope.constant(data.ints(I8, slopes))]
             yield Case("PRELU", f"{x}, {slope} to {out} {shape} {slopes}", operands, [out.result()])
+    for shape, slopes in [((2, 3), (1, 2, 3)), ((3,), (2, 3)), ((1, 3), (2, 3)), ((2, 1), (1, 3)), ((2, 3), (1, 1, 3))]:
+        x, slope = (Data(f"PRELU wide {shape} {s}").floats(s) for s in (shape, slopes))
+        yield Case("PRELU", f"f32 {shape} stretched to {slopes}", [given(x), constant(slope)], [result(F32)])
     x = Data("PRELU special").special_floats((2, 11))
     yield Case("PRELU", "f32 special values", [given(x), given(np.array(0.5, F32))], [result(F32)])
 

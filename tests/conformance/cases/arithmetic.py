@@ -178,6 +178,17 @@ def other_cases():
         a = Data(f"{op} constant on the left").floats((3, 5), 0.5, 2)
         yield Case(op, "f32 constant on the left", [constant(a[0]), given(a)], [result(F32)])
         yield Case(op, "f32 x with itself", build=lambda op=op: with_itself(op), inputs=[given(a)])
+        yield Case(op, "f32 constants alone", [constant(a), constant(a[0])], [result(F32)])
+        for rank in (7, 8):
+            wide = Data(f"{op} {rank}").floats((2,) + (1,) * (rank - 2) + (3,), 0.5, 2)
+            for other in ((), (3,), wide.shape, (2, 1)):
+                b = Data(f"{op} {other}").floats(other, 0.5, 2)
+                yield Case(op, f"f32 {wide.shape} {other}", [given(wide), given(b)], [result(F32)])
+        p = Params(I8, 0.1, 3)
+        x, y = Data(f"{op} again").ints(I8, (2, 3, 4), 30, 90), Data(f"{op} and again").ints(I8, (4,), 30, 90)
+        grown = [p.given(x, declared=(1, 3, 4)), p.given(y, declared=(1,))]
+        yield Case(op, f"{p} resized again and again", grown, [p.result()], runs=[[y, x], [x[:0], y], [x, y]])
+        yield Case(op, f"{p} constants alone", [p.constant(x), p.constant(y)], [p.result()])
 
 
 def with_itself(op: str) -> bytes:
