@@ -9,7 +9,9 @@ import numpy as np
 from elementwise import (
     BF16, BOOL, C64, F16, F32, F64, I8, I16, I32, I64, SHAPES, U8, U16, U32, U64, Params, known, name_of,
 )  # fmt: skip
-from harness import Case, Data, constant, given, result
+from harness import RELU_N1_TO_1, Case, Data, constant, given, result
+
+import leadline
 
 TYPES = known(F32, F16, BF16, F64, I8, U8, I16, U16, I32, U32, I64, U64, BOOL, C64)
 
@@ -73,7 +75,28 @@ def where_cases():
     yield Case("WHERE", "runs of different counts", [given(data.bools((3, 4)))], [result(I64)], runs=runs)
 
 
+def dynamic_chain() -> bytes:
+    """Shapes known only once WHERE has run: its result cast, scaled, compared and selected from."""
+    builder = leadline.ModelBuilder()
+    condition = builder.input("condition", BOOL, (3, 4))
+    names = ("indices", "reals", "scaled", "softmax", "large", "chosen")
+    types = (I64, F32, F32, F32, BOOL, F32)
+    indices, reals, scaled, softmax, large, chosen = (builder.tensor(n, t, ()) for n, t in zip(names, types))
+    row = builder.constant("row", np.array([0.5, -2], F32))
+    builder.node("WHERE", [condition], [indices])
+    builder.node("CAST", [indices], [reals])
+    builder.node("MUL", [reals, row], [scaled], fused_activation_function=RELU_N1_TO_1)
+    builder.node("SOFTMAX", [scaled], [softmax], beta=1.0)
+    builder.node("GREATER", [softmax, builder.constant("half", np.array(0.5, F32))], [large])
+    builder.node("SELECT_V2", [large, reals, row], [chosen])
+    builder.output(indices, softmax, large, chosen)
+    return builder.to_tflite()
+
+
 def cases():
+    data = Data("dynamic chain")
+    runs = [[np.ones((3, 4), bool)], [data.bools((3, 4))], [data.bools((6, 7))], [data.bools((3, 4))]]
+    yield Case("WHERE", "chain of unknown shapes", [given(data.bools((3, 4)))], runs=runs, build=dynamic_chain)
     yield from select_cases("SELECT", SELECT_SHAPES)
     yield from select_cases("SELECT_V2", V2_SHAPES)
     yield from where_cases()

@@ -9,6 +9,8 @@ from elementwise import (
 )  # fmt: skip
 from harness import Case, Data, given, result
 
+import leadline
+
 OPS = ("ABS", "NEG", "EXP", "LOG", "SQRT", "RSQRT", "SQUARE", "SIN", "COS", "FLOOR", "CEIL", "ROUND", "SIGN")
 FLOATS = {op: [F32, F16] for op in OPS}
 FLOATS.update({op: known(F32, F16, BF16) for op in ("NEG", "FLOOR", "ROUND")}, SIGN=[F32, F64])
@@ -85,7 +87,26 @@ def quantized_cases(op: str):
             yield Case(op, f"quantized {name_of(dtype)} {shape}", [p.given(x)], [q.result()])
 
 
+def chain(ops, ends_only: bool) -> bytes:
+    """Op after op in what may be the same memory; x and either all results or the last one are outputs."""
+    builder = leadline.ModelBuilder()
+    tensors = [builder.input("x", F32, (3, 4))]
+    for i, op in enumerate(ops):
+        tensors.append(builder.tensor(f"y{i}", F32, ()))
+        builder.node(op, [tensors[i]], [tensors[i + 1]])
+    both = builder.tensor("sum", F32, ())
+    builder.node("ADD", [tensors[0], tensors[-1]], [both])
+    builder.output(*(tensors[:1] if ends_only else tensors), both)
+    return builder.to_tflite()
+
+
 def cases():
+    x = Data("chain").floats((3, 4))
+    ops = ("NEG", "ABS", "SQRT", "EXP", "LOG", "SQUARE", "RSQRT", "SIN", "COS", "FLOOR", "CEIL", "ROUND")
+    for ends_only in (False, True):
+        runs = [[x + 1], [Data("longer chain").floats((2, 5, 1))]]
+        options = dict(runs=runs, build=lambda ends_only=ends_only: chain(ops, ends_only))
+        yield Case("NEG", f"chain of all, ends only: {ends_only}", [given(x)], **options)
     for op in OPS:
         for dtype in FLOATS[op]:
             yield from float_cases(op, dtype)
