@@ -2,8 +2,10 @@
 // FULLY_CONNECTED: input of any shape read as rows [M,K], weights [N,K], optional bias [N].
 #include "ops/fully_connected.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "kernels/quant/fixed_point.h"
 #include "kernels/reference/matmul.h"
 #include "ops/common.h"
 #include "ops/contraction.h"
@@ -59,13 +61,37 @@ MatmulShape fully_connected_shape(const OpContext& c) {
   return {.m = rows, .n = weights[0], .k = k, .a_row = k, .b_column = k, .c_row = weights[0]};
 }
 
+constexpr int64_t kBlockRows = 4;
+constexpr int64_t kBlockColumns = 16;
+
+bool is_shuffled(const OpContext& c) {
+  return c.attributes<FullyConnectedAttributes>().weights_format == WeightsFormat::kShuffled4x16Int8;
+}
+
+void check_shuffled(const OpContext& c, const MatmulShape& s) {
+  c.require_input_type(0, {DType::kUInt8});
+  c.require_input_type(1, {DType::kUInt8});
+  c.require_output_type(0, {DType::kInt16});
+  c.require_output_type(1, {DType::kUInt8});
+  c.require(c.has_input(2), "the bias is missing, which shuffled weights need");
+  c.require_input_type(2, {DType::kInt32});
+  c.require((s.m == 1 || s.m == 4) && s.n % kBlockRows == 0 && s.k > 0 && s.k % kBlockColumns == 0,
+            "{} rows times weights [{}, {}]: shuffled weights need 1 or 4 rows and multiples of [4, 16]", s.m, s.n,
+            s.k);
+  const Shape& workspace = c.output(1).value->shape;
+  c.require(workspace.checked_elements().value_or(0) >= s.m * s.k, "the workspace has shape {}, expected {} values",
+            workspace.to_string(), s.m * s.k);
+}
+
 void infer(InferContext& c) {
   const auto& a = c.attributes<FullyConnectedAttributes>();
-  if (a.weights_format != WeightsFormat::kDefault || c.output_count() != 1) {
-    c.fail(ErrorCode::kUnsupported, "weights in the shuffled 4x16 layout are not supported");
-  }
+  c.require(c.output_count() == (is_shuffled(c) ? 2 : 1), "there are {} outputs", c.output_count());
   const MatmulShape s = fully_connected_shape(c);
   check_contraction(c, fully_connected_rule(c));
+  if (is_shuffled(c)) {
+    check_shuffled(c, s);
+    c.set_output_shape(1, c.output(1).value->shape);
+  }
   activation_range(c, a.activation);
   if (!a.keep_num_dims) return c.set_output_shape(0, {s.m, s.n});
   Shape output = c.input(0).shape;
@@ -79,8 +105,47 @@ bool xnnpack_runs(const Contraction& f, int64_t k) {
   return f.weight_type != DType::kUInt8 && f.all_fixed() && k % per_byte == 0;
 }
 
+/// Shuffled weights. The second output receives the input as the kernel for ARM wants it: 16 columns of one row after
+/// the other, less 128.
+std::unique_ptr<Kernel> prepare_shuffled(const OpContext& c, const MatmulShape& s) {
+  const Contraction f =
+      make_contraction(c, fully_connected_rule(c), c.attributes<FullyConnectedAttributes>().activation);
+  const kernels::Multiplier multiplier =
+      kernels::quantize_multiplier(double{f.input_scale * f.weight_quantization->scale0()} / double{f.output_scale});
+  return make_kernel([=](RunContext& run) {
+    const auto* input = run.input(0).as<uint8_t>();
+    auto* shuffled = run.output(1).mutable_as<int8_t>();
+    std::memset(shuffled, 0, static_cast<size_t>(run.output(1).bytes));
+    int8_t* to = shuffled;
+    for (int64_t column = 0; column < s.k; column += kBlockColumns) {
+      for (int64_t row = 0; row < s.m; ++row) {
+        for (int64_t j = 0; j < kBlockColumns; ++j) *to++ = static_cast<int8_t>(input[row * s.k + column + j] - 128);
+      }
+    }
+    const auto* bias = run.input(2).as<int32_t>();
+    auto* output = run.output(0).mutable_as<int16_t>();
+    run.pool().parallel_for(s.n, parallel_grain(static_cast<double>(s.m * s.k)), [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int8_t* weights =
+            run.input(1).as<int8_t>() + unit / kBlockRows * kBlockRows * s.k + unit % kBlockRows * kBlockColumns;
+        for (int64_t row = 0; row < s.m; ++row) {
+          int64_t sum = bias[unit];
+          for (int64_t block = 0; block < s.k / kBlockColumns; ++block) {
+            const int8_t* left = shuffled + (block * s.m + row) * kBlockColumns;
+            const int8_t* right = weights + block * kBlockRows * kBlockColumns;
+            for (int64_t j = 0; j < kBlockColumns; ++j) sum += left[j] * right[j];
+          }
+          const int32_t level = kernels::multiply(kernels::saturate_i32(sum), multiplier);
+          output[row * s.n + unit] = static_cast<int16_t>(std::clamp(level, f.level_lo, f.level_hi));
+        }
+      }
+    });
+  });
+}
+
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const FullyConnectedLoop loop{fully_connected_shape(c)};
+  if (is_shuffled(c)) return prepare_shuffled(c, loop.shape);
   if (loop.shape.k == 0) {
     // TFLite's answer to a sum over nothing: zero bytes, without the bias.
     return make_kernel([](RunContext& run) {

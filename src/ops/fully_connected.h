@@ -6,7 +6,8 @@
 
 namespace leadline::ops {
 
-/// Layout of the weights. Shuffled ones are of a retired kernel for ARM.
+/// Layout of the weights. Shuffled ones, of a kernel for ARM, are blocks of 4 rows and 16 columns, one row of a block
+/// after the other and the blocks of a row of blocks in order; their bytes are the levels less 128, as int8.
 enum class WeightsFormat : int8_t { kDefault = 0, kShuffled4x16Int8 = 1 };
 
 struct FullyConnectedAttributes : ir::AttributeSet<FullyConnectedAttributes> {

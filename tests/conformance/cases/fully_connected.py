@@ -91,6 +91,7 @@ def _cases():
     yield from _half()
     yield from _absent_bias()
     yield from _int16_results()
+    yield from _shuffled()
 
 
 def _half():
@@ -120,6 +121,25 @@ def _absent_bias():
         o = forms.make(form, "absent bias", (3, 6), (4, 6), bias=False)
         inputs = [o.input, o.weights, None]
         yield Case("FULLY_CONNECTED", f"{form.name} absent bias", inputs, [o.output], loose=form.hybrid)
+
+
+def _shuffled():
+    """Weights in blocks of 4x16, less 128, for a kernel that also gives its rearranged input."""
+    for rows, units, depth in ((1, 4, 16), (1, 12, 48), (4, 8, 32), (4, 4, 64)):
+        for activation in (0, RELU):
+            data = Data(f"fc shuffled {rows} {units} {depth} {activation}")
+            levels = data.ints(np.uint8, (units, depth))
+            blocks = levels.reshape(units // 4, 4, depth // 16, 16).transpose(0, 2, 1, 3) ^ 128
+            inputs = [
+                given(data.ints(np.uint8, (rows, depth)), 1 / 128, 128),
+                constant(blocks.reshape(units, depth), 1 / 128, 128),
+                constant(data.ints(np.int32, units, -9000, 9000), 2.0**-14, 0),
+            ]
+            workspace = result(np.uint8, 1 / 128, 128)
+            workspace.shape = (rows, depth)
+            name = f"u8 shuffled {rows} {units} {depth} activation {activation}"
+            outputs = [result(np.int16, 2.0**-11, 0), workspace]
+            yield Case("FULLY_CONNECTED", name, inputs, outputs, weights_format=1, fused_activation_function=activation)
 
 
 def _int16_results():
