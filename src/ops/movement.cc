@@ -3,6 +3,7 @@
 #include "ops/movement.h"
 
 #include <cstring>
+#include <limits>
 
 namespace leadline::ops {
 namespace {
@@ -55,7 +56,9 @@ int64_t checked_add(const OpContext& c, int64_t a, int64_t b) {
 Shape checked_shape(const OpContext& c, const std::vector<int64_t>& dims) {
   c.require(dims.size() <= static_cast<size_t>(kMaxRank), "the result would have rank {}, at most {} is supported",
             dims.size(), kMaxRank);
-  for (const int64_t size : dims) c.require(size >= 0, "a dimension of the result would be {}", size);
+  for (const int64_t size : dims) {
+    c.require(size >= 0 && size <= std::numeric_limits<int32_t>::max(), "a dimension of the result would be {}", size);
+  }
   return Shape(std::span<const int64_t>(dims));
 }
 
