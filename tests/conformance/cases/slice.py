@@ -20,6 +20,7 @@ def cases():
     yield from slices()
     yield from slice_types()
     yield from strided_by_hand()
+    yield from strided_by_empty_ellipsis()
     yield from strided_at_random()
     yield from strided_types()
     yield from strided_offsets()
@@ -124,9 +125,23 @@ def strided_by_hand():
         (one, [2147483647], [-2147483648], [-1], {}), (one, [-2147483648], [2147483647], [2147483647], {}),
         (one, [0], [4], [1000000007], {}), (one, [3], [-2147483648], [-2147483647], {}),
     ]  # fmt: skip
+    table += [
+        (two, [1, 1], [2, 2], [1, 1], dict(shrink_axis_mask=3, begin_mask=m, end_mask=n)) for m in range(4) for n in range(4)
+    ]
     for value, begin, end, strides, masks in table:
         name = f"{value.shape} {begin} {end} {strides} {masks}"
         yield strided(name, value, begin, end, strides, **masks)
+
+
+def strided_by_empty_ellipsis():
+    """As many entries as dimensions beside the ellipsis."""
+    x = Data("strided slice ellipsis").floats((3, 5))
+    for begin, end, mask in (([0, 0, 1], [2, 0, 4], 2), ([0, 1, 1], [0, 3, 3], 1), ([1, 2, 0], [3, 4, 0], 4)):
+        want = reference_strided(x, begin, end, [1] * 3, ellipsis_mask=mask)
+        fault = {}
+        if mask < 4:
+            fault = dict(litert="wrong", because="an ellipsis stands for at least one axis", reference=lambda v, w=want: [w])
+        yield strided(f"empty ellipsis {mask}", x, begin, end, [1] * 3, ellipsis_mask=mask, fault=fault)
 
 
 def reference_strided(value, begin, end, strides, begin_mask=0, end_mask=0, shrink_axis_mask=0, ellipsis_mask=0,
