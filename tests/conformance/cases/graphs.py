@@ -41,6 +41,7 @@ def cases():
     yield from chains()
     yield from coincidences()
     yield from repeated()
+    yield from random_graphs()
 
 
 def positive(s, x):
@@ -260,3 +261,121 @@ def repeated():
     runs = [[x * F32(0.5)]]
     for name, make, n in (("long chain", long_chain, 60), ("ladder", ladder, 25), ("fan", fan, 20)):
         yield Case("graph", name, [given(x)], [result(F32)] * 2, runs=runs, build=lambda m=make, n=n: m(n, x))
+
+
+class Grower:
+    """Grows a random graph over tensors of four columns. Tensors of one kind have the same rows in every run."""
+
+    def __init__(self, seed: int, x: np.ndarray):
+        self.rng = Data(f"random graph {seed}").rng
+        self.builder = leadline.ModelBuilder()
+        self.names = count()
+        self.kinds = count()
+        self.of_kind: dict[int, list[int]] = {next(self.kinds): [self.builder.input("x", F32, x.shape)]}
+
+    def op(self, graph, name, inputs, dtype=F32, **attributes) -> int:
+        output = graph.tensor(f"t{next(self.names)}", dtype, ())
+        graph.node(name, inputs, [output], **attributes)
+        return output
+
+    def const(self, graph, value, dtype=I32) -> int:
+        return graph.constant(f"c{next(self.names)}", np.asarray(value, dtype))
+
+    def pick(self) -> tuple[int, int]:
+        kind = int(self.rng.choice(list(self.of_kind)))
+        return kind, int(self.rng.choice(self.of_kind[kind]))
+
+    def elementwise(self, g, a) -> int:
+        """A few nodes that keep the shape."""
+        for _ in range(int(self.rng.integers(1, 4))):
+            name = str(self.rng.choice(["NEG", "ABS", "TANH", "ADD", "MUL", "RESHAPE", "REVERSE_V2"]))
+            if name in ("ADD", "MUL"):
+                a = self.op(g, name, [a, a if self.rng.random() < 0.3 else self.const(g, [0.5, -1.5, 1, 2], F32)])
+            elif name == "RESHAPE":
+                a = self.op(g, name, [self.op(g, name, [a, self.const(g, [-1])]), self.const(g, [-1, 4])])
+            elif name == "REVERSE_V2":
+                a = self.op(g, name, [a, self.const(g, [1])])
+            else:
+                a = self.op(g, name, [a])
+        return a
+
+    def grow(self) -> None:
+        g, rng = self.builder, self.rng
+        kind, a = self.pick()
+        step = str(rng.choice(["elementwise", "binary", "join", "rows", "half", "tile", "if", "while", "sort"]))
+        same, new = None, None
+        if step == "elementwise":
+            same = self.elementwise(g, a)
+        elif step == "binary":
+            same = self.op(g, str(rng.choice(["ADD", "SUB", "MAXIMUM"])), [a, int(rng.choice(self.of_kind[kind]))])
+        elif step == "join":
+            new = self.op(g, "CONCATENATION", [a, self.pick()[1]], axis=0)
+        elif step == "rows":
+            large = self.op(g, "GREATER", [self.op(g, "REDUCE_MAX", [a, self.const(g, [1])]), self.const(g, 0.123, F32)], bool)
+            at = self.op(g, "RESHAPE", [self.op(g, "WHERE", [large], I64), self.const(g, [-1])], I64)
+            new = self.op(g, "CONCATENATION", [self.op(g, "GATHER", [a, at], axis=0), self.const(g, [[1, 2, 3, 4]], F32)], axis=0)
+        elif step == "half":
+            rows = self.op(g, "STRIDED_SLICE", [self.op(g, "SHAPE", [a], I32, out_type=INT32), self.const(g, [0]), self.const(g, [1]),
+                                                self.const(g, [1])], I32)  # fmt: skip
+            half = self.op(g, "FLOOR_DIV", [self.op(g, "ADD", [rows, self.const(g, [1])], I32), self.const(g, [2])], I32)
+            size = self.op(g, "CONCATENATION", [half, self.const(g, [4])], I32, axis=0)
+            new = self.op(g, "SLICE", [a, self.const(g, [0, 0]), size])
+        elif step == "tile":
+            new = self.op(g, "TILE", [a, self.const(g, [2, 1])])
+        elif step == "sort":
+            values, indices = (g.tensor(f"t{next(self.names)}", k, ()) for k in (F32, I32))
+            g.node("TOPK_V2", [a, self.const(g, 4)], [values, indices])
+            same = values
+        else:
+            same = self.call(step, a)
+        if same is not None:
+            self.of_kind[kind].append(same)
+        else:
+            self.of_kind[next(self.kinds)] = [new]
+
+    def inner(self, name, counts=False):
+        graph = self.builder.subgraph(f"{name}{next(self.names)}")
+        numbers = [graph.input("i", I32, ())] if counts else []
+        return graph, numbers, graph.input("x", F32, (1, 4))
+
+    def call(self, step, a) -> int:
+        output = self.builder.tensor(f"t{next(self.names)}", F32, ())
+        if step == "if":
+            branches = []
+            for _ in range(2):
+                graph, _, value = self.inner("branch")
+                graph.output(value if self.rng.random() < 0.3 else self.elementwise(graph, value))
+                branches.append(graph.index)
+            total = self.op(self.builder, "SUM", [a, self.const(self.builder, [0, 1])])
+            flag = self.op(self.builder, "GREATER", [total, self.const(self.builder, 0.321, F32)], bool)
+            indices = dict(then_subgraph_index=branches[0], else_subgraph_index=branches[1])
+            self.builder.node("IF", [flag, a], [output], **indices)
+            return output
+        cond, (number,), _ = self.inner("cond", True)
+        cond.output(self.op(cond, "LESS", [number, self.const(cond, int(self.rng.integers(0, 4)))], bool))
+        body, (number,), value = self.inner("body", True)
+        body.output(self.op(body, "ADD", [number, self.const(body, 1)], I32), self.elementwise(body, value))
+        rounds = self.builder.tensor(f"t{next(self.names)}", I32, ())
+        start = self.op(self.builder, "RANK", [a], I32)
+        zero = self.op(self.builder, "SUB", [start, self.const(self.builder, 2)], I32)
+        indices = dict(cond_subgraph_index=cond.index, body_subgraph_index=body.index)
+        self.builder.node("WHILE", [zero, a], [rounds, output], **indices)
+        return output
+
+    def done(self, nodes: int) -> bytes:
+        for _ in range(nodes):
+            self.grow()
+        tensors = [t for kind in self.of_kind.values() for t in kind[-2:]]
+        chosen = self.rng.choice(tensors, min(4, len(tensors)), replace=False)
+        self.builder.output(*(int(t) for t in chosen), int(tensors[-1]))
+        return self.builder.to_tflite()
+
+
+def random_graphs():
+    for seed in range(120):
+        x = Data(f"random graph values {seed}").floats((3, 4), -1, 1)
+        runs = [[np.roll(x, 1, 0)], [-x], [x]]
+        if seed % 3 == 0:
+            runs += [[np.concatenate([x, x])], [x[:1]], [x]]
+        yield Case("graph", f"random {seed}", [given(x)], [], runs=runs,
+                   build=lambda s=seed, x=x: Grower(s, x).done(3 + s // 10))  # fmt: skip
