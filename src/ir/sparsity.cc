@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/sparsity.h"
 
+#include <cstring>
 #include <vector>
 
 #include "base/error.h"
@@ -43,7 +44,61 @@ std::vector<int64_t> blocked_sizes(const Value& value, const std::string& where)
   return sizes;
 }
 
+/// Copies stored elements to their places, level by level in traversal order.
+struct DenseWriter {
+  const Sparsity& sparsity;
+  std::vector<int64_t> sizes;    // by level
+  std::vector<int64_t> strides;  // by level, in bytes
+  size_t element_bytes;
+  const std::byte* source;
+  std::byte* target;
+
+  void walk(size_t level, int64_t position, int64_t offset) const {
+    if (level == sizes.size()) {
+      std::memcpy(target + offset, source + position * static_cast<int64_t>(element_bytes), element_bytes);
+      return;
+    }
+    const SparseDimension& d = sparsity.dimensions[level];
+    if (d.dense) {
+      for (int64_t i = 0; i < sizes[level]; ++i) {
+        walk(level + 1, position * sizes[level] + i, offset + i * strides[level]);
+      }
+      return;
+    }
+    const auto segment = static_cast<size_t>(position);
+    for (int32_t i = d.segments[segment]; i < d.segments[segment + 1]; ++i) {
+      walk(level + 1, i, offset + d.indices[static_cast<size_t>(i)] * strides[level]);
+    }
+  }
+};
+
 }  // namespace
+
+void make_dense(const Value& value, std::byte* target) {
+  const Sparsity& s = *value.sparsity;
+  const auto n = static_cast<size_t>(value.shape.rank());
+  const int64_t element_bytes = dtype_bits(value.dtype) / 8;
+  const std::vector<int64_t> sizes = blocked_sizes(value, value.name);
+  if (const int64_t total = value.shape.elements() * element_bytes; total > 0) {
+    std::memset(target, 0, static_cast<size_t>(total));
+  } else {
+    return;
+  }
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = element_bytes;
+  for (size_t axis = n; axis-- > 0; stride *= value.shape[static_cast<int>(axis)]) strides[axis] = stride;
+  for (size_t b = n; b < sizes.size(); ++b) {
+    const auto axis = static_cast<size_t>(s.block_map[b - n]);
+    strides[b] = strides[axis];
+    strides[axis] *= sizes[b];
+  }
+  DenseWriter writer{s, {}, {}, static_cast<size_t>(element_bytes), value.data.data(), target};
+  for (int32_t d : s.traversal_order) {
+    writer.sizes.push_back(sizes[static_cast<size_t>(d)]);
+    writer.strides.push_back(strides[static_cast<size_t>(d)]);
+  }
+  writer.walk(0, 0, 0);
+}
 
 void verify_sparsity(const Value& value, const std::string& where) {
   const Sparsity& s = *value.sparsity;

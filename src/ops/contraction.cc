@@ -67,7 +67,6 @@ void check_bias(const OpContext& c, const ContractionRule& rule, Arithmetic arit
   c.require(arithmetic == Arithmetic::kFloat || arithmetic == Arithmetic::kHybrid ||
                 std::all_of(zeros.begin(), zeros.end(), [](int64_t z) { return z == 0; }),
             "the zero point of the bias '{}' is not 0", bias.value->name);
-  c.require(bias.value->sparsity == nullptr, "the bias '{}' is sparse, which is not supported", bias.value->name);
 }
 
 void check_wide(const OpContext& c, const ContractionRule& rule) {
@@ -124,10 +123,6 @@ Arithmetic arithmetic_of(const OpContext& c, const ContractionRule& rule) {
 
 Arithmetic check_contraction(const OpContext& c, const ContractionRule& rule) {
   const Arithmetic arithmetic = arithmetic_of(c, rule);
-  const Operand& weights = c.input(rule.weights);
-  if (weights.value->sparsity != nullptr) {
-    c.fail(ErrorCode::kUnsupported, "the weights '{}' are sparse, which is not supported", weights.value->name);
-  }
   if (arithmetic == Arithmetic::kQuantized || arithmetic == Arithmetic::kWide) {
     c.require_quantized(c.input(rule.activations), "input");
     c.require_quantized(c.output(0), "output");

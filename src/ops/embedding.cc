@@ -40,7 +40,7 @@ void check_block_scales(const OpContext& c) {
   const int64_t block_bits = int64_t{q.block_size} * dtype_bits(table.dtype());
   c.require(block_bits % 8 == 0, "blocks of {} {} values do not fill whole bytes", q.block_size,
             dtype_name(table.dtype()));
-  const ir::Value& scales = c.tensor(q.block_scales);
+  const ir::Value& scales = c.value(q.block_scales);
   c.require(scales.constant && scales.dtype == DType::kFloat16, "the block scales '{}' are no float16 constant",
             scales.name);
   const int64_t count = checked_multiply(c, table.shape[0], columns / q.block_size);
@@ -173,7 +173,7 @@ std::unique_ptr<Kernel> prepare_lookup(PrepareContext& c) {
   const int64_t rows = c.input(kTable).shape[0];
   const int64_t columns = row_elements(c.input(kTable).shape);
   const std::byte* scales =
-      form == Form::kBlocks ? c.tensor(c.input(kTable).quantization().block_scales).data.data() : nullptr;
+      form == Form::kBlocks ? c.value(c.input(kTable).quantization().block_scales).data.data() : nullptr;
   return make_kernel([=](RunContext& run) {
     const TensorView& ids = run.input(kIds);
     const TensorView& table = run.input(kTable);

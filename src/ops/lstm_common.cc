@@ -54,7 +54,6 @@ class Checker {
     }
     c_.require(o.shape == shape, "{} gate: {} '{}' have shape {}, expected {}", gate, what, o.value->name,
                o.shape.to_string(), shape.to_string());
-    if (o.value->sparsity) c_.fail(ErrorCode::kUnsupported, "{} '{}' are sparse", what, o.value->name);
     const bool quantized = type == DType::kInt8 || type == DType::kInt16;
     if (quantized) c_.require_quantized(o, what);
   }

@@ -91,7 +91,6 @@ constexpr NamedRow kRows[] = {
     {"CONCAT_EMBEDDINGS", 29, 1, {1, 3}, "num_channels:i num_columns_per_channel:I embedding_dim_per_channel:I"},
     {"CALL", 31, 1, {1, 16}, "subgraph:g"},
     {"DELEGATE", 51, 1, {}, ""},
-    {"DENSIFY", 124, 1, {1, 99}, ""},
     {"PLACEHOLDER_FOR_GREATER_OP_CODES", 127, 1, {}, ""},
     {"STABLEHLO_LOGISTIC", 162, 1, {}, ""},
     {"STABLEHLO_DIVIDE", 164, 1, {}, ""},

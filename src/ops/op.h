@@ -105,7 +105,7 @@ class OpContext {
     return subgraph_.values[static_cast<size_t>(node().intermediates[static_cast<size_t>(i)])];
   }
   /// Another tensor of the subgraph by its index, such as the scales of a tensor that is quantized in blocks.
-  const ir::Value& tensor(int index) const { return subgraph_.values[static_cast<size_t>(index)]; }
+  const ir::Value& value(int index) const { return subgraph_.values[static_cast<size_t>(index)]; }
   /// The node's attributes; A is the struct of the op's row.
   template <typename A>
   const A& attributes() const {
@@ -314,7 +314,7 @@ struct OpDef {
   bool reads_shapes_only = false;  // the result depends on the inputs' shapes, not on their data (SHAPE)
   bool widens_half = false;        // output 0 is float16 input 0 as float32 (DEQUANTIZE)
   uint32_t half_inputs = 0;        // bit i: a float32 input i may be given as a float16 constant instead
-  bool reads_sparse = false;       // takes sparse constants as they are stored
+  bool makes_dense = false;        // output 0 is sparse constant 0, which is dense when an op sees it (DENSIFY)
   std::string_view types = {};     // for docs: "f32 i8 u8 i16x8 hybrid"
 };
 

@@ -280,9 +280,6 @@ std::unique_ptr<Kernel> dequantize_kernel(const ChannelView& view) {
 
 void infer_dequantize(InferContext& c) {
   const Operand& in = c.input(0);
-  if (in.value->sparsity) {
-    c.fail(ErrorCode::kUnsupported, "input '{}' is a sparse constant, which must be made dense first", in.value->name);
-  }
   c.require_input_type(
       0, {DType::kFloat16, DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt4, DType::kUInt4, DType::kInt2});
   c.require_output_type(0, {DType::kFloat32});

@@ -52,7 +52,6 @@ void check_weights(const OpContext& c, int i, const Shape& shape, DType type, co
   }
   c.require(o.shape == shape, "{} '{}' have shape {}, expected {}", what, o.value->name, o.shape.to_string(),
             shape.to_string());
-  if (o.value->sparsity) c.fail(ErrorCode::kUnsupported, "{} '{}' are sparse", what, o.value->name);
   if (type != DType::kFloat32) c.require_quantized(o, what);
 }
 

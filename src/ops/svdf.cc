@@ -69,9 +69,6 @@ SvdfShape checked_shape(const OpContext& c) {
   c.require(state.rank() == 2 && state[0] == s.batch && state[1] == s.memory * s.filters,
             "the state has shape {}, expected [{}, {}]", state.to_string(), s.batch, s.memory * s.filters);
   c.require(c.input(kState).value->variable, "the state '{}' is not a variable tensor", c.input(kState).value->name);
-  for (int i : {kFeatures, kTime}) {
-    if (c.input(i).value->sparsity) c.fail(ErrorCode::kUnsupported, "input '{}' is sparse", c.input(i).value->name);
-  }
   return s;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ir/sparsity.h"
 #include "plan/lifetimes.h"
 
 namespace leadline::plan {
@@ -46,16 +47,21 @@ void SubgraphPlan::find_half_constants() {
       if (node.inputs[i] != ir::kAbsent && !accepts) taken_as_half[static_cast<size_t>(node.inputs[i])] = false;
     }
   }
+  std::vector<int> dense_of = source_;  // the constant that DENSIFY gives, by its output
   for (size_t n = 0; n < subgraph_.nodes.size(); ++n) {
     const ir::Node& node = subgraph_.nodes[n];
     const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    if (op != nullptr && op->makes_dense && node.inputs.size() == 1 && node.inputs[0] != ir::kAbsent) {
+      dense_of[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
+    }
     if (op == nullptr || !op->widens_half) continue;
-    const ir::Value& half = subgraph_.values[static_cast<size_t>(node.inputs[0])];
+    const int stored = dense_of[static_cast<size_t>(node.inputs[0])];
+    const ir::Value& half = subgraph_.values[static_cast<size_t>(stored)];
     const auto wide = static_cast<size_t>(node.outputs[0]);
-    if (!half.constant || half.dtype != DType::kFloat16 || half.sparsity != nullptr) continue;
+    if (!half.constant || half.dtype != DType::kFloat16) continue;
     if (!taken_as_half[wide] || is_output(node.outputs[0])) continue;
     if (subgraph_.values[wide].dtype != DType::kFloat32 || subgraph_.values[wide].variable) continue;
-    source_[wide] = node.inputs[0];
+    source_[wide] = stored;
     skipped_[n] = true;
   }
 }
@@ -173,10 +179,9 @@ std::vector<ops::Operand> SubgraphPlan::input_operands(const ir::Node& node) con
     ops::Operand& operand = operands[i];
     operand.value = &subgraph_.values[v];
     operand.shape = value.shape;
-    // Variables change during a run and sparse constants are not laid out by their shape: neither is known data.
+    // Variables change during a run: they are no known data.
     const bool variable = subgraph_.values[v].variable && segments_.empty();
-    operand.known = value.computed && !variable && subgraph_.values[v].sparsity == nullptr &&
-                    (value.address != nullptr || value.bytes == 0);
+    operand.known = value.computed && !variable && (value.address != nullptr || value.bytes == 0);
     if (operand.known) {
       operand.data = value.address;
       operand.bytes = value.bytes;
@@ -195,13 +200,24 @@ std::vector<ops::Operand> SubgraphPlan::output_operands(const ir::Node& node) co
 
 bool SubgraphPlan::is_static_data(int value) const {
   const PlannedValue& v = values_[static_cast<size_t>(value)];
-  return (v.storage == Storage::kConstant || v.storage == Storage::kFolded) &&
-         subgraph_.values[static_cast<size_t>(value)].sparsity == nullptr;
+  return v.storage == Storage::kConstant || v.storage == Storage::kFolded;
 }
 
 void SubgraphPlan::require_plannable(int node, const std::string& what, int64_t bytes) const {
   require(bytes >= 0 && bytes <= kMaxBytes, ErrorCode::kUnsupported, "{}: {} takes {} bytes, more than {}",
           ir::describe_node(subgraph_, node), what, bytes, format_bytes(kMaxBytes));
+}
+
+void SubgraphPlan::make_dense(int value, int node) {
+  const ir::Value& source = subgraph_.values[static_cast<size_t>(value)];
+  PlannedValue& planned = values_[static_cast<size_t>(value)];
+  if (source.sparsity == nullptr || planned.storage != Storage::kConstant) return;
+  planned.bytes = storage_bytes(source.dtype, source.shape).value_or(-1);
+  require_plannable(node, fmt::format("'{}' as a dense tensor", source.name), planned.bytes);
+  folded_.push_back({value, node, Buffer(budget_, planned.bytes, MemoryCategory::kGraph)});
+  planned.address = folded_.back().memory.data();
+  planned.storage = Storage::kFolded;
+  ir::make_dense(source, planned.address);
 }
 
 bool SubgraphPlan::plan_node(int index, Segment& segment) {
@@ -211,10 +227,8 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   for (int input : node.inputs) {
     if (input == ir::kAbsent) continue;
     const int v = source(input);
-    const ir::Value& source = subgraph_.values[static_cast<size_t>(v)];
-    require(source.sparsity == nullptr || op.reads_sparse, ErrorCode::kUnsupported,
-            "{}: input '{}' is sparse, this op reads dense tensors", ir::describe_node(subgraph_, index), source.name);
     if (!values_[static_cast<size_t>(v)].shape_known) return false;
+    make_dense(v, index);
   }
   const std::vector<ops::Operand> inputs = input_operands(node);
   std::vector<ops::Operand> outputs = output_operands(node);

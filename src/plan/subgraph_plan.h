@@ -91,7 +91,7 @@ class SubgraphPlan {
   bool complete() const { return next_node_ == static_cast<int>(subgraph_.nodes.size()); }
 
   /// The value that stands for `value` as a node's input: itself, or the float16 constant that a DEQUANTIZE would widen
-  /// when all its readers take float16 as it is. Such a DEQUANTIZE has no step.
+  /// when all its readers take float16 as it is (DENSIFY may come between). Such a DEQUANTIZE has no step.
   int source(int value) const { return value == ir::kAbsent ? value : source_[static_cast<size_t>(value)]; }
 
   const ir::Subgraph& subgraph() const { return subgraph_; }
@@ -115,6 +115,8 @@ class SubgraphPlan {
   std::vector<ops::Operand> output_operands(const ir::Node& node) const;
   /// Plans one node; false when it must wait for a run.
   bool plan_node(int index, Segment& segment);
+  /// Gives a sparse constant that `node` reads its dense form, once.
+  void make_dense(int value, int node);
   bool is_static_data(int value) const;
   bool is_output(int value) const;
   bool try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs,
