@@ -10,6 +10,7 @@
 #include "ops/common.h"
 #include "ops/contraction.h"
 #include "ops/families.h"
+#include "ops/fully_connected_blockwise.h"
 #include "ops/gemm_kernel.h"
 #include "ops/half_activations.h"
 
@@ -87,7 +88,11 @@ void infer(InferContext& c) {
   const auto& a = c.attributes<FullyConnectedAttributes>();
   c.require(c.output_count() == (is_shuffled(c) ? 2 : 1), "there are {} outputs", c.output_count());
   const MatmulShape s = fully_connected_shape(c);
-  check_contraction(c, fully_connected_rule(c));
+  if (has_block_weights(c)) {
+    check_block_weights(c, s);
+  } else {
+    check_contraction(c, fully_connected_rule(c));
+  }
   if (is_shuffled(c)) {
     check_shuffled(c, s);
     c.set_output_shape(1, c.output(1).value->shape);
@@ -152,6 +157,9 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
       if (run.output(0).bytes > 0) std::memset(run.output(0).data, 0, static_cast<size_t>(run.output(0).bytes));
     });
   }
+  if (has_block_weights(c)) {
+    return make_block_kernel(c, loop.shape, c.attributes<FullyConnectedAttributes>().activation);
+  }
   Contraction contraction =
       make_contraction(c, fully_connected_rule(c), c.attributes<FullyConnectedAttributes>().activation);
   if (contraction.arithmetic == Arithmetic::kHybrid && !xnnpack_runs(contraction, loop.shape.k)) {
@@ -183,7 +191,7 @@ void register_fully_connected(Registry& registry) {
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
-                .types = "f32 f16 f16-weights i8 u8 i16x8 i16 i4-weights i2-weights hybrid"});
+                .types = "f32 f16 f16-weights i8 u8 i16x8 i16 i4-weights i4-block-weights i2-weights hybrid"});
 }
 
 }  // namespace leadline::ops
