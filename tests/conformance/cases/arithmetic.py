@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 from elementwise import (
-    BOOL, BROADCASTS, C64, EMPTY_BROADCASTS, F16, F32, F64, FEW_BROADCASTS, I8, I16, I32, I64, U8, U16, U32, U64,
-    Params, edges, name_of,
+    BOOL, BROADCASTS, C64, EMPTY_BROADCASTS, F16, F32, F64, FEW_BROADCASTS, I8, I16, I32, I64, LARGE_BROADCASTS, U8,
+    U16, U32, U64, Params, edges, name_of,
 )  # fmt: skip
 from harness import (
     NONE, RELU, RELU6, RELU_N1_TO_1, SIGN_BIT, TANH, Case, Data, both_ways, constant, dequantize, given, result,
@@ -63,7 +63,7 @@ def operands(data: Data, op: str, dtype, left, right):
 
 
 def float_cases(op: str):
-    for left, right in BROADCASTS + EMPTY_BROADCASTS:
+    for left, right in BROADCASTS + EMPTY_BROADCASTS + LARGE_BROADCASTS:
         data = Data(f"{op} {left} {right}")
         a, b = operands(data, op, F32, left, right)
         for second in both_ways(given(b)):
@@ -185,6 +185,10 @@ def other_cases():
                 b = Data(f"{op} {other}").floats(other, 0.5, 2)
                 yield Case(op, f"f32 {wide.shape} {other}", [given(wide), given(b)], [result(F32)])
         p = Params(I8, 0.1, 3)
+        for shapes in LARGE_BROADCASTS:
+            x, y = quantized_operands(Data(f"{op} large {shapes}"), op, p, p, shapes)
+            out = Params(I8, 0.01 if op == "DIV" else 0.05, -4)
+            yield Case(op, f"{p} to {out} {shapes}", [x, y], [out.result()])
         x, y = Data(f"{op} again").ints(I8, (2, 3, 4), 30, 90), Data(f"{op} and again").ints(I8, (4,), 30, 90)
         grown = [p.given(x, declared=(1, 3, 4)), p.given(y, declared=(1,))]
         yield Case(op, f"{p} resized again and again", grown, [p.result()], runs=[[y, x], [x[:0], y], [x, y]])

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 from elementwise import (
-    BF16, BOOL, BROADCASTS, EMPTY_BROADCASTS, F16, F32, FEW_BROADCASTS, I8, I16, I32, I64, STRING, U8, Params, known,
-    name_of,
+    BF16, BOOL, BROADCASTS, EMPTY_BROADCASTS, F16, F32, FEW_BROADCASTS, I8, I16, I32, I64, LARGE_BROADCASTS, STRING,
+    U8, Params, known, name_of,
 )  # fmt: skip
 from harness import Case, Data, both_ways, constant, given, result
 
@@ -72,7 +72,8 @@ def fault_cases(op: str):
 def cases():
     for op, types in TYPES.items():
         for dtype in types:
-            for left, right in (BROADCASTS if dtype in (F32, I32, BOOL) else FEW_BROADCASTS) + EMPTY_BROADCASTS:
+            many = BROADCASTS + LARGE_BROADCASTS if dtype in (F32, BOOL) else FEW_BROADCASTS
+            for left, right in many + EMPTY_BROADCASTS:
                 data = Data(f"{op} {name_of(dtype)} {left} {right}")
                 a, b = values(data, dtype, left), values(data, dtype, right)
                 for second in both_ways(given(b))[: 2 if dtype is F32 or dtype is STRING else 1]:

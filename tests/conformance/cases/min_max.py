@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 from elementwise import (
-    BF16, BOOL, BROADCASTS, EMPTY_BROADCASTS, F16, F32, F64, FEW_BROADCASTS, I8, I16, I32, I64, SHAPES, U8, U16, U32,
-    U64, Params, edges, known, name_of,
+    BF16, BOOL, BROADCASTS, EMPTY_BROADCASTS, F16, F32, F64, FEW_BROADCASTS, I8, I16, I32, I64, LARGE_BROADCASTS, SHAPES,
+    U8, U16, U32, U64, Params, edges, known, name_of,
 )  # fmt: skip
 from harness import Case, Data, both_ways, constant, given, result
 
@@ -22,7 +22,8 @@ def values(data: Data, dtype, shape):
 
 def cases():
     for op, dtype in product(("MAXIMUM", "MINIMUM"), TYPES):
-        for left, right in (BROADCASTS if dtype in (F32, I8, I32) else FEW_BROADCASTS) + EMPTY_BROADCASTS:
+        many = BROADCASTS + LARGE_BROADCASTS if dtype in (F32, I8) else FEW_BROADCASTS
+        for left, right in many + EMPTY_BROADCASTS:
             data = Data(f"{op} {name_of(dtype)} {left} {right}")
             a, b = values(data, dtype, left), values(data, dtype, right)
             for second in both_ways(given(b))[: 2 if dtype in (F32, I8) else 1]:
