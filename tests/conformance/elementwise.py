@@ -16,7 +16,7 @@ except ImportError:
 F32, F16, F64 = np.float32, np.float16, np.float64
 I8, I16, I32, I64 = np.int8, np.int16, np.int32, np.int64
 U8, U16, U32, U64 = np.uint8, np.uint16, np.uint32, np.uint64
-C64, C128, BOOL, STRING = np.complex64, np.complex128, np.bool_, np.dtype(object)
+C64, BOOL, STRING = np.complex64, np.bool_, np.dtype(object)
 
 SHAPES = [(), (1,), (7,), (0,), (2, 3), (3, 0), (1, 5, 1), (2, 3, 4), (1, 3, 2, 5), (2, 1, 3, 1, 2), (2, 1, 2, 3, 1, 2)]
 
