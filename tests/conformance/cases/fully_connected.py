@@ -92,6 +92,7 @@ def _cases():
     yield from _absent_bias()
     yield from _int16_results()
     yield from _shuffled()
+    yield from _blockwise()
 
 
 def _half():
@@ -140,6 +141,32 @@ def _shuffled():
             name = f"u8 shuffled {rows} {units} {depth} activation {activation}"
             outputs = [result(np.int16, 2.0**-11, 0), workspace]
             yield Case("FULLY_CONNECTED", name, inputs, outputs, weights_format=1, fused_activation_function=activation)
+
+
+def _blockwise():
+    """int4 weights with a float16 scale per block of a row."""
+    sizes = ((1, 4, 32, 32), (3, 8, 64, 32), (2, 5, 96, 32), (4, 16, 128, 64), (2, 8, 256, 128))
+    for rows, units, depth, block in sizes:
+        for with_bias in (False, True):
+            data = Data(f"fc blocks {rows} {units} {depth} {block} {with_bias}")
+            levels = data.ints(np.int8, (units, depth), -7, 7)
+            scales = data.floats((units, depth // block), 0.02, 0.2, np.float16)
+            bias = data.floats(units)
+
+            def build(rows=rows, levels=levels, scales=scales, bias=bias, block=block, with_bias=with_bias):
+                builder = leadline.ModelBuilder()
+                source = builder.input("x", np.float32, (rows, levels.shape[1]))
+                weights = builder.constant("w", levels, forms.INT4)
+                builder.blockwise(weights, builder.constant("scales", scales), block)
+                biases = [builder.constant("b", bias)] if with_bias else []
+                output = builder.tensor("y", np.float32, (rows, levels.shape[0]))
+                builder.node("FULLY_CONNECTED", [source, weights, *biases], [output], version=12)
+                builder.output(output)
+                return builder.to_tflite()
+
+            name = f"blocks {rows} {units} {depth} by {block}{' bias' * with_bias}"
+            inputs = [given(data.floats((rows, depth)))]
+            yield Case("FULLY_CONNECTED", name, inputs, [result(np.float32)], build=build, loose=True)
 
 
 def _int16_results():
