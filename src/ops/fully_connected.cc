@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <utility>
 
+#include "kernels/elementwise/unary_f32.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/reference/matmul.h"
 #include "ops/common.h"
@@ -84,20 +87,42 @@ void check_shuffled(const OpContext& c, const MatmulShape& s) {
             workspace.to_string(), s.m * s.k);
 }
 
+/// Dynamic range is the one arithmetic that TFLite fuses tanh with.
+bool fuses_tanh(const OpContext& c, Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::kHybrid &&
+         c.attributes<FullyConnectedAttributes>().activation == ir::Activation::kTanh;
+}
+
+/// Takes the tanh of what another kernel gives.
+class TanhAfter final : public Kernel {
+ public:
+  explicit TanhAfter(std::unique_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {}
+  void pack(std::byte* packed) override { kernel_->pack(packed); }
+  void run(RunContext& c) override {
+    kernel_->run(c);
+    auto* values = c.output(0).mutable_as<float>();
+    kernels::unary_row_f32(kernels::UnaryF32::kTanh)(values, values, c.output(0).elements(), 0.0F, 0.0F);
+  }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+};
+
 void infer(InferContext& c) {
   const auto& a = c.attributes<FullyConnectedAttributes>();
   c.require(c.output_count() == (is_shuffled(c) ? 2 : 1), "there are {} outputs", c.output_count());
   const MatmulShape s = fully_connected_shape(c);
+  Arithmetic arithmetic = Arithmetic::kHybrid;
   if (has_block_weights(c)) {
     check_block_weights(c, s);
   } else {
-    check_contraction(c, fully_connected_rule(c));
+    arithmetic = check_contraction(c, fully_connected_rule(c));
   }
   if (is_shuffled(c)) {
     check_shuffled(c, s);
     c.set_output_shape(1, c.output(1).value->shape);
   }
-  activation_range(c, a.activation);
+  if (!fuses_tanh(c, arithmetic)) activation_range(c, a.activation);
   if (!a.keep_num_dims) return c.set_output_shape(0, {s.m, s.n});
   Shape output = c.input(0).shape;
   output.set(output.rank() - 1, s.n);
@@ -157,18 +182,21 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
       if (run.output(0).bytes > 0) std::memset(run.output(0).data, 0, static_cast<size_t>(run.output(0).bytes));
     });
   }
-  if (has_block_weights(c)) {
-    return make_block_kernel(c, loop.shape, c.attributes<FullyConnectedAttributes>().activation);
-  }
-  Contraction contraction =
-      make_contraction(c, fully_connected_rule(c), c.attributes<FullyConnectedAttributes>().activation);
-  if (contraction.arithmetic == Arithmetic::kHybrid && !xnnpack_runs(contraction, loop.shape.k)) {
+  const auto activation = c.attributes<FullyConnectedAttributes>().activation;
+  const bool blocks = has_block_weights(c);
+  const bool tanh = fuses_tanh(c, blocks ? Arithmetic::kHybrid : check_contraction(c, fully_connected_rule(c)));
+  const auto finished = [tanh](std::unique_ptr<Kernel> kernel) -> std::unique_ptr<Kernel> {
+    return tanh ? std::make_unique<TanhAfter>(std::move(kernel)) : std::move(kernel);
+  };
+  if (blocks) return finished(make_block_kernel(c, loop.shape, tanh ? ir::Activation::kNone : activation));
+  Contraction contraction = make_contraction(c, fully_connected_rule(c), tanh ? ir::Activation::kNone : activation);
+  if (contraction.arithmetic == Arithmetic::kHybrid && (tanh || !xnnpack_runs(contraction, loop.shape.k))) {
     contraction.row_rule = c.attributes<FullyConnectedAttributes>().asymmetric_quantize_inputs
                                ? kernels::RowRule::kTfliteAsymmetric
                                : kernels::RowRule::kTfliteSymmetric;
   }
   if (packable(contraction)) {
-    return make_gemm_kernel(c, contraction, loop.shape.m, loop.shape.n, loop.shape.k);
+    return finished(make_gemm_kernel(c, contraction, loop.shape.m, loop.shape.n, loop.shape.k));
   }
   const bool wide_bias = (contraction.has_bias && contraction.bias_type == DType::kInt64) ||
                          contraction.rule.bias_attribute == DType::kInt64;

@@ -30,9 +30,12 @@ class Form:
 
     @property
     def attributes(self) -> dict:
-        """What LiteRT needs to be told to read an int32 bias of an int16 op as such."""
-        narrow = self.activations is np.int16 and self.bias is np.int32
-        return {"quantized_bias_type": leadline.DType.INT32.value} if narrow else {}
+        """What LiteRT needs to be told to read the bias of an int16 op as what it is."""
+        if self.activations is not np.int16:
+            return {}
+        usual = np.int32 if self.weights is np.int16 else np.int64
+        types = {np.int32: leadline.DType.INT32, np.int64: leadline.DType.INT64}
+        return {} if self.bias is usual else {"quantized_bias_type": types[self.bias].value}
 
     @property
     def quantized(self) -> bool:
@@ -52,6 +55,7 @@ I16_BIAS32 = Form("i16x8 bias32", np.int16, np.int8, np.int32, True)
 I4 = Form("i8xi4", np.int8, INT4, np.int32, True, 3, 0, -9)
 HYBRID = Form("hybrid i8 per-channel", np.float32, np.int8, np.float32, True)
 HYBRID_PER_TENSOR = Form("hybrid i8 per-tensor", np.float32, np.int8)
+HYBRID_U8 = Form("hybrid u8", np.float32, np.uint8)  # of old files: the bytes are int8
 HYBRID_I4 = Form("hybrid i4 per-channel", np.float32, INT4, np.float32, True)
 HYBRID_I4_PER_TENSOR = Form("hybrid i4 per-tensor", np.float32, INT4)
 
@@ -72,7 +76,7 @@ def weight_range(kind) -> tuple[int, int]:
     if kind is INT2:
         return -1, 1
     info = np.iinfo(kind)
-    return (0, 255) if info.min == 0 else (-127, 127)
+    return (0, 255) if info.min == 0 else (-info.max, info.max)
 
 
 def make(
@@ -92,11 +96,14 @@ def make(
             result(form.activations),
         )
     low, high = weight_range(form.weights)
-    levels = data.ints(np.uint8 if form.weights is np.uint8 else np.int8, weight_shape, low, high)
+    packed = isinstance(form.weights, leadline.DType)
+    if form.hybrid and form.weights is np.uint8:
+        levels = data.ints(np.int8, weight_shape, -127, 127).view(np.uint8)
+    else:
+        levels = data.ints(np.int8 if packed else form.weights, weight_shape, low, high)
     scales = data.rng.uniform(0.5, 1.5, count if form.per_channel else 1) / high
     zeros = np.full(scales.shape, form.weight_zero_point, np.int64)
-    dtype = form.weights if isinstance(form.weights, leadline.DType) else None
-    weights = weight_role(levels, scales, zeros, dtype=dtype, axis=channel_axis)
+    weights = weight_role(levels, scales, zeros, dtype=form.weights if packed else None, axis=channel_axis)
     if form.hybrid:
         return Operands(
             given(data.floats(input_shape), declared=declared),

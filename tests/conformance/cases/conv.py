@@ -12,7 +12,7 @@ import leadline
 
 FORMS = [
     forms.F32, forms.I8, forms.I8_PER_TENSOR, forms.U8, forms.I16, forms.I16_PER_TENSOR, forms.I16_BIAS32, forms.I4,
-    forms.HYBRID, forms.HYBRID_PER_TENSOR, forms.HYBRID_I4, forms.HYBRID_I4_PER_TENSOR,
+    forms.HYBRID, forms.HYBRID_PER_TENSOR, forms.HYBRID_U8, forms.HYBRID_I4, forms.HYBRID_I4_PER_TENSOR,
 ]  # fmt: skip
 
 # name, input, filter, (stride h, w), (dilation h, w), padding

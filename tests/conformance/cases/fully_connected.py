@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contraction as forms
 import numpy as np
-from harness import RELU, RELU6, RELU_N1_TO_1, Case, Data, constant, given, result
+from harness import RELU, RELU6, RELU_N1_TO_1, TANH, Case, Data, constant, given, result
 from shaped import both
 
 import leadline
@@ -16,13 +16,12 @@ I16_I4 = forms.Form("i16xi4", np.int16, forms.INT4, np.int64, True)
 I16_SYMMETRIC = forms.Form("i16x16", np.int16, np.int16, np.int64)
 I2 = forms.Form("i8xi2", np.int8, forms.INT2, np.int32, True, 3, 0, -9)
 HYBRID_I2 = forms.Form("hybrid i2 per-channel", np.float32, forms.INT2, np.float32, True)
-HYBRID_U8 = forms.Form("hybrid u8", np.float32, np.uint8)
 I4_PER_TENSOR = forms.Form("i8xi4 per-tensor", np.int8, forms.INT4, np.int32, False, 3, 0, -9)
 
 FORMS = [
     forms.F32, forms.I8, forms.I8_PER_TENSOR, forms.U8, forms.I16, forms.I16_PER_TENSOR, forms.I16_BIAS32, forms.I4,
     I4_PER_TENSOR, I8_SHIFTED, I8_SHIFTED_FAR, I16_I4, I2, forms.HYBRID, forms.HYBRID_PER_TENSOR, forms.HYBRID_I4,
-    forms.HYBRID_I4_PER_TENSOR, HYBRID_I2,
+    forms.HYBRID_I4_PER_TENSOR, HYBRID_I2, forms.HYBRID_U8, I16_SYMMETRIC,
 ]  # fmt: skip
 
 # input, weights [units, depth], keep_num_dims
@@ -77,6 +76,7 @@ def _cases():
             for shapes in (SHAPES[0], SHAPES[5], SHAPES[11]):
                 yield _case(form, shapes, " runtime weights", runtime_weights=True)
         if form.hybrid:
+            yield _case(form, SHAPES[5], " tanh", activation=TANH)
             for shapes in SHAPES[:8]:
                 attributes = {"asymmetric_quantize_inputs": True}
                 yield _case(form, shapes, " asymmetric", attributes=attributes)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from harness import NONE, TANH, Case
+from harness import NONE, TANH, Case, Data, constant
 from lstm_cell import Cell, Operands, variants
 
 OP = "UNIDIRECTIONAL_SEQUENCE_LSTM"
@@ -43,6 +43,27 @@ def cases():
     for activation in (1, 3):
         yield _case(Cell(), suffix=f" activation {activation}", fused_activation_function=activation)
     yield _without_activation()
+    for kind in ("f32", "hybrid"):
+        for coupled in (False, True):
+            yield _diagonal(Cell(kind, coupled=coupled))
+    o = Operands(Cell(), "other lengths")
+    more = [[o.values((steps, 2, 3))] for steps in (2, 5)]
+    yield Case(
+        OP, "f32 other lengths run by run", o.inputs(o.given((4, 2, 3)), 2), [o.result()], runs=more,
+        fused_activation_function=TANH, time_major=True,
+    )  # fmt: skip
+
+
+def _diagonal(cell):
+    """Recurrent weights that are vectors: each cell sees its own last output only."""
+    o = Operands(cell, "diagonal")
+    data = Data(f"diagonal {cell}")
+    weights = [constant(data.floats(cell.cells, -0.8, 0.8)) if w is not None else None for w in o.recurrent_weights]
+    o.recurrent_weights = weights
+    return Case(
+        OP, f"{cell} diagonal", o.inputs(o.given((4, 2, 3)), 2), [o.result()], fused_activation_function=TANH,
+        time_major=True, diagonal_recurrent_tensors=True, runs=[[o.values((4, 2, 3))]], loose=cell.kind != "f32",
+    )  # fmt: skip
 
 
 def _without_activation():
