@@ -10,8 +10,21 @@ from harness import EMPTY_DYNAMIC, Case, Data, both_ways, constant, given, resul
 from leadline import DType
 
 TYPES = [
-    np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32,
-    np.int64, np.uint64, bool, np.complex64, np.complex128,
+    np.float32,
+    np.float64,
+    np.float16,
+    ml_dtypes.bfloat16,
+    np.int8,
+    np.uint8,
+    np.int16,
+    np.uint16,
+    np.int32,
+    np.uint32,
+    np.int64,
+    np.uint64,
+    bool,
+    np.complex64,
+    np.complex128,
 ]  # fmt: skip; TILE and FILL go without the last
 
 
@@ -31,7 +44,8 @@ def empty_fault(size: int, role: str, reference) -> dict:
 
 def tiles():
     for shape, times in (
-        ((3,), (1,)), ((3,), (4,)), ((3,), (0,)), ((2, 3), (1, 1)), ((2, 3), (2, 1)), ((2, 3), (1, 3)), ((2, 3), (3, 2)),
+        ((3,), (1,)), ((3,), (4,)), ((3,), (0,)), ((2, 3), (1, 1)), ((2, 3), (2, 1)), ((2, 3), (1, 3)),
+        ((2, 3), (3, 2)),
         ((2, 3), (0, 2)), ((2, 3, 4), (2, 1, 3)), ((1, 2, 1, 3), (3, 1, 2, 2)), ((2, 1, 2, 1, 3), (1, 2, 1, 3, 2)),
         ((1, 2, 1, 2, 1, 2), (2, 1, 3, 1, 2, 2)), ((1, 2, 1, 2, 1, 2, 1, 2), (2, 1, 1, 2, 1, 2, 3, 1)), ((0,), (3,)),
         ((2, 0, 3), (2, 1, 3)), ((1,), (1000,)), ((1, 1, 1), (2, 3, 5)), ((), ()), ((2, 3), (3, 0)), ((3, 2), (2, 0)),
@@ -44,8 +58,9 @@ def tiles():
                 for multiples in both_ways(constant(np.array(times, index))):
                     fault = {}
                     if kind is np.float32:
-                        fault = empty_fault(int(np.tile(x, times).size), multiples.role,
-                                            lambda v, *_, t=times: [np.tile(v, t)])  # fmt: skip
+                        fault = empty_fault(
+                            int(np.tile(x, times).size), multiples.role, lambda v, *_, t=times: [np.tile(v, t)]
+                        )
                     name = f"{np.dtype(kind).name} {shape} {times} {np.dtype(index).name} {multiples.role}"
                     yield Case("TILE", name, [given(x), multiples], [result(kind)], **fault)
     x = Data("tile types")
@@ -63,10 +78,13 @@ def tiles():
 
 def broadcasts():
     for shape, wanted in (
-        ((), ()), ((), (3,)), ((), (2, 3)), ((1,), (5,)), ((3,), (3,)), ((3,), (2, 3)), ((1, 3), (4, 3)), ((2, 1), (2, 5)),
+        ((), ()), ((), (3,)), ((), (2, 3)), ((1,), (5,)), ((3,), (3,)), ((3,), (2, 3)), ((1, 3), (4, 3)),
+        ((2, 1), (2, 5)),
         ((2, 1, 3), (2, 4, 3)), ((2, 1, 3), (5, 2, 4, 3)), ((1, 2, 1, 3), (3, 2, 2, 3)), ((3, 1), (2, 2, 2, 3, 4)),
-        ((1, 2, 1, 2, 1), (3, 2, 2, 2, 3)), ((2, 1, 2, 1, 2, 1), (2, 3, 2, 1, 2, 2)), ((2, 1), (1, 2, 1, 2, 1, 2, 2, 3)),
-        ((2, 1, 1, 2, 1, 1, 1, 2), (2, 1, 2, 2, 1, 3, 1, 2)), ((1,), (0,)), ((0,), (2, 0)), ((1, 3), (0, 3)), ((2, 0), (3, 2, 0)),
+        ((1, 2, 1, 2, 1), (3, 2, 2, 2, 3)), ((2, 1, 2, 1, 2, 1), (2, 3, 2, 1, 2, 2)),
+        ((2, 1), (1, 2, 1, 2, 1, 2, 2, 3)),
+        ((2, 1, 1, 2, 1, 1, 1, 2), (2, 1, 2, 2, 1, 3, 1, 2)), ((1,), (0,)), ((0,), (2, 0)), ((1, 3), (0, 3)),
+        ((2, 0), (3, 2, 0)),
     ):  # fmt: skip
         x = Data(f"broadcast_to {shape} {wanted}").floats(shape)
         for index in (np.int32, np.int64):
@@ -89,11 +107,25 @@ def broadcasts():
     for shape, wanted in (((4,), (2, 4)), ((3, 1), (3, 5))):
         four_bits = x.ints(np.int8, shape, -8, 7)
         inputs = [constant(four_bits, dtype=DType.INT4), constant(np.array(wanted, np.int32))]
-        yield Case("BROADCAST_TO", f"int4 {shape} to {wanted}", inputs, [result(DType.INT4)], litert="wrong",
-                   because="an int4 counts as no byte", reference=lambda v=four_bits, w=wanted: [np.broadcast_to(v, w)])  # fmt: skip
+        yield Case(
+            "BROADCAST_TO",
+            f"int4 {shape} to {wanted}",
+            inputs,
+            [result(DType.INT4)],
+            litert="wrong",
+            because="an int4 counts as no byte",
+            reference=lambda v=four_bits, w=wanted: [np.broadcast_to(v, w)],
+        )
     strings = [given(np.array([b"a", b"", b"deep"], object)), constant(np.array([2, 3], np.int32))]
-    yield Case("BROADCAST_TO", "strings", strings, [result(object)], litert="refuses", because="it takes no strings",
-               reference=lambda v: [np.broadcast_to(v, (2, 3))])  # fmt: skip
+    yield Case(
+        "BROADCAST_TO",
+        "strings",
+        strings,
+        [result(object)],
+        litert="refuses",
+        because="it takes no strings",
+        reference=lambda v: [np.broadcast_to(v, (2, 3))],
+    )
 
 
 def fills():
@@ -104,8 +136,9 @@ def fills():
                 for dims in both_ways(constant(np.array(shape, index))):
                     fault = {}
                     if kind is not np.object_:
-                        fault = empty_fault(int(np.prod(shape)), dims.role,
-                                            lambda *_, s=shape, k=kind: [np.zeros(s, k)])  # fmt: skip
+                        fault = empty_fault(
+                            int(np.prod(shape)), dims.role, lambda *_, s=shape, k=kind: [np.zeros(s, k)]
+                        )
                     value = both_ways(given(x))[number % 2]
                     name = f"{shape} {np.dtype(index).name} {dims.role} of {np.dtype(kind).name}"
                     yield Case("FILL", name, [dims, value], [result(kind)], **fault)
@@ -131,5 +164,6 @@ def zeros():
                 name = f"{np.dtype(kind).name} {shape} {source.role}"
                 yield Case("ZEROS_LIKE", name, [source], [result(kind)])
     runs = [[np.ones(s, np.float32)] for s in ((3, 1), (0, 2))]
-    yield Case("ZEROS_LIKE", "resized", [given(np.ones((2, 2), np.float32), declared=(1, 1))], [result(np.float32)],
-               runs=runs)  # fmt: skip
+    yield Case(
+        "ZEROS_LIKE", "resized", [given(np.ones((2, 2), np.float32), declared=(1, 1))], [result(np.float32)], runs=runs
+    )

@@ -23,7 +23,17 @@ def cases():
 
 
 def concatenations():
-    for shape in ((5,), (2, 3), (2, 3, 5), (2, 3, 4, 5), (1, 1, 1), (2, 1, 3, 1, 2), (1, 2, 1, 3, 1, 2), (0,), (2, 0, 3)):
+    for shape in (
+        (5,),
+        (2, 3),
+        (2, 3, 5),
+        (2, 3, 4, 5),
+        (1, 1, 1),
+        (2, 1, 3, 1, 2),
+        (1, 2, 1, 3, 1, 2),
+        (0,),
+        (2, 0, 3),
+    ):
         x = Data(f"concatenation {shape}")
         for axis in range(-len(shape), len(shape)):
             for sizes in ((1, 1), (2, 3, 1), (4,), (0, 2), (3, 0, 0, 1)):
@@ -61,21 +71,31 @@ def concatenations():
 def quantized_concatenations():
     x = Data("concatenation quantized")
     for scales in (((0.5, 0.5), (0, 0), 0.5, 0), ((0.5, 0.25), (3, 200), 0.5, 128), ((2.0, 0.1), (0, 255), 1.0, 255),
-                   ((1e-3, 5.0), (7, 9), 0.01, 0), ((0.3, 0.7), (255, 0), 0.11, 17), ((0.5, 0.5), (1, 2), 0.5, 1)):  # fmt: skip
+                   ((1e-3, 5.0), (7, 9), 0.01, 0), ((0.3, 0.7), (255, 0), 0.11, 17),
+                   ((0.5, 0.5), (1, 2), 0.5, 1)):  # fmt: skip
         scale, zero, out, out_zero = scales
         for axis in (0, 1):
             inputs = [given(x.ints(np.uint8, (3, 7)), s, z) for s, z in zip(scale, zero)]
-            yield Case("CONCATENATION", f"uint8 {scales} axis {axis}", inputs, [result(np.uint8, out, out_zero)],
-                       axis=axis)  # fmt: skip
+            yield Case(
+                "CONCATENATION", f"uint8 {scales} axis {axis}", inputs, [result(np.uint8, out, out_zero)], axis=axis
+            )
         constants = [constant(t.value, t.scales, t.zero_points) for t in inputs]
         yield Case("CONCATENATION", f"uint8 {scales} constants", constants, [result(np.uint8, out, out_zero)], axis=0)
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.int8, 2.0, 127), (np.int16, 0.1, 0), (np.int8, 1e-4, 0)):
         for axis in (0, -1):
             inputs = [given(x.ints(kind, (3, 5)), scale, zero) for _ in range(3)]
-            yield Case("CONCATENATION", f"{np.dtype(kind).name} {scale} {zero} axis {axis}", inputs,
-                       [result(kind, scale, zero)], axis=axis, exact=True)  # fmt: skip
+            yield Case(
+                "CONCATENATION",
+                f"{np.dtype(kind).name} {scale} {zero} axis {axis}",
+                inputs,
+                [result(kind, scale, zero)],
+                axis=axis,
+                exact=True,
+            )
     inputs = [given(x.ints(np.int16, (2, 3)), s, 0) for s in (0.5, 0.25)]
-    yield Case("CONCATENATION", "int16 of other scales is copied", inputs, [result(np.int16, 0.1, 0)], axis=0, exact=True)
+    yield Case(
+        "CONCATENATION", "int16 of other scales is copied", inputs, [result(np.int16, 0.1, 0)], axis=0, exact=True
+    )
 
 
 def packs():
@@ -84,8 +104,14 @@ def packs():
         for axis in range(-len(shape) - 1, len(shape) + 1):
             for count in (1, 2, 3):
                 inputs = [given(x.floats(shape)) for _ in range(count)]
-                yield Case("PACK", f"{count} of {shape} axis {axis}", inputs, [result(np.float32)], values_count=count,
-                           axis=axis)  # fmt: skip
+                yield Case(
+                    "PACK",
+                    f"{count} of {shape} axis {axis}",
+                    inputs,
+                    [result(np.float32)],
+                    values_count=count,
+                    axis=axis,
+                )
     x = Data("pack types")
     for kind in PACKED:
         for name, (one, other) in ROLES.items():
@@ -98,8 +124,15 @@ def packs():
         yield Case("PACK", f"{count} scalars", inputs, [result(np.int32)], values_count=count, axis=0)
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         inputs = [given(x.ints(kind, (3, 5)), scale, zero) for _ in range(3)]
-        yield Case("PACK", f"quantized {np.dtype(kind).name}", inputs, [result(kind, scale, zero)], values_count=3,
-                   axis=1, exact=True)  # fmt: skip
+        yield Case(
+            "PACK",
+            f"quantized {np.dtype(kind).name}",
+            inputs,
+            [result(kind, scale, zero)],
+            values_count=3,
+            axis=1,
+            exact=True,
+        )
     runs = [[x.floats(s), x.floats(s)] for s in ((2, 3), (0, 1), (5, 1))]
     inputs = [given(x.floats((1, 4)), declared=(1, 1)) for _ in range(2)]
     yield Case("PACK", "resized", inputs, [result(np.float32)], values_count=2, axis=2, runs=runs)

@@ -36,9 +36,11 @@ def gathers():
 def batched_gathers():
     for shape, index_shape, axis, batch_dims in (
         ((2, 5), (2, 3), 1, 1), ((2, 5), (2,), 1, 1), ((2, 5, 3), (2, 4), 1, 1), ((2, 5, 3), (2, 4), 2, 1),
-        ((2, 5, 3), (2, 5, 2), 2, 2), ((2, 5, 3), (2, 5), 2, 2), ((2, 3, 4, 5), (2, 2, 2), 1, 1), ((2, 3, 4, 5), (2, 3, 6), 2, 2),
+        ((2, 5, 3), (2, 5, 2), 2, 2), ((2, 5, 3), (2, 5), 2, 2), ((2, 3, 4, 5), (2, 2, 2), 1, 1),
+        ((2, 3, 4, 5), (2, 3, 6), 2, 2),
         ((2, 3, 4, 5), (2, 3, 6), 3, 2), ((2, 3, 4, 5), (2, 3, 4, 2), 3, 3), ((2, 3, 4, 5), (2, 3, 4), -1, 3),
-        ((2, 5, 3), (2, 5, 2), -1, -1), ((2, 5, 3), (2, 4), 1, -1), ((2, 5), (2, 3, 2), 1, -2), ((2, 5), (2, 3), -1, -1),
+        ((2, 5, 3), (2, 5, 2), -1, -1), ((2, 5, 3), (2, 4), 1, -1), ((2, 5), (2, 3, 2), 1, -2),
+        ((2, 5), (2, 3), -1, -1),
         ((2, 3, 4), (5,), 1, -1), ((1, 7), (1, 2), 1, 1), ((2, 0, 3), (2, 0), 2, 1), ((0, 3), (0, 2), 1, 1),
         ((2, 3, 2, 2, 2), (2, 3, 4), 3, 2),
     ):  # fmt: skip
@@ -47,8 +49,14 @@ def batched_gathers():
         for kind in (np.float32, np.int8):
             for indices in both_ways(given(at)):
                 name = f"{np.dtype(kind).name} {shape} axis {axis} batch {batch_dims} by {index_shape} {indices.role}"
-                yield Case("GATHER", name, [given(x.any(kind, shape)), indices], [result(kind)], axis=axis,
-                           batch_dims=batch_dims)  # fmt: skip
+                yield Case(
+                    "GATHER",
+                    name,
+                    [given(x.any(kind, shape)), indices],
+                    [result(kind)],
+                    axis=axis,
+                    batch_dims=batch_dims,
+                )
 
 
 def gather_types():
@@ -80,7 +88,9 @@ def gather_types():
             yield Case("GATHER", name, [four_bits, indices], [result(DType.INT4)], axis=axis, **fault)
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         inputs = [given(x.ints(kind, (3, 4)), scale, zero), given(np.array([2, 0, 2], np.int32))]
-        yield Case("GATHER", f"quantized {np.dtype(kind).name}", inputs, [result(kind, scale, zero)], axis=0, exact=True)
+        yield Case(
+            "GATHER", f"quantized {np.dtype(kind).name}", inputs, [result(kind, scale, zero)], axis=0, exact=True
+        )
     runs = [[x.floats((4, n)), np.array(i, np.int32)] for n, i in ((3, [0]), (1, [3, 3, 3, 3]), (2, [1, 2]))]
     inputs = [given(x.floats((4, 5)), declared=(4, 1)), given(np.array([2, 0, 2], np.int32), declared=(1,))]
     yield Case("GATHER", "resized", inputs, [result(np.float32)], axis=0, runs=runs)
@@ -88,23 +98,33 @@ def gather_types():
 
 def tuples():
     for shape, index_shape in (
-        ((5,), (1,)), ((5,), (3, 1)), ((4, 3), (2,)), ((4, 3), (1,)), ((4, 3), (5, 2)), ((4, 3), (5, 1)), ((4, 3), (2, 2, 2)),
+        ((5,), (1,)), ((5,), (3, 1)), ((4, 3), (2,)), ((4, 3), (1,)), ((4, 3), (5, 2)), ((4, 3), (5, 1)),
+        ((4, 3), (2, 2, 2)),
         ((2, 3, 4), (3,)), ((2, 3, 4), (2,)), ((2, 3, 4), (6, 1)), ((2, 3, 4), (2, 3, 2)), ((2, 3, 4), (2, 1, 2, 3)),
         ((2, 1, 3, 2), (4, 4)), ((2, 1, 3, 2), (4, 3)), ((2, 1, 3, 2), (2, 2, 2)), ((1, 2, 1, 2, 3), (3, 5)),
-        ((1, 2, 1, 2, 3), (3, 2)), ((2, 1, 2, 1, 2, 3), (2, 6)), ((2, 1, 2, 1, 2, 3), (2, 4)), ((4, 3), (0, 2)), ((4, 3), (0, 1)),
+        ((1, 2, 1, 2, 3), (3, 2)), ((2, 1, 2, 1, 2, 3), (2, 6)), ((2, 1, 2, 1, 2, 3), (2, 4)), ((4, 3), (0, 2)),
+        ((4, 3), (0, 1)),
     ):  # fmt: skip
         x = Data(f"gather_nd {shape} {index_shape}")
         limits = np.array(shape[: index_shape[-1]])
         for number, index in enumerate(INDEX_TYPES):
-            at = (x.ints(np.int32, index_shape, 0, 1000) % limits if limits.size else np.zeros(index_shape)).astype(index)
+            at = (x.ints(np.int32, index_shape, 0, 1000) % limits if limits.size else np.zeros(index_shape)).astype(
+                index
+            )
             indices = both_ways(given(at))[number % 2]
             name = f"{shape} by {np.dtype(index).name} {index_shape} {indices.role}"
             yield Case("GATHER_ND", name, [given(x.floats(shape)), indices], [result(np.float32)])
     for index_shape in ((0,), (2, 0)):
         inputs = [given(Data("gather_nd").floats((2, 3))), given(np.zeros(index_shape, np.int32))]
-        yield Case("GATHER_ND", f"all of (2, 3) by {index_shape}", inputs, [result(np.float32)], litert="refuses",
-                   because="tuples of no index are 'out of bounds'",
-                   reference=lambda value, at: [np.broadcast_to(value, (*at.shape[:-1], 2, 3))])  # fmt: skip
+        yield Case(
+            "GATHER_ND",
+            f"all of (2, 3) by {index_shape}",
+            inputs,
+            [result(np.float32)],
+            litert="refuses",
+            because="tuples of no index are 'out of bounds'",
+            reference=lambda value, at: [np.broadcast_to(value, (*at.shape[:-1], 2, 3))],
+        )
     x = Data("gather_nd types")
     for kind in [*TYPES, np.object_]:
         for index in INDEX_TYPES:

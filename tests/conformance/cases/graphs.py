@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several nodes: shapes that become known in the middle, and the ways in which inputs, constants and outputs can coincide."""
+"""Several nodes: shapes that become known in the middle, and inputs, constants and outputs that coincide."""
 
 from __future__ import annotations
 
@@ -143,8 +143,25 @@ def hot(s, x):
 
 def dense(s, x):
     """A matrix product behind a dynamic shape, and its softmax."""
-    rows = s.op("GATHER", [x, s.op("RESHAPE", [s.op("WHERE", [s.op("GREATER", [
-        s.op("REDUCE_MAX", [x, s.const([1])]), s.const(0.5, F32)], bool)], I64), s.const([-1])], I64)], axis=0)  # fmt: skip
+    rows = s.op(
+        "GATHER",
+        [
+            x,
+            s.op(
+                "RESHAPE",
+                [
+                    s.op(
+                        "WHERE",
+                        [s.op("GREATER", [s.op("REDUCE_MAX", [x, s.const([1])]), s.const(0.5, F32)], bool)],
+                        I64,
+                    ),
+                    s.const([-1]),
+                ],
+                I64,
+            ),
+        ],
+        axis=0,
+    )
     weights = s.const(Data("dense").floats((3, 4)), F32)
     bias = s.const([1, 2, 3], F32)
     y = s.op("FULLY_CONNECTED", [rows, weights, bias])
@@ -160,7 +177,8 @@ def in_place(s, x):
 
 
 CHAINS = [
-    take_positive, sum_positive, positive_and_more, twice_dynamic, flatten, ones_like, ranged, tiled, padded, sorted_rows,
+    take_positive, sum_positive, positive_and_more, twice_dynamic, flatten, ones_like, ranged, tiled, padded,
+    sorted_rows,
     split_dynamic, hot, dense, in_place,
 ]  # fmt: skip
 
@@ -176,8 +194,14 @@ def chains():
         yield Case("graph", name, [given(value)], outputs, runs=runs, build=lambda c=chain, v=value: _made(c, v))
         # Rows come and go; the columns stay, as weights ask for them.
         runs = [[value[:2]], [np.concatenate([value, value])], [value[:1] + F32(3)], [value]]
-        yield Case("graph", f"{name}, resized", [given(value)], outputs, runs=runs,
-                   build=lambda c=chain, v=value: _made(c, v[:1]))  # fmt: skip
+        yield Case(
+            "graph",
+            f"{name}, resized",
+            [given(value)],
+            outputs,
+            runs=runs,
+            build=lambda c=chain, v=value: _made(c, v[:1]),
+        )
 
 
 def _made(chain, value) -> bytes:
@@ -198,7 +222,8 @@ def coincidences():
         "input twice": ([x], lambda s, a: [a, a]),
         "input and result": ([x], lambda s, a: [a, s.op("NEG", [a])]),
         "result twice": ([x], lambda s, a: [s.op("NEG", [a])] * 2),
-        "result and what it is made of": ([x], lambda s, a: (lambda e: [e, s.op("NEG", [e]), s.op("ABS", [e])])(s.op("EXP", [a]))),
+        "result and what it is made of": ([x], lambda s,
+            a: (lambda e: [e, s.op("NEG", [e]), s.op("ABS", [e])])(s.op("EXP", [a]))),
         "constant": ([x], lambda s, a: [s.const([1, 2, 3], F32)]),
         "constant twice": ([x], lambda s, a: [s.const([1, 2, 3], F32)] * 2),
         "constant and result": ([x], lambda s, a: (lambda c: [c, s.op("ADD", [a, c])])(s.const([1, 2, 3], F32))),
@@ -210,21 +235,26 @@ def coincidences():
         "reshape of an input": ([x], lambda s, a: [s.op("RESHAPE", [a, s.const([3, 2])])]),
         "reshape of an input, used again": ([x], lambda s, a: (lambda r: [r, s.op("NEG", [r]), s.op("EXP", [a])])(
             s.op("RESHAPE", [a, s.const([3, 2])]))),
-        "reshape of reshape": ([x], lambda s, a: [s.op("RESHAPE", [s.op("RESHAPE", [a, s.const([6])]), s.const([1, 6])])]),
-        "reshape of a result": ([x], lambda s, a: (lambda n: [n, s.op("RESHAPE", [n, s.const([6])])])(s.op("NEG", [a]))),
+        "reshape of reshape": ([x], lambda s,
+            a: [s.op("RESHAPE", [s.op("RESHAPE", [a, s.const([6])]), s.const([1, 6])])]),
+        "reshape of a result": ([x], lambda s,
+            a: (lambda n: [n, s.op("RESHAPE", [n, s.const([6])])])(s.op("NEG", [a]))),
         "reshape of a constant": ([x], lambda s, a: [s.op("RESHAPE", [s.const([[1, 2]], F32), s.const([2])])]),
-        "one tensor in many nodes": ([x], lambda s, a: [s.op(n, [a]) for n in ("NEG", "ABS", "EXP", "SIN", "COS", "SQUARE")]),
+        "one tensor in many nodes": ([x], lambda s,
+            a: [s.op(n, [a]) for n in ("NEG", "ABS", "EXP", "SIN", "COS", "SQUARE")]),
         "concatenation with itself": ([x], lambda s, a: [s.op("CONCATENATION", [a, a, a], axis=1)]),
-        "pack of constants and inputs": ([x], lambda s, a: [s.op("PACK", [a, s.const(x, F32), a], values_count=3, axis=0)]),
+        "pack of constants and inputs": ([x], lambda s,
+            a: [s.op("PACK", [a, s.const(x, F32), a], values_count=3, axis=0)]),
         "strings as they are": ([Data("graph strings").any(object, (2, 2))], lambda s, a: [a]),
-        "int4 constant": ([x], lambda s, a: [s.builder.constant("c", np.array([-8, 7, 3], np.int8), DType.INT4), s.op("NEG", [a])]),
+        "int4 constant": ([x], lambda s,
+            a: [s.builder.constant("c", np.array([-8, 7, 3], np.int8), DType.INT4), s.op("NEG", [a])]),
     }  # fmt: skip
     for name, (values, make) in table.items():
         runs = [[np.array(v) if v.dtype == object else v + v for v in values], values]
         outputs = [result(F32)] * 6
-        yield Case("graph", name, [given(v) for v in values], outputs, runs=runs,
-                   build=lambda m=make, v=values: model(m, *v))  # fmt: skip
-
+        yield Case(
+            "graph", name, [given(v) for v in values], outputs, runs=runs, build=lambda m=make, v=values: model(m, *v)
+        )
 
     def constants_only():
         sketch = Sketch()
@@ -311,13 +341,28 @@ class Grower:
         elif step == "join":
             new = self.op(g, "CONCATENATION", [a, self.pick()[1]], axis=0)
         elif step == "rows":
-            large = self.op(g, "GREATER", [self.op(g, "REDUCE_MAX", [a, self.const(g, [1])]), self.const(g, 0.123, F32)], bool)
+            large = self.op(
+                g, "GREATER", [self.op(g, "REDUCE_MAX", [a, self.const(g, [1])]), self.const(g, 0.123, F32)], bool
+            )
             at = self.op(g, "RESHAPE", [self.op(g, "WHERE", [large], I64), self.const(g, [-1])], I64)
-            new = self.op(g, "CONCATENATION", [self.op(g, "GATHER", [a, at], axis=0), self.const(g, [[1, 2, 3, 4]], F32)], axis=0)
+            new = self.op(
+                g, "CONCATENATION", [self.op(g, "GATHER", [a, at], axis=0), self.const(g, [[1, 2, 3, 4]], F32)], axis=0
+            )
         elif step == "half":
-            rows = self.op(g, "STRIDED_SLICE", [self.op(g, "SHAPE", [a], I32, out_type=INT32), self.const(g, [0]), self.const(g, [1]),
-                                                self.const(g, [1])], I32)  # fmt: skip
-            half = self.op(g, "FLOOR_DIV", [self.op(g, "ADD", [rows, self.const(g, [1])], I32), self.const(g, [2])], I32)
+            rows = self.op(
+                g,
+                "STRIDED_SLICE",
+                [
+                    self.op(g, "SHAPE", [a], I32, out_type=INT32),
+                    self.const(g, [0]),
+                    self.const(g, [1]),
+                    self.const(g, [1]),
+                ],
+                I32,
+            )
+            half = self.op(
+                g, "FLOOR_DIV", [self.op(g, "ADD", [rows, self.const(g, [1])], I32), self.const(g, [2])], I32
+            )
             size = self.op(g, "CONCATENATION", [half, self.const(g, [4])], I32, axis=0)
             new = self.op(g, "SLICE", [a, self.const(g, [0, 0]), size])
         elif step == "tile":
@@ -377,5 +422,11 @@ def random_graphs():
         runs = [[np.roll(x, 1, 0)], [-x], [x]]
         if seed % 3 == 0:
             runs += [[np.concatenate([x, x])], [x[:1]], [x]]
-        yield Case("graph", f"random {seed}", [given(x)], [], runs=runs,
-                   build=lambda s=seed, x=x: Grower(s, x).done(3 + s // 10))  # fmt: skip
+        yield Case(
+            "graph",
+            f"random {seed}",
+            [given(x)],
+            [],
+            runs=runs,
+            build=lambda s=seed, x=x: Grower(s, x).done(3 + s // 10),
+        )

@@ -36,7 +36,9 @@ def cases():
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255)):
         inputs = [given(x.ints(np.int32, (4,), 0, 4)), constant(np.array(5, np.int32))]
         inputs += [constant(x.ints(kind, ()), scale, zero), constant(x.ints(kind, ()), scale, zero)]
-        yield Case("ONE_HOT", f"quantized {np.dtype(kind).name}", inputs, [result(kind, scale, zero)], axis=-1, exact=True)
+        yield Case(
+            "ONE_HOT", f"quantized {np.dtype(kind).name}", inputs, [result(kind, scale, zero)], axis=-1, exact=True
+        )
     runs = [[np.array(at, np.int32), np.array(d, np.int32)] for at, d in (([0, 1], 2), ([3], 4), ([5, 0, 1], 6))]
     inputs = [given(np.array([2, 0], np.int32), declared=(1,)), given(np.array(3, np.int32))]
     inputs += [constant(np.float32(1)), constant(np.float32(0))]

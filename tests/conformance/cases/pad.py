@@ -15,12 +15,16 @@ MIRRORED = [
 REFLECT, SYMMETRIC = 0, 1
 
 BORDERS = [
-    ((4,), [[1, 2]]), ((4,), [[0, 0]]), ((3, 5), [[1, 0], [0, 2]]), ((3, 5), [[2, 2], [2, 2]]), ((3, 5), [[0, 0], [3, 1]]),
-    ((2, 3, 4), [[1, 1], [0, 0], [2, 1]]), ((2, 3, 4), [[0, 3], [1, 0], [0, 0]]), ((1, 4, 5, 3), [[0, 0], [1, 1], [1, 1], [0, 0]]),
+    ((4,), [[1, 2]]), ((4,), [[0, 0]]), ((3, 5), [[1, 0], [0, 2]]), ((3, 5), [[2, 2], [2, 2]]),
+    ((3, 5), [[0, 0], [3, 1]]),
+    ((2, 3, 4), [[1, 1], [0, 0], [2, 1]]), ((2, 3, 4), [[0, 3], [1, 0], [0, 0]]),
+    ((1, 4, 5, 3), [[0, 0], [1, 1], [1, 1], [0, 0]]),
     ((2, 3, 3, 2), [[0, 0], [0, 1], [2, 0], [0, 0]]), ((2, 3, 3, 2), [[1, 0], [0, 1], [2, 0], [1, 1]]),
     ((1, 2, 3, 1), [[0, 0], [0, 0], [0, 0], [2, 3]]), ((2, 1, 3, 2, 2), [[0, 1], [1, 0], [2, 2], [0, 0], [1, 1]]),
-    ((1, 2, 3, 2, 3), [[0, 0], [1, 1], [1, 1], [0, 0], [0, 0]]), ((0,), [[2, 1]]), ((2, 0, 3), [[0, 0], [1, 1], [0, 0]]),
-    ((0, 3), [[0, 0], [1, 0]]), ((1,), [[0, 17]]), ((13, 1), [[0, 0], [5, 0]]), ((1, 1, 1, 1), [[1, 1], [1, 1], [1, 1], [1, 1]]),
+    ((1, 2, 3, 2, 3), [[0, 0], [1, 1], [1, 1], [0, 0], [0, 0]]), ((0,), [[2, 1]]),
+    ((2, 0, 3), [[0, 0], [1, 1], [0, 0]]),
+    ((0, 3), [[0, 0], [1, 0]]), ((1,), [[0, 17]]), ((13, 1), [[0, 0], [5, 0]]),
+    ((1, 1, 1, 1), [[1, 1], [1, 1], [1, 1], [1, 1]]),
 ]  # fmt: skip
 
 
@@ -44,13 +48,22 @@ def pads():
                 name = f"{shape} {border} {np.dtype(index).name} {borders.role}"
                 yield Case("PAD", name, [given(value), borders], [result(np.float32)], **fault)
                 for filler in both_ways(constant(np.array([-1.5], np.float32)))[number:]:
-                    yield Case("PADV2", f"{name} value {filler.role}", [given(value), borders, filler],
-                               [result(np.float32)], **fault)  # fmt: skip
+                    yield Case(
+                        "PADV2",
+                        f"{name} value {filler.role}",
+                        [given(value), borders, filler],
+                        [result(np.float32)],
+                        **fault,
+                    )
 
 
 def pad_types():
     x = Data("pad types")
-    shapes = [((3, 2), [[1, 0], [0, 2]]), ((1, 2, 2, 3), [[0, 0], [1, 0], [0, 2], [0, 0]]), ((2, 1, 2, 1, 2), [[0, 1]] * 5)]
+    shapes = [
+        ((3, 2), [[1, 0], [0, 2]]),
+        ((1, 2, 2, 3), [[0, 0], [1, 0], [0, 2], [0, 0]]),
+        ((2, 1, 2, 1, 2), [[0, 1]] * 5),
+    ]
     for kind in PADDED:
         for shape, border in shapes:
             for source in both_ways(given(x.any(kind, shape))):
@@ -72,8 +85,15 @@ def pad_types():
     yield Case("PAD", "resized", inputs, [result(np.float32)], runs=runs)
     for border in ([[0, 1]] * 6, [[0, 0]] * 3 + [[1, 0], [0, 1], [2, 0]]):
         inputs = [given(x.floats((2, 1, 2, 1, 2, 3))), constant(np.array(border, np.int32))]
-        yield Case("PAD", f"rank 6 {border}", inputs, [result(np.float32)], litert="refuses",
-                   because="its PAD stops at 5 dimensions", reference=lambda v, b=border: [np.pad(v, b)])  # fmt: skip
+        yield Case(
+            "PAD",
+            f"rank 6 {border}",
+            inputs,
+            [result(np.float32)],
+            litert="refuses",
+            because="its PAD stops at 5 dimensions",
+            reference=lambda v, b=border: [np.pad(v, b)],
+        )
     for special in (np.nan, np.inf, -np.inf, -0.0):
         inputs = [given(x.floats((2, 3))), constant(np.array([[1, 1], [0, 2]], np.int32))]
         inputs.append(constant(np.array(special, np.float32)))
@@ -97,7 +117,8 @@ def quantized_pads():
 def mirrors():
     table = [
         ((4,), [[1, 2]]), ((4,), [[3, 3]]), ((4,), [[0, 0]]), ((3, 5), [[1, 0], [0, 2]]), ((3, 5), [[2, 2], [4, 4]]),
-        ((2, 3, 4), [[1, 1], [2, 2], [3, 0]]), ((2, 3, 4), [[0, 0], [1, 0], [0, 0]]), ((2, 3, 2, 3), [[0, 0], [1, 1], [1, 1], [0, 0]]),
+        ((2, 3, 4), [[1, 1], [2, 2], [3, 0]]), ((2, 3, 4), [[0, 0], [1, 0], [0, 0]]),
+        ((2, 3, 2, 3), [[0, 0], [1, 1], [1, 1], [0, 0]]),
         ((2, 3, 2, 3), [[1, 0], [0, 2], [1, 1], [2, 2]]), ((2, 2, 3, 2, 2), [[0, 1], [1, 0], [2, 2], [0, 0], [1, 1]]),
         ((2, 2, 1, 3, 2, 2), [[0, 1], [1, 0], [0, 0], [2, 1], [0, 0], [1, 1]]), ((17,), [[16, 1]]),
     ]  # fmt: skip

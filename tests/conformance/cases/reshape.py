@@ -55,12 +55,18 @@ def reshapes():
                 yield Case("RESHAPE", name, [source, wanted], [result(kind)])
     # The tensor rules; an attribute that says something else does not matter.
     wanted = constant(np.array([3, 2], np.int32))
-    yield Case("RESHAPE", "tensor over attribute", [given(one * np.ones((2, 3), np.float32)), wanted],
-               [result(np.float32)], new_shape=[6])  # fmt: skip
+    yield Case(
+        "RESHAPE",
+        "tensor over attribute",
+        [given(one * np.ones((2, 3), np.float32)), wanted],
+        [result(np.float32)],
+        new_shape=[6],
+    )
     # A shape that is no vector is not a shape: then the attribute counts.
     scalar = constant(np.array(6, np.int32))
-    yield Case("RESHAPE", "scalar shape", [given(np.ones((2, 3), np.float32)), scalar], [result(np.float32)],
-               new_shape=[1, 6])  # fmt: skip
+    yield Case(
+        "RESHAPE", "scalar shape", [given(np.ones((2, 3), np.float32)), scalar], [result(np.float32)], new_shape=[1, 6]
+    )
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         value = x.ints(kind, (3, 4))
         quantized = [given(value, scale, zero), constant(np.array([2, 6], np.int32))]
@@ -69,14 +75,25 @@ def reshapes():
         yield Case("RESHAPE", f"{name}, other output scale", quantized, [result(kind, 2 * scale, 0)], exact=True)
     runs = [[x.floats((2, 6))], [x.floats((1, 24))], [x.floats((0, 4))], [x.floats((3, 4))]]
     wanted = constant(np.array([-1, 2], np.int32))
-    yield Case("RESHAPE", "input resized", [given(x.floats((4, 2)), declared=(1, 2)), wanted], [result(np.float32)],
-               runs=runs)  # fmt: skip
+    yield Case(
+        "RESHAPE", "input resized", [given(x.floats((4, 2)), declared=(1, 2)), wanted], [result(np.float32)], runs=runs
+    )
     runs = [[x.floats((2, 6)), np.array(s, np.int32)] for s in ([12], [3, 4], [2, 2, -1], [1] * 6 + [12, 1])]
-    yield Case("RESHAPE", "shape changes", [given(x.floats((2, 6))), given(np.array([4, 3], np.int32))],
-               [result(np.float32)], runs=runs)  # fmt: skip
+    yield Case(
+        "RESHAPE",
+        "shape changes",
+        [given(x.floats((2, 6))), given(np.array([4, 3], np.int32))],
+        [result(np.float32)],
+        runs=runs,
+    )
     runs = [[x.any(object, (2, 6)), np.array(s, np.int32)] for s in ([12], [3, 4], [2, 2, -1])]
-    yield Case("RESHAPE", "shape of strings changes", [given(x.any(object, (6, 2))), given(np.array([4, 3], np.int32))],
-               [result(object)], runs=runs)  # fmt: skip
+    yield Case(
+        "RESHAPE",
+        "shape of strings changes",
+        [given(x.any(object, (6, 2))), given(np.array([4, 3], np.int32))],
+        [result(object)],
+        runs=runs,
+    )
 
 
 def squeezes():
@@ -98,8 +115,13 @@ def squeezes():
     runs = [[x.floats((3, 1, 2))], [x.floats((1, 1, 1))], [x.floats((2, 3, 2))]]
     yield Case("SQUEEZE", "resized", [given(x.floats((1, 5, 1)), declared=(1, 1, 1))], [result(np.float32)], runs=runs)
     for scale in (0.5, 0.25):
-        yield Case("SQUEEZE", f"int8 to scale {scale}", [given(x.ints(np.int8, (1, 7)), 0.5, 3)],
-                   [result(np.int8, scale, 3)], exact=True)  # fmt: skip
+        yield Case(
+            "SQUEEZE",
+            f"int8 to scale {scale}",
+            [given(x.ints(np.int8, (1, 7)), 0.5, 3)],
+            [result(np.int8, scale, 3)],
+            exact=True,
+        )
 
 
 def expansions():
@@ -120,9 +142,18 @@ def expansions():
                 name = f"{np.dtype(kind).name} {source.role}, axis {where.role}"
                 yield Case("EXPAND_DIMS", name, [source, where], [result(kind)])
     runs = [[x.floats((2, 3)), np.array([a], np.int32)] for a in (0, 1, 2, -1)]
-    yield Case("EXPAND_DIMS", "axis changes", [given(x.floats((2, 3))), given(np.array([-2], np.int32))],
-               [result(np.float32)], runs=runs)  # fmt: skip
+    yield Case(
+        "EXPAND_DIMS",
+        "axis changes",
+        [given(x.floats((2, 3))), given(np.array([-2], np.int32))],
+        [result(np.float32)],
+        runs=runs,
+    )
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
-        yield Case("EXPAND_DIMS", f"quantized {np.dtype(kind).name}",
-                   [given(x.ints(kind, (3, 4)), scale, zero), constant(np.array(-1, np.int32))],
-                   [result(kind, scale, zero)], exact=True)  # fmt: skip
+        yield Case(
+            "EXPAND_DIMS",
+            f"quantized {np.dtype(kind).name}",
+            [given(x.ints(kind, (3, 4)), scale, zero), constant(np.array(-1, np.int32))],
+            [result(kind, scale, zero)],
+            exact=True,
+        )

@@ -9,7 +9,17 @@ from harness import EMPTY_DYNAMIC, Case, Data, both_ways, constant, given, resul
 
 from leadline import DType
 
-SHAPES = [(), (0,), (5,), (2, 3), (2, 0, 3), (1, 1, 1, 1), (2, 3, 1, 2, 4), (1, 2, 3, 1, 2, 3), (1, 2, 1, 2, 1, 2, 1, 2)]
+SHAPES = [
+    (),
+    (0,),
+    (5,),
+    (2, 3),
+    (2, 0, 3),
+    (1, 1, 1, 1),
+    (2, 3, 1, 2, 4),
+    (1, 2, 3, 1, 2, 3),
+    (1, 2, 1, 2, 1, 2, 1, 2),
+]
 TYPES = [
     np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32,
     np.int64, np.uint64, bool, np.complex64, np.complex128, np.object_,
@@ -34,11 +44,22 @@ def shapes():
                 yield Case("SHAPE", name, [source], [result(out)], out_type=number.value, **fault)
     for kind in TYPES:
         for source in both_ways(given(Data("shape types").any(kind, (2, 3)))):
-            yield Case("SHAPE", f"of {np.dtype(kind).name} {source.role}", [source], [result(np.int32)],
-                       out_type=DType.INT32.value)  # fmt: skip
+            yield Case(
+                "SHAPE",
+                f"of {np.dtype(kind).name} {source.role}",
+                [source],
+                [result(np.int32)],
+                out_type=DType.INT32.value,
+            )
     runs = [[np.ones(s, np.float32)] for s in ((3, 1), (0, 2), (7, 9))]
-    yield Case("SHAPE", "resized", [given(np.ones((2, 2), np.float32), declared=(1, 1))], [result(np.int32)],
-               out_type=DType.INT32.value, runs=runs)  # fmt: skip
+    yield Case(
+        "SHAPE",
+        "resized",
+        [given(np.ones((2, 2), np.float32), declared=(1, 1))],
+        [result(np.int32)],
+        out_type=DType.INT32.value,
+        runs=runs,
+    )
 
 
 def ranks():
@@ -53,10 +74,19 @@ def ranks():
 
 def ranges():
     table = [
-        (0, 4, 1), (2, 9, 2), (10, 3, -3), (0, 1, 5), (5, 6, 1), (-3, 3, 1), (3, -4, -1), (1, 10, 4), (7, 7, 1), (7, 7, -1),
+        (0, 4, 1), (2, 9, 2), (10, 3, -3), (0, 1, 5), (5, 6, 1), (-3, 3, 1), (3, -4, -1), (1, 10, 4), (7, 7, 1),
+        (7, 7, -1),
         (0, 100, 1), (100, -100, -7),
     ]  # fmt: skip
-    real = [*table, (0.0, 1.0, 0.1), (1.0, 0.0, -0.3), (-1.5, 2.25, 0.25), (0.0, 1.0, 0.3), (0.0, 10.0, 1.1), (1e6, 1e6 + 3, 0.5)]
+    real = [
+        *table,
+        (0.0, 1.0, 0.1),
+        (1.0, 0.0, -0.3),
+        (-1.5, 2.25, 0.25),
+        (0.0, 1.0, 0.3),
+        (0.0, 10.0, 1.1),
+        (1e6, 1e6 + 3, 0.5),
+    ]
     for kind in (np.float32, np.int32, np.int64):
         for row in real if kind is np.float32 else table:
             for roles in ("ccc", "ggg", "cgc", "gcc"):
@@ -75,8 +105,10 @@ def ranges():
 
 def arguments():
     table = [
-        ([], []), ([1], []), ([3], [1]), ([2, 3], [3]), ([2, 3], [1, 1]), ([4, 1, 3], [5, 1]), ([1], [2, 3, 4]), ([7], [7]),
-        ([1, 2, 1, 4, 1], [3, 1, 1]), ([2, 1, 2, 1, 2, 1], [3, 1, 3, 2, 3]), ([1, 1], [1, 1]), ([0], [1]), ([1], [0]), ([2, 0], [1]),
+        ([], []), ([1], []), ([3], [1]), ([2, 3], [3]), ([2, 3], [1, 1]), ([4, 1, 3], [5, 1]), ([1], [2, 3, 4]),
+        ([7], [7]),
+        ([1, 2, 1, 4, 1], [3, 1, 1]), ([2, 1, 2, 1, 2, 1], [3, 1, 3, 2, 3]), ([1, 1], [1, 1]), ([0], [1]), ([1], [0]),
+        ([2, 0], [1]),
         ([0, 3], [1, 1]),
     ]  # fmt: skip
     for left, right in table:

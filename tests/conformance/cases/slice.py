@@ -53,14 +53,16 @@ def reference_slice(value, begin, size):
 def slice_types():
     x = Data("slice types")
     for kind in TYPES:
-        for shape, begin, size in (((5,), [1], [3]), ((3, 4), [1, 2], [-1, 2]), ((2, 3, 2, 3), [0, 1, 1, 0], [1, 2, 1, 2]),
+        for shape, begin, size in (((5,), [1], [3]), ((3, 4), [1, 2], [-1, 2]),
+            ((2, 3, 2, 3), [0, 1, 1, 0], [1, 2, 1, 2]),
                                    ((2, 2, 2, 2, 2, 3), [0, 1, 0, 1, 0, 1], [2, 1, -1, 1, 2, 2])):  # fmt: skip
             for source in both_ways(given(x.any(kind, shape))):
                 for first in both_ways(constant(np.array(begin, np.int32))):
                     inputs = [source, first, constant(np.array(size, np.int32))]
                     name = f"{np.dtype(kind).name} {shape} {source.role} from {begin} {first.role}"
                     yield Case("SLICE", name, inputs, [result(kind)])
-    for shape, begin, size in (((8,), [2], [4]), ((7,), [1], [5]), ((3, 5), [1, 1], [2, 3]), ((2, 3, 3), [1, 0, 1], [-1, 2, 2]),
+    for shape, begin, size in (((8,), [2], [4]), ((7,), [1], [5]), ((3, 5), [1, 1], [2, 3]),
+        ((2, 3, 3), [1, 0, 1], [-1, 2, 2]),
                                ((1, 2, 1, 2, 3, 3), [0, 1, 0, 0, 1, 0], [1, 1, 1, 2, 2, 3])):  # fmt: skip
         four_bits = constant(x.ints(np.int8, shape, -8, 7), dtype=DType.INT4)
         inputs = [four_bits, constant(np.array(begin, np.int32)), constant(np.array(size, np.int32))]
@@ -76,9 +78,16 @@ def slice_types():
     runs = [[x.floats(s)] for s in ((5, 3), (2, 8))]
     inputs = [given(x.floats((3, 5)), declared=(1, 1)), constant(np.array([1, 0], np.int32))]
     inputs.append(constant(np.array([-1, -1], np.int32)))
-    yield Case("SLICE", "resized twice", inputs, [result(np.float32)], runs=runs, litert="refuses",
-               because="the output keeps the shape of the first allocation, which then does not fit",
-               reference=lambda value: [value[1:]])  # fmt: skip
+    yield Case(
+        "SLICE",
+        "resized twice",
+        inputs,
+        [result(np.float32)],
+        runs=runs,
+        litert="refuses",
+        because="the output keeps the shape of the first allocation, which then does not fit",
+        reference=lambda value: [value[1:]],
+    )
     yield Case("SLICE", "resized", inputs, [result(np.float32)])
 
 
@@ -104,7 +113,8 @@ def strided_by_hand():
         (two, [1, -1], [2, -4], [2, -1], {}), (two, [1, 0], [2, 2], [1, 1], dict(begin_mask=1)),
         (two, [1, 0], [2, 2], [1, 1], dict(end_mask=2)), (two, [1], [2], [1], {}), (two, [], [], [], {}),
         (two, [0], [1], [1], dict(shrink_axis_mask=1)), (two, [0, 0], [1, 3], [1, 1], dict(shrink_axis_mask=1)),
-        (two, [0, 0], [2, 1], [1, 1], dict(shrink_axis_mask=2)), (two, [0, 2], [1, 3], [1, 1], dict(shrink_axis_mask=3)),
+        (two, [0, 0], [2, 1], [1, 1], dict(shrink_axis_mask=2)),
+        (two, [0, 2], [1, 3], [1, 1], dict(shrink_axis_mask=3)),
         (three, [0, 0, 0], [2, 3, 2], [1, 1, 1], {}), (three, [0, 0], [2, 3], [1, 1], dict(ellipsis_mask=1)),
         (three, [0, 0], [0, 2], [1, 1], dict(ellipsis_mask=1)), (three, [0, 1], [1, 0], [1, 1], dict(ellipsis_mask=2)),
         (three, [0, 0, 1], [1, 0, 2], [1, 1, 1], dict(ellipsis_mask=2)),
@@ -118,7 +128,8 @@ def strided_by_hand():
         (three, [0, 0, 0], [1, 1, 1], [1, 1, 1], dict(new_axis_mask=2, ellipsis_mask=2)),
         (three, [0, 0, 0], [1, 1, 1], [1, 1, 1], dict(new_axis_mask=1, ellipsis_mask=4)),
         (three, [0, 0, 0, 0], [1, 1, 1, 2], [1, 1, 1, 1], dict(new_axis_mask=5, ellipsis_mask=2)),
-        (three, [-1, -1, -1], [-3, -4, -3], [-1, -1, -1], {}), (three, [1, 2, 1], [0, 0, 0], [-1, -2, -1], dict(end_mask=7)),
+        (three, [-1, -1, -1], [-3, -4, -3], [-1, -1, -1], {}),
+        (three, [1, 2, 1], [0, 0, 0], [-1, -2, -1], dict(end_mask=7)),
         (x.floats((0,)), [0], [5], [1], {}), (x.floats((2, 0)), [0, 0], [1, 0], [1, 1], {}),
         (x.floats((5, 4, 3)), [-1, 0, 2], [-6, 4, 0], [-2, 3, -1], {}), (x.floats(()), [], [], [], {}),
         (x.floats(()), [0], [1], [1], dict(new_axis_mask=1)),
@@ -126,7 +137,9 @@ def strided_by_hand():
         (one, [0], [4], [1000000007], {}), (one, [3], [-2147483648], [-2147483647], {}),
     ]  # fmt: skip
     table += [
-        (two, [1, 1], [2, 2], [1, 1], dict(shrink_axis_mask=3, begin_mask=m, end_mask=n)) for m in range(4) for n in range(4)
+        (two, [1, 1], [2, 2], [1, 1], dict(shrink_axis_mask=3, begin_mask=m, end_mask=n))
+        for m in range(4)
+        for n in range(4)
     ]
     for value, begin, end, strides, masks in table:
         name = f"{value.shape} {begin} {end} {strides} {masks}"
@@ -140,7 +153,9 @@ def strided_by_empty_ellipsis():
         want = reference_strided(x, begin, end, [1] * 3, ellipsis_mask=mask)
         fault = {}
         if mask < 4:
-            fault = dict(litert="wrong", because="an ellipsis stands for at least one axis", reference=lambda v, w=want: [w])
+            fault = dict(
+                litert="wrong", because="an ellipsis stands for at least one axis", reference=lambda v, w=want: [w]
+            )
         yield strided(f"empty ellipsis {mask}", x, begin, end, [1] * 3, ellipsis_mask=mask, fault=fault)
 
 
@@ -214,14 +229,20 @@ def strided_types():
         title = np.dtype(kind).name
         for roles in (("constant",) * 3, ("given",) * 3):
             yield strided(f"{title} {roles[0]}", value, [0, -1, 1], [3, -4, 4], [2, -1, 1], kind, roles)
-            yield strided(f"{title} shrink {roles[0]}", value, [1, 0, -2], [2, 4, -1], [1, 2, 1], kind, roles,
-                          shrink_axis_mask=5)  # fmt: skip
+            yield strided(
+                f"{title} shrink {roles[0]}", value, [1, 0, -2], [2, 4, -1], [1, 2, 1], kind, roles, shrink_axis_mask=5
+            )
         operands = [constant(np.array(v, np.int32)) for v in ([0, 3, 1], [3, 0, 5], [1, -1, 2])]
         yield Case("STRIDED_SLICE", f"{title} constant input", [constant(value), *operands], [result(kind)])
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         operands = [constant(np.array(v, np.int32)) for v in ([0, 3], [3, 0], [1, -1])]
-        yield Case("STRIDED_SLICE", f"quantized {np.dtype(kind).name}",
-                   [given(x.ints(kind, (3, 4)), scale, zero), *operands], [result(kind, scale, zero)], exact=True)  # fmt: skip
+        yield Case(
+            "STRIDED_SLICE",
+            f"quantized {np.dtype(kind).name}",
+            [given(x.ints(kind, (3, 4)), scale, zero), *operands],
+            [result(kind, scale, zero)],
+            exact=True,
+        )
     for shape in ((2, 2, 2, 2, 2, 2, 2), (2, 1, 2, 1, 2, 1, 2, 2)):
         rank = len(shape)
         value = x.floats(shape)
@@ -232,7 +253,10 @@ def strided_types():
     inputs = [given(x.floats((4, 6))), *(given(np.array(v, np.int32)) for v in ([1, 1], [3, 5], [1, 2]))]
     yield Case("STRIDED_SLICE", "box changes", inputs, [result(np.float32)], runs=runs)
     runs = [[x.floats(s)] for s in ((5, 3), (2, 8))]
-    inputs = [given(x.floats((3, 5)), declared=(1, 1)), *(constant(np.array(v, np.int32)) for v in ([0, -1], [9, -9], [1, -2]))]
+    inputs = [
+        given(x.floats((3, 5)), declared=(1, 1)),
+        *(constant(np.array(v, np.int32)) for v in ([0, -1], [9, -9], [1, -2])),
+    ]
     yield Case("STRIDED_SLICE", "resized", inputs, [result(np.float32)], runs=runs)
 
 
@@ -240,7 +264,8 @@ def strided_offsets():
     """With the attribute offset, `end` counts from begin."""
     x = Data("strided slice offset")
     for shape, begin, end, strides, masks in (
-        ((6,), [1], [3], [1], {}), ((6,), [-4], [3], [1], {}), ((6,), [1], [4], [2], {}), ((4, 5), [1, 0], [2, 5], [1, 1], {}),
+        ((6,), [1], [3], [1], {}), ((6,), [-4], [3], [1], {}), ((6,), [1], [4], [2], {}),
+        ((4, 5), [1, 0], [2, 5], [1, 1], {}),
         ((4, 5), [-2, -3], [2, 2], [1, 1], {}), ((4, 5), [2, 1], [1, 3], [1, 1], dict(shrink_axis_mask=1)),
         ((4, 5), [1, 1], [3, 2], [1, 1], dict(begin_mask=2)), ((2, 3, 4), [0, 1, 2], [2, 2, 2], [1, 1, 1], {}),
         ((7,), [5], [-4], [-1], {}), ((7,), [-1], [-4], [-2], {}),

@@ -41,8 +41,14 @@ def splits():
                 yield Case("SPLIT", name, inputs, [result(kind), result(kind)], num_splits=2)
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         inputs = [constant(np.array(1, np.int32)), given(x.ints(kind, (3, 4)), scale, zero)]
-        yield Case("SPLIT", f"quantized {np.dtype(kind).name}", inputs, [result(kind, scale, zero) for _ in range(2)],
-                   num_splits=2, exact=True)  # fmt: skip
+        yield Case(
+            "SPLIT",
+            f"quantized {np.dtype(kind).name}",
+            inputs,
+            [result(kind, scale, zero) for _ in range(2)],
+            num_splits=2,
+            exact=True,
+        )
     runs = [[np.array(axis, np.int32), x.floats((4, 6, 2))] for axis in (1, 2, -3)]
     inputs = [given(np.array(0, np.int32)), given(x.floats((4, 6, 2)))]
     yield Case("SPLIT", "axis changes", inputs, [result(np.float32), result(np.float32)], num_splits=2, runs=runs)
@@ -81,8 +87,14 @@ def splits_of_sizes():
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         inputs = [given(x.ints(kind, (3, 4)), scale, zero), constant(np.array([1, 3], np.int32)),
                   constant(np.array(1, np.int32))]  # fmt: skip
-        yield Case("SPLIT_V", f"quantized {np.dtype(kind).name}", inputs, [result(kind, scale, zero) for _ in range(2)],
-                   num_splits=2, exact=True)  # fmt: skip
+        yield Case(
+            "SPLIT_V",
+            f"quantized {np.dtype(kind).name}",
+            inputs,
+            [result(kind, scale, zero) for _ in range(2)],
+            num_splits=2,
+            exact=True,
+        )
     runs = [[x.floats((4, 6)), np.array(s, np.int64)] for s in ((1, 5), (-1, 2), (5, -1))]
     inputs = [given(x.floats((4, 6))), given(np.array([3, 3], np.int64)), constant(np.array(1, np.int32))]
     yield Case("SPLIT_V", "sizes change", inputs, [result(np.float32), result(np.float32)], num_splits=2, runs=runs)
@@ -108,10 +120,25 @@ def unpacks():
                 yield Case("UNPACK", name, [source], [result(kind) for _ in range(3)], num=3, axis=axis)
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         outputs = [result(kind, scale, zero) for _ in range(4)]
-        yield Case("UNPACK", f"quantized {np.dtype(kind).name}", [given(x.ints(kind, (3, 4)), scale, zero)], outputs,
-                   num=4, axis=1, exact=True)  # fmt: skip
-    yield Case("UNPACK", "into 100", [given(x.floats((2, 100)))], [result(np.float32) for _ in range(100)], num=100,
-               axis=1)  # fmt: skip
+        yield Case(
+            "UNPACK",
+            f"quantized {np.dtype(kind).name}",
+            [given(x.ints(kind, (3, 4)), scale, zero)],
+            outputs,
+            num=4,
+            axis=1,
+            exact=True,
+        )
+    yield Case(
+        "UNPACK", "into 100", [given(x.floats((2, 100)))], [result(np.float32) for _ in range(100)], num=100, axis=1
+    )
     runs = [[x.floats((2, n))] for n in (3, 1)]
-    yield Case("UNPACK", "resized", [given(x.floats((2, 5)), declared=(2, 1))], [result(np.float32), result(np.float32)],
-               num=2, axis=0, runs=runs)  # fmt: skip
+    yield Case(
+        "UNPACK",
+        "resized",
+        [given(x.floats((2, 5)), declared=(2, 1))],
+        [result(np.float32), result(np.float32)],
+        num=2,
+        axis=0,
+        runs=runs,
+    )

@@ -10,7 +10,18 @@ TYPES = [np.float32, np.uint8, np.int8, np.int16, np.int32, np.int64]
 
 
 def cases():
-    for shape in ((1,), (5,), (17,), (3, 4), (2, 3, 5), (2, 1, 2, 7), (1, 2, 1, 2, 3), (2, 1, 2, 1, 2, 4), (0, 4), (3, 100)):
+    for shape in (
+        (1,),
+        (5,),
+        (17,),
+        (3, 4),
+        (2, 3, 5),
+        (2, 1, 2, 7),
+        (1, 2, 1, 2, 3),
+        (2, 1, 2, 1, 2, 4),
+        (0, 4),
+        (3, 100),
+    ):
         for k in sorted({0, 1, 2, shape[-1] - 1, shape[-1]}):
             if not 0 <= k <= shape[-1]:
                 continue
@@ -28,7 +39,9 @@ def cases():
     for kind in TYPES:
         for index in (np.int32, np.int16):
             for k in (1, 4, 9):
-                for source in both_ways(given(x.ints(kind, (3, 9), 0, 5) if kind is not np.float32 else x.floats((3, 9)))):
+                for source in both_ways(
+                    given(x.ints(kind, (3, 9), 0, 5) if kind is not np.float32 else x.floats((3, 9)))
+                ):
                     inputs = [source, constant(np.array([k], np.int32))]
                     name = f"{np.dtype(kind).name} k {k} {source.role} indices {np.dtype(index).name}"
                     yield Case("TOPK_V2", name, inputs, [result(kind), result(index)])

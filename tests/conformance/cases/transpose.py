@@ -49,20 +49,40 @@ def cases():
         yield from permuted(kind, (2, 3, 5), (2, 0, 1), "types")
         yield from permuted(kind, (3, 2), (1, 0), "types")
         x = Data("transpose constant").any(kind, (2, 3))
-        yield Case("TRANSPOSE", f"{np.dtype(kind).name} constant input",
-                   [constant(x), constant(np.array([1, 0], np.int32))], [result(kind)])  # fmt: skip
+        yield Case(
+            "TRANSPOSE",
+            f"{np.dtype(kind).name} constant input",
+            [constant(x), constant(np.array([1, 0], np.int32))],
+            [result(kind)],
+        )
     x = Data("transpose")
     for shape, axes in (((3, 4), (1, 0)), ((3, 5), (1, 0)), ((2, 3, 5), (1, 2, 0))):
         four_bits = constant(x.ints(np.int8, shape, -8, 7), dtype=DType.INT4)
-        yield Case("TRANSPOSE", f"int4 {shape} {axes}", [four_bits, constant(np.array(axes, np.int32))],
-                   [result(DType.INT4)])  # fmt: skip
+        yield Case(
+            "TRANSPOSE", f"int4 {shape} {axes}", [four_bits, constant(np.array(axes, np.int32))], [result(DType.INT4)]
+        )
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         source = given(x.ints(kind, (3, 4)), scale, zero)
-        yield Case("TRANSPOSE", f"quantized {np.dtype(kind).name}", [source, constant(np.array([1, 0], np.int32))],
-                   [result(kind, scale, zero)], exact=True)  # fmt: skip
+        yield Case(
+            "TRANSPOSE",
+            f"quantized {np.dtype(kind).name}",
+            [source, constant(np.array([1, 0], np.int32))],
+            [result(kind, scale, zero)],
+            exact=True,
+        )
     runs = [[x.floats((2, 3, 4)), np.array(a, np.int32)] for a in ((0, 1, 2), (2, 1, 0), (1, 2, 0))]
-    yield Case("TRANSPOSE", "permutation changes", [given(x.floats((2, 3, 4))), given(np.array([2, 0, 1], np.int32))],
-               [result(np.float32)], runs=runs)  # fmt: skip
+    yield Case(
+        "TRANSPOSE",
+        "permutation changes",
+        [given(x.floats((2, 3, 4))), given(np.array([2, 0, 1], np.int32))],
+        [result(np.float32)],
+        runs=runs,
+    )
     runs = [[x.floats(s)] for s in ((3, 4), (1, 5), (0, 2))]
-    yield Case("TRANSPOSE", "resized", [given(x.floats((2, 5)), declared=(1, 1)), constant(np.array([1, 0], np.int32))],
-               [result(np.float32)], runs=runs)  # fmt: skip
+    yield Case(
+        "TRANSPOSE",
+        "resized",
+        [given(x.floats((2, 5)), declared=(1, 1)), constant(np.array([1, 0], np.int32))],
+        [result(np.float32)],
+        runs=runs,
+    )

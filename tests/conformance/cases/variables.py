@@ -10,7 +10,8 @@ import leadline
 from leadline import DType
 
 TYPES = [
-    np.float32, np.float64, np.float16, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, bool,
+    np.float32, np.float64, np.float16, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64,
+    np.uint64, bool,
     np.complex64,
 ]  # fmt: skip
 
@@ -87,28 +88,63 @@ def cases():
         x = data.any(kind, (2, 3))
         runs = [[data.any(kind, (2, 3))] for _ in range(3)]
         for declared in ((), (2, 3)):
-            yield Case("ASSIGN_VARIABLE", f"{np.dtype(kind).name} read as {declared}", [given(x)], [result(kind)],
-                       runs=runs, build=lambda x=x, d=declared: write_then_read(x, d))  # fmt: skip
+            yield Case(
+                "ASSIGN_VARIABLE",
+                f"{np.dtype(kind).name} read as {declared}",
+                [given(x)],
+                [result(kind)],
+                runs=runs,
+                build=lambda x=x, d=declared: write_then_read(x, d),
+            )
     for shape in ((), (1,), (2, 1, 3, 2, 1, 2)):
         x = data.floats(shape)
-        yield Case("ASSIGN_VARIABLE", f"{shape}", [given(x)], [result(np.float32)], runs=[[data.floats(shape)]],
-                   build=lambda x=x: write_then_read(x, ()))  # fmt: skip
+        yield Case(
+            "ASSIGN_VARIABLE",
+            f"{shape}",
+            [given(x)],
+            [result(np.float32)],
+            runs=[[data.floats(shape)]],
+            build=lambda x=x: write_then_read(x, ()),
+        )
     for kind, scale, zero in ((np.int8, 0.5, -128), (np.uint8, 3.0, 255), (np.int16, 1e-3, 0)):
         x = data.ints(kind, (5,))
-        yield Case("ASSIGN_VARIABLE", f"quantized {np.dtype(kind).name}", [given(x)], [result(kind, scale, zero)], exact=True,
-                   build=lambda x=x, s=scale, z=zero: write_then_read(x, (5,), scales=s, zero_points=z))  # fmt: skip
+        yield Case(
+            "ASSIGN_VARIABLE",
+            f"quantized {np.dtype(kind).name}",
+            [given(x)],
+            [result(kind, scale, zero)],
+            exact=True,
+            build=lambda x=x, s=scale, z=zero: write_then_read(x, (5,), scales=s, zero_points=z),
+        )
     for kind in (np.float32, np.int32, np.int64):
         runs = [[data.any(kind, (2, 3))] for _ in range(4)]
-        yield Case("READ_VARIABLE", f"sum over runs {np.dtype(kind).name}", [given(data.any(kind, (2, 3)))],
-                   [result(kind), result(kind)], runs=runs,
-                   build=lambda kind=kind: accumulate(kind, (2, 3), True))  # fmt: skip
+        yield Case(
+            "READ_VARIABLE",
+            f"sum over runs {np.dtype(kind).name}",
+            [given(data.any(kind, (2, 3)))],
+            [result(kind), result(kind)],
+            runs=runs,
+            build=lambda kind=kind: accumulate(kind, (2, 3), True),
+        )
     runs = [[data.floats((4,))] for _ in range(3)]
-    yield Case("READ_VARIABLE", "before it is written", [given(data.floats((4,)))], [result(np.float32)], runs=runs,
-               build=lambda: read_before_write((4,)))  # fmt: skip
+    yield Case(
+        "READ_VARIABLE",
+        "before it is written",
+        [given(data.floats((4,)))],
+        [result(np.float32)],
+        runs=runs,
+        build=lambda: read_before_write((4,)),
+    )
     pair = [given(data.floats((2,))), given(data.floats((2,)))]
     runs = [[data.floats((2,)), data.floats((2,))]]
     outputs = [result(np.float32), result(np.float32)]
     yield Case("VAR_HANDLE", "two names", pair, outputs, runs=runs, build=lambda: two_variables(False))
     yield Case("VAR_HANDLE", "one name twice", pair, outputs, runs=runs, build=lambda: two_variables(True))
-    yield Case("VAR_HANDLE", "one name in two containers", pair, outputs, runs=runs,
-               build=lambda: two_variables(True, ("c", "d")))  # fmt: skip
+    yield Case(
+        "VAR_HANDLE",
+        "one name in two containers",
+        pair,
+        outputs,
+        runs=runs,
+        build=lambda: two_variables(True, ("c", "d")),
+    )
