@@ -16,7 +16,8 @@ int32_t Resources::handle(const std::string& name) {
   return it->second;
 }
 
-void Resources::begin_plan() {
+void Resources::begin_plan(bool running) {
+  running_ = running;
   for (Variable& v : variables_) v.reserved = false;
 }
 

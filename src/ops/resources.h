@@ -35,8 +35,11 @@ class Resources {
   bool valid(int32_t id) const { return exists(id) && !variables_[static_cast<size_t>(id)].is_table; }
   bool is_table(int32_t id) const { return exists(id) && variables_[static_cast<size_t>(id)].is_table; }
 
-  /// A plan begins: until it reserves something, variables have the shapes they hold.
-  void begin_plan();
+  /// A plan begins, or goes on in the middle of a run (`running`): until it reserves something, variables have the
+  /// shapes they hold, which are certain only when running.
+  void begin_plan(bool running);
+  bool running() const { return running_; }
+  void set_running(bool running) { running_ = running; }
   /// Says while planning that variable or table `id` will hold this; memory for its first contents is taken by allocate().
   void reserve(int32_t id, DType dtype, const Shape& shape, int64_t bytes);
   /// The shape that the plan so far leaves, else the held one, if there is one.
@@ -97,6 +100,7 @@ class Resources {
   std::map<std::string, int32_t> ids_;
   std::vector<Variable> variables_;
   std::map<const ir::Node*, std::shared_ptr<kernels::Philox>> generators_;
+  bool running_ = false;
 };
 
 /// Memory for work outside a kernel's run, such as counting results to learn an output's shape: charged and entered in

@@ -48,8 +48,12 @@ void infer_read(InferContext& c) {
   const int32_t id = id_of(c.input(0));
   check_id(c, id);
   // Without an assignment in sight the file's own shape is the best guess; the kernel checks it.
-  const Shape* shape = c.host().resources().shape(id);
-  c.set_output_shape(0, shape != nullptr ? *shape : c.output(0).value->shape);
+  const Resources& resources = c.host().resources();
+  const Shape& declared = c.output(0).value->shape;
+  const Shape* shape = resources.shape(id);
+  // Files give the shape [] to what they do not know: such a variable may have another shape in every run.
+  if (shape != nullptr && declared.rank() == 0 && shape->rank() > 0 && !resources.running()) return c.defer();
+  c.set_output_shape(0, shape != nullptr ? *shape : declared);
 }
 
 std::unique_ptr<Kernel> prepare_read(PrepareContext& c) {

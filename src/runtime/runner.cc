@@ -22,11 +22,18 @@ void Runner::start(std::span<const Shape> inputs, std::span<const int64_t> bytes
   release();
   callees_.clear();
   started_ = false;
-  if (!callee_) session_.resources->begin_plan();
+  ops::Resources& resources = *session_.resources;
+  const bool running = resources.running();
+  if (callee_) {
+    resources.set_running(false);  // no node of this subgraph has run
+  } else {
+    resources.begin_plan(false);
+  }
   planned_shapes_.assign(inputs.begin(), inputs.end());
   planned_bytes_.assign(bytes.begin(), bytes.end());
   if (!callee_ && session_.owns_resources) session_.resources->restart_generators();
   plan_.start(planned_shapes_, planned_bytes_);
+  resources.set_running(callee_ && running);
   sync_folded();
   started_ = true;
 }
@@ -249,7 +256,9 @@ void Runner::invoke() {
 void Runner::run_segments() {
   run_segment(0);
   while (!plan_.complete()) {
+    session_.resources->begin_plan(true);
     plan_.extend();
+    session_.resources->set_running(false);
     sync_folded();
     const size_t segment = plan_.segments().size() - 1;
     take_outputs();

@@ -397,6 +397,28 @@ TEST(Variables, TakeTheShapeOfWhatIsAssigned) {
   expect_planned_equals_counted(interpreter);
 }
 
+TEST(Variables, MayGrowWithEveryRun) {
+  Sketch s;
+  const AttributeValues name = {{"shared_name", std::string("log")}};
+  const int x = s.input("x", kF32, {1});
+  s.node("CALL_ONCE", {}, {}, {{"init_subgraph_index", 1}});
+  const int handle = s.compute("VAR_HANDLE", {}, "handle", DType::kResource, {1}, name);
+  const int old = s.compute("READ_VARIABLE", {handle}, "old", kF32, {});
+  const int log = s.compute("CONCATENATION", {old, x}, "log", kF32, {});
+  s.node("ASSIGN_VARIABLE", {handle, log}, {});
+  s.outputs({s.compute("READ_VARIABLE", {handle}, "now", kF32, {})});
+  s.next_subgraph("init");
+  const int inner = s.compute("VAR_HANDLE", {}, "handle", DType::kResource, {1}, name);
+  s.node("ASSIGN_VARIABLE", {inner, s.constant<float>("first", kF32, {1}, {7})}, {});
+  Interpreter interpreter(s.load());
+  EXPECT_EQ(run<float>(interpreter, {1}), (std::vector<float>{7, 1}));
+  EXPECT_EQ(run<float>(interpreter, {2}), (std::vector<float>{7, 1, 2}));
+  EXPECT_EQ(run<float>(interpreter, {3}), (std::vector<float>{7, 1, 2, 3}));
+  expect_planned_equals_counted(interpreter);
+  interpreter.reset_variables();
+  EXPECT_EQ(run<float>(interpreter, {4}), (std::vector<float>{7, 4}));
+}
+
 TEST(Variables, ResetGivesTheInitialState) {
   Interpreter interpreter(counter().load());
   run<float>(interpreter, {1, 1});
