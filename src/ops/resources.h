@@ -42,6 +42,8 @@ class Resources {
   void set_running(bool running) { running_ = running; }
   /// Says while planning that variable or table `id` will hold this; memory for its first contents is taken by allocate().
   void reserve(int32_t id, DType dtype, const Shape& shape, int64_t bytes);
+  /// Whether the plan so far assigns the variable.
+  bool reserved(int32_t id) const { return variables_[static_cast<size_t>(id)].reserved; }
   /// The shape that the plan so far leaves, else the held one, if there is one.
   const Shape* shape(int32_t id) const;
   /// Bytes that allocate() will take beyond what is held.

@@ -50,6 +50,14 @@ void infer_read(InferContext& c) {
   // Without an assignment in sight the file's own shape is the best guess; the kernel checks it.
   const Resources& resources = c.host().resources();
   const Shape& declared = c.output(0).value->shape;
+  if (c.output(0).dtype() == DType::kString) {
+    // The bytes of strings are known once all assignments before this node have run.
+    if (!resources.running() || resources.reserved(id)) return c.defer();
+    const TensorView held = resources.read(id);
+    c.require(held.quantization != nullptr, "the variable was never assigned");
+    c.set_output_shape(0, held.shape);
+    return c.set_output_bytes(0, held.bytes);
+  }
   const Shape* shape = resources.shape(id);
   // Files give the shape [] to what they do not know: such a variable may have another shape in every run.
   if (shape != nullptr && declared.rank() == 0 && shape->rank() > 0 && !resources.running()) return c.defer();
@@ -82,9 +90,8 @@ void infer_assign(InferContext& c) {
 std::unique_ptr<Kernel> prepare_assign(PrepareContext& c) {
   const int32_t id = id_of(c.input(0));
   const Operand& value = c.input(1);
-  if (dtype_bits(value.dtype()) > 0) {
-    c.host().resources().reserve(id, value.dtype(), value.shape, storage_bytes(value.dtype(), value.shape).value_or(0));
-  }
+  const int64_t bytes = dtype_bits(value.dtype()) > 0 ? storage_bytes(value.dtype(), value.shape).value_or(0) : 0;
+  c.host().resources().reserve(id, value.dtype(), value.shape, bytes);
   return make_kernel([id](RunContext& run) { run.host().resources().assign(id, run.input(1)); });
 }
 

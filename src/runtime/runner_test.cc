@@ -514,6 +514,21 @@ TEST(Strings, InputsOfAnyLength) {
   }
 }
 
+TEST(Strings, AreKeptInVariables) {
+  Sketch s;
+  const int text = s.input("text", DType::kString, {2});
+  const int handle = s.compute("VAR_HANDLE", {}, "handle", DType::kResource, {1});
+  s.node("ASSIGN_VARIABLE", {handle, text}, {});
+  s.outputs({s.compute("READ_VARIABLE", {handle}, "read", DType::kString, {2})});
+  Interpreter interpreter(s.load());
+  for (const std::string& word : {std::string("two"), std::string(1'000, 'w'), std::string()}) {
+    interpreter.set_tensor(0, ops::string_buffer({"first", word}));
+    interpreter.invoke();
+    EXPECT_EQ(strings(interpreter, interpreter.outputs()[0]), (std::vector<std::string>{"first", word}));
+    expect_planned_equals_counted(interpreter);
+  }
+}
+
 TEST(Strings, UnsetInputsAreAnError) {
   Interpreter interpreter(string_model().load());
   EXPECT_TRUE(thrown_by([&] { interpreter.invoke(); }).code.has_value());
