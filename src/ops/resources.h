@@ -40,7 +40,7 @@ class Resources {
   void begin_plan(bool running);
   bool running() const { return running_; }
   void set_running(bool running) { running_ = running; }
-  /// Says while planning that variable or table `id` will hold this; memory for its first contents is taken by allocate().
+  /// Says while planning that variable or table `id` will hold this; allocate() takes memory for its first contents.
   void reserve(int32_t id, DType dtype, const Shape& shape, int64_t bytes);
   /// Whether the plan so far assigns the variable.
   bool reserved(int32_t id) const { return variables_[static_cast<size_t>(id)].reserved; }
