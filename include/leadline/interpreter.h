@@ -29,6 +29,9 @@ struct InterpreterOptions {
   int subgraph = 0;
   /// Every intermediate tensor keeps memory of its own, so that it can be read after a run.
   bool preserve_all_tensors = false;
+  /// Only plan: outputs of ops that cannot run are planned with the shapes the file gives them, and Plan::missing_ops
+  /// names those ops. Calls that need memory throw.
+  bool plan_only = false;
   /// Named variables (VAR_HANDLE) are shared with this interpreter of the same model; null: a state of its own.
   /// Interpreters that share state must not run at the same time.
   const Interpreter* shares_state_with = nullptr;
@@ -47,6 +50,7 @@ struct TensorMemory {
 };
 
 /// One run-time instance of a model. Calls from several threads take turns; different interpreters run in parallel.
+/// An op or observer that calls the interpreter it is called by gets Error(kInvalidArgument).
 ///
 ///   Model model = Model::load("model.tflite");
 ///   Interpreter interpreter(model);
@@ -57,8 +61,8 @@ struct TensorMemory {
 ///   auto result = interpreter.output(0);
 class Interpreter {
  public:
-  /// Plans; allocates nothing that grows with the model. Throws Error(kUnsupported) listing the ops that cannot run, or
-  /// what an op's validation finds.
+  /// Plans; allocates nothing that grows with the model. Throws Error(kUnsupported) listing the ops that cannot run and
+  /// what to do about them, or what an op's validation finds. Custom ops are those registered now (custom_op.h).
   explicit Interpreter(const Model& model, InterpreterOptions options = {});
   ~Interpreter();
   Interpreter(Interpreter&&) noexcept;

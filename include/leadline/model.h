@@ -57,6 +57,19 @@ struct SignatureInfo {
   std::vector<std::pair<std::string, int>> outputs;
 };
 
+/// An op of a model that Leadline cannot run.
+struct MissingOp {
+  enum class Kind {
+    kBuiltin,  ///< an op of the format without a kernel
+    kCustom,   ///< a custom op nobody registered: see custom_op.h
+    kFlex,     ///< a TensorFlow op ("Select TF op") inside a custom op whose name begins with Flex
+  };
+  std::string name;
+  Kind kind = Kind::kBuiltin;
+  int nodes = 0;  ///< how many nodes use it
+  std::string reason;
+};
+
 /// How the values of a sparse constant are spread over its shape: one entry of `dimensions` per level, outermost first.
 struct SparsityInfo {
   struct Dimension {
@@ -92,6 +105,8 @@ class Model {
   std::vector<SignatureInfo> signatures() const;
   /// Names and bytes of the metadata entries.
   std::vector<std::pair<std::string, int64_t>> metadata() const;
+  /// Ops that cannot run now, in the order of their first use; registered custom ops can.
+  std::vector<MissingOp> missing_ops() const;
   /// Bytes of the file.
   int64_t file_bytes() const;
   /// One line per node, for people.

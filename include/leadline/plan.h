@@ -49,6 +49,7 @@ struct PlannedStep {
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = -1;  ///< of the scratch in the arena of its segment; -1: none
   int64_t packed_bytes = 0;
+  int64_t kept_bytes = 0;  ///< memory of the op whose contents stay between runs
   int64_t live_bytes = 0;  ///< arena bytes that must exist during this step
 };
 
@@ -86,6 +87,8 @@ struct Plan {
   int threads = 1;
   /// False while some shapes depend on data of a run: peak_bytes then covers what is known so far.
   bool complete = true;
+  /// Names of ops that cannot run (InterpreterOptions::plan_only); their outputs are planned with the file's shapes.
+  std::vector<std::string> missing_ops;
 
   /// A table for people: categories, phases, the arena and its gap to the lower bound.
   std::string to_text() const;

@@ -2,9 +2,13 @@
 #include "leadline/interpreter.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
+#include <thread>
+#include <utility>
 
+#include "api/missing_ops.h"
 #include "api/model_data.h"
 #include "base/error.h"
 #include "base/string_tensor.h"
@@ -22,20 +26,24 @@ int thread_count(int requested) {
   return requested;
 }
 
-/// Throws with the names of all ops of the model that cannot run.
-void require_runnable(const ir::Graph& graph) {
-  std::vector<std::string> missing;
-  for (const ir::Subgraph& subgraph : graph.subgraphs) {
-    for (const ir::Node& node : subgraph.nodes) {
-      const ops::OpDef* op = ops::registry().find(node.code, node.op);
-      if (op != nullptr && op->infer != nullptr) continue;
-      const std::string name = node.code == ir::kCustomOp ? fmt::format("custom op '{}'", node.op) : node.op;
-      if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
-    }
+/// A mutex that refuses, instead of waiting for ever, when the thread that holds it comes again.
+class CallMutex {
+ public:
+  void lock() {
+    require(holder_.load() != std::this_thread::get_id(), kArgument,
+            "an op or observer called the interpreter that is running it");
+    mutex_.lock();
+    holder_.store(std::this_thread::get_id());
   }
-  require(missing.empty(), ErrorCode::kUnsupported, "this model needs ops that Leadline cannot run: {}",
-          fmt::join(missing, ", "));
-}
+  void unlock() {
+    holder_.store({});
+    mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<std::thread::id> holder_;
+};
 
 }  // namespace
 
@@ -49,7 +57,9 @@ struct Interpreter::State {
             "subgraph {} does not exist: there are {}", options.subgraph, source.subgraph_count());
     require(options.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1",
             options.max_loop_rounds);
-    require_runnable(*graph);
+    user_ops = ops::user_ops_of(*graph);
+    missing = find_missing_ops(*graph, user_ops);
+    if (!options.plan_only) require_runnable();
     require(!options.shares_state_with || options.shares_state_with->state_->graph == graph, kArgument,
             "state can be shared only between interpreters of the same model");
     resources = options.shares_state_with ? options.shares_state_with->state_->resources
@@ -61,6 +71,11 @@ struct Interpreter::State {
 
   ~State() {
     if (!options.shares_state_with) resources->set_listener(nullptr);
+  }
+
+  void require_runnable() const {
+    if (!missing.empty()) throw Error(ErrorCode::kUnsupported, missing_ops_message(missing));
+    require(!options.plan_only, kArgument, "this interpreter was made with plan_only: it can plan and nothing else");
   }
 
   const ir::Subgraph& subgraph() const { return graph->subgraphs[static_cast<size_t>(options.subgraph)]; }
@@ -79,6 +94,8 @@ struct Interpreter::State {
     base_counted = 0;
     if (!session) {
       session = std::make_shared<runtime::Session>(graph, model.data()->packed_weights, budget, resources, threads);
+      session->user_ops = user_ops;
+      session->plan_missing = options.plan_only;
       session->preserve_all = options.preserve_all_tensors;
       session->owns_resources = options.shares_state_with == nullptr;
     }
@@ -132,9 +149,14 @@ struct Interpreter::State {
     return totals;
   }
 
-  Plan plan() const { return plan::describe(runner->plan(), totals(), session->pool.size()); }
+  Plan plan() const {
+    Plan result = plan::describe(runner->plan(), totals(), session->pool.size());
+    for (const MissingOp& op : missing) result.missing_ops.push_back(op.name);
+    return result;
+  }
 
   void allocate() {
+    if (options.plan_only) require_runnable();
     if (failed) make_plan();
     if (runner->allocated()) return;
     const runtime::MemoryNeeds needs = runner->needs();
@@ -162,7 +184,12 @@ struct Interpreter::State {
   void invoke() {
     allocate();
     session->rounds_left = options.max_loop_rounds;
-    runner->invoke();
+    try {
+      runner->invoke();
+    } catch (...) {
+      failed = std::exchange(session->leave_memory, false);
+      throw;
+    }
   }
 
   void resize_input(int index, const Shape& shape, bool strict) {
@@ -247,6 +274,8 @@ struct Interpreter::State {
   InterpreterOptions options;
   std::shared_ptr<const ir::Graph> graph;
   std::shared_ptr<Budget> budget;
+  ops::UserOpTable user_ops;
+  std::vector<MissingOp> missing;
   std::shared_ptr<ops::Resources> resources;
   std::shared_ptr<runtime::Session> session;
   std::unique_ptr<runtime::Runner> runner;  // after session: it refers to it
@@ -254,8 +283,8 @@ struct Interpreter::State {
   std::vector<int64_t> string_bytes;
   int64_t base_counted = 0;
   bool stale = false;   // shapes changed since the plan was made
-  bool failed = false;  // the last plan did not succeed
-  mutable std::mutex mutex;
+  bool failed = false;  // the last plan did not succeed, or its memory was left to others
+  mutable CallMutex mutex;
 };
 
 Interpreter::Interpreter(const Model& model, InterpreterOptions options)

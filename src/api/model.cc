@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "api/missing_ops.h"
 #include "api/model_data.h"
 #include "base/error.h"
 #include "ir/graph.h"
@@ -130,6 +131,10 @@ std::vector<std::pair<std::string, int64_t>> Model::metadata() const {
   std::vector<std::pair<std::string, int64_t>> result;
   for (const ir::Metadata& m : data_->graph->metadata) result.emplace_back(m.name, static_cast<int64_t>(m.data.size()));
   return result;
+}
+
+std::vector<MissingOp> Model::missing_ops() const {
+  return find_missing_ops(*data_->graph, ops::user_ops_of(*data_->graph));
 }
 
 int64_t Model::file_bytes() const { return data_->file_bytes; }

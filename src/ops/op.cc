@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/registry.h"
+
 namespace leadline::ops {
 namespace {
 
@@ -20,6 +22,14 @@ bool contains(std::initializer_list<DType> types, DType type) {
 }
 
 }  // namespace
+
+const OpDef* Host::find(const ir::Node& node) const { return registry().find(node.code, node.op); }
+
+UserNode& Host::user_node(int node_index) {
+  leadline::fail(ErrorCode::kInternal, "node {}: this host has no ops of users", node_index);
+}
+
+std::shared_ptr<const void> Host::hold_memory(bool /*leave*/) { return nullptr; }
 
 void OpContext::throw_error(ErrorCode code, const std::string& message) const {
   throw Error(code, ir::describe_node(subgraph_, node_index_) + ": " + message);

@@ -31,6 +31,8 @@
 namespace leadline::ops {
 
 class Resources;
+class UserNode;
+struct OpDef;
 
 /// An input or output before the run. `data` is set when the contents are known already: constants,
 /// results folded while planning, and every input while a deferred node is inferred at run time.
@@ -85,6 +87,14 @@ class Host {
   virtual Resources& resources() = 0;
   /// Throws Error(kCancelled) when the run used up its rounds. Call once per loop round.
   virtual void checkpoint() = 0;
+
+  /// The row that stands for a node: of an op a user registered, else of the registry. Null: unknown.
+  virtual const OpDef* find(const ir::Node& node) const;
+  /// The object of a node whose op a user registered; made on first use.
+  virtual UserNode& user_node(int node_index);
+  /// Keeps all memory that kernels of the running interpreter see alive for as long as the result. With `leave` the
+  /// interpreter takes other memory from its next call on.
+  virtual std::shared_ptr<const void> hold_memory(bool leave);
 };
 
 /// What infer and prepare know about the node.
@@ -111,6 +121,8 @@ class OpContext {
   const A& attributes() const {
     return static_cast<const A&>(*node().attributes);
   }
+  const ir::Subgraph& subgraph() const { return subgraph_; }
+  int node_index() const { return node_index_; }
   Host& host() const { return host_; }
   Callee& callee(int subgraph) const { return host_.callee(node_index_, subgraph); }
 
@@ -174,6 +186,8 @@ class PrepareContext : public OpContext {
   int threads() const { return threads_; }
   /// Asks for workspace that is the kernel's alone while it runs. Contents are not kept between runs.
   void request_scratch(int64_t bytes) { scratch_bytes_ = bytes; }
+  /// Asks for memory whose contents are kept between runs, zero at first: see RunContext::kept().
+  void request_kept(int64_t bytes) { kept_bytes_ = bytes; }
   /// Asks for memory that pack() fills once and that is kept. `layout` tells packings of the same node apart.
   void request_packed(int64_t bytes, std::string_view layout) {
     packed_bytes_ = bytes;
@@ -183,6 +197,7 @@ class PrepareContext : public OpContext {
   void replaces_input(int i) { replaced_inputs_.push_back(i); }
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
+  int64_t kept_bytes() const { return kept_bytes_; }
   int64_t packed_bytes() const { return packed_bytes_; }
   const std::string& packed_layout() const { return packed_layout_; }
   const std::vector<int>& replaced_inputs() const { return replaced_inputs_; }
@@ -190,6 +205,7 @@ class PrepareContext : public OpContext {
  private:
   int threads_;
   int64_t scratch_bytes_ = 0;
+  int64_t kept_bytes_ = 0;
   int64_t packed_bytes_ = 0;
   std::string packed_layout_;
   std::vector<int> replaced_inputs_;
@@ -221,11 +237,15 @@ class RunContext {
     return reinterpret_cast<T*>(scratch_);
   }
   const std::byte* packed() const { return packed_; }
+  std::byte* kept() const { return kept_; }
+  void set_kept(std::byte* memory) { kept_ = memory; }
   ThreadPool& pool() const { return pool_; }
   Host& host() const { return host_; }
   Callee& callee(int subgraph) const { return host_.callee(node_index_, subgraph); }
   std::span<const TensorView> inputs() const { return inputs_; }
   std::span<const TensorView> outputs() const { return outputs_; }
+  std::string_view input_name(int i) const { return name_of(node().inputs[static_cast<size_t>(i)]); }
+  std::string_view output_name(int i) const { return name_of(node().outputs[static_cast<size_t>(i)]); }
 
   /// For checks of data (indices, divisors), made before the loop: throws Error(kRuntime) naming the node.
   template <typename... Args>
@@ -236,6 +256,8 @@ class RunContext {
 
  private:
   [[noreturn]] void throw_error(const std::string& message) const;
+  const ir::Node& node() const { return subgraph_.nodes[static_cast<size_t>(node_index_)]; }
+  std::string_view name_of(int value) const { return subgraph_.values[static_cast<size_t>(value)].name; }
 
   const ir::Subgraph& subgraph_;
   int node_index_;
@@ -243,6 +265,7 @@ class RunContext {
   std::span<const TensorView> outputs_;
   std::byte* scratch_;
   const std::byte* packed_;
+  std::byte* kept_ = nullptr;
   ThreadPool& pool_;
   Host& host_;
 };
@@ -316,6 +339,8 @@ struct OpDef {
   uint32_t half_inputs = 0;        // bit i: a float32 input i may be given as a float16 constant instead
   bool makes_dense = false;        // output 0 is sparse constant 0, which is dense when an op sees it (DENSIFY)
   std::string_view types = {};     // for docs: "f32 i8 u8 i16x8 hybrid"
+  std::string_view fast = {};      // for docs: which of them have kernels tuned for the CPU
+  std::string_view reason = {};    // for docs: why an op without infer does not run
 };
 
 template <typename A>

@@ -97,7 +97,7 @@ void Lifetimes::add_output(int position, int value, bool may_share) {
 
 bool Lifetimes::share_view(int position, int value) {
   const ir::Node& node = plan_.subgraph_.nodes[static_cast<size_t>(segment_.steps[static_cast<size_t>(position)].node)];
-  if (ops::registry().find(node.code, node.op)->sharing != ops::Sharing::kView) return false;
+  if (plan_.host_.find(node)->sharing != ops::Sharing::kView) return false;
   const PlannedValue& source = plan_.values_[static_cast<size_t>(node.inputs[0])];
   PlannedValue& v = plan_.values_[static_cast<size_t>(value)];
   if (source.storage == Storage::kVariable || source.bytes != v.bytes) return false;  // a variable may change meanwhile
@@ -112,7 +112,7 @@ bool Lifetimes::share_view(int position, int value) {
 bool Lifetimes::share_in_place(int position, int value) {
   const ir::Node& node = plan_.subgraph_.nodes[static_cast<size_t>(segment_.steps[static_cast<size_t>(position)].node)];
   if (plan_.options_.preserve_all) return false;
-  if (ops::registry().find(node.code, node.op)->sharing != ops::Sharing::kInPlace) return false;
+  if (plan_.host_.find(node)->sharing != ops::Sharing::kInPlace) return false;
   PlannedValue& v = plan_.values_[static_cast<size_t>(value)];
   const DType type = plan_.subgraph_.values[static_cast<size_t>(value)].dtype;
   for (int input : node.inputs) {

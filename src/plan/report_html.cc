@@ -3,6 +3,7 @@
 // script from a JSON block. Everything that comes from a model is escaped for the place it goes to, and the page's
 // content policy forbids any connection.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -155,6 +156,13 @@ std::string Plan::to_html(const std::string& title) const {
     page +=
         "<p class=warn>Not complete: some shapes depend on data of a run. The figures cover what is known so far; "
         "the rest is planned while running, inside the budget.</p>\n";
+  }
+  if (!missing_ops.empty()) {
+    print(
+        page,
+        "<p class=warn>Planned without {}: no implementation. Their outputs have the shapes that the file gives them; "
+        "what the ops would take themselves is not counted, and the model cannot run.</p>\n",
+        escape_html(fmt::format("{}", fmt::join(missing_ops, ", "))));
   }
   add_cards(page, *this);
   add_categories(page, *this);

@@ -28,6 +28,7 @@ Json step_json(const PlannedStep& step) {
           {"scratch_bytes", step.scratch_bytes},
           {"scratch_offset", step.scratch_offset},
           {"packed_bytes", step.packed_bytes},
+          {"kept_bytes", step.kept_bytes},
           {"live_bytes", step.live_bytes}};
 }
 
@@ -76,6 +77,7 @@ std::string Plan::to_json() const {
                {"arena_bytes", arena_bytes},
                {"lower_bound_bytes", lower_bound_bytes},
                {"peak_step", plan::peak_step(*this)},
+               {"missing_ops", missing_ops},
                {"categories", categories_json(categories)}};
   json["phases"] = Json::array();
   for (const PlannedPhase& phase : phases) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Plan as a table for people. Names come from the model: they are made printable and cut to a column.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -56,6 +57,13 @@ void print_summary(std::string& text, const Plan& plan) {
     text +=
         "Not complete: some shapes depend on data of a run. The figures cover what is known so far;\n"
         "the rest is planned while running, inside the budget.\n";
+  }
+  if (!plan.missing_ops.empty()) {
+    print(
+        text,
+        "Planned without {}: no implementation. Their outputs have the shapes that the file gives them; what the ops\n"
+        "would take themselves is not counted, and the model cannot run.\n",
+        printable(fmt::format("{}", fmt::join(plan.missing_ops, ", "))));
   }
 }
 

@@ -41,7 +41,7 @@ void SubgraphPlan::find_half_constants() {
   if (options_.preserve_all) return;
   std::vector<bool> taken_as_half(subgraph_.values.size(), true);
   for (const ir::Node& node : subgraph_.nodes) {
-    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    const ops::OpDef* op = host_.find(node);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const bool accepts = op != nullptr && i < 32 && (op->half_inputs >> i & 1U) != 0;
       if (node.inputs[i] != ir::kAbsent && !accepts) taken_as_half[static_cast<size_t>(node.inputs[i])] = false;
@@ -50,7 +50,7 @@ void SubgraphPlan::find_half_constants() {
   std::vector<int> dense_of = source_;  // the constant that DENSIFY gives, by its output
   for (size_t n = 0; n < subgraph_.nodes.size(); ++n) {
     const ir::Node& node = subgraph_.nodes[n];
-    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    const ops::OpDef* op = host_.find(node);
     if (op != nullptr && op->makes_dense && node.inputs.size() == 1 && node.inputs[0] != ir::kAbsent) {
       dense_of[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
     }
@@ -72,7 +72,7 @@ void SubgraphPlan::compute_last_uses() {
   for (int v : subgraph_.outputs) last_use_[static_cast<size_t>(v)] = node_count;
   for (int n = node_count - 1; n >= 0; --n) {
     const ir::Node& node = subgraph_.nodes[static_cast<size_t>(n)];
-    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    const ops::OpDef* op = host_.find(node);
     const bool view = op != nullptr && op->sharing == ops::Sharing::kView;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == ir::kAbsent) continue;
@@ -84,7 +84,7 @@ void SubgraphPlan::compute_last_uses() {
 }
 
 const ops::OpDef& SubgraphPlan::definition(const ir::Node& node, int index) const {
-  const ops::OpDef* op = ops::registry().find(node.code, node.op);
+  const ops::OpDef* op = host_.find(node);
   if (op == nullptr || op->infer == nullptr) {
     fail(ErrorCode::kUnsupported, "{}: Leadline has no kernel for this op", ir::describe_node(subgraph_, index));
   }
@@ -214,8 +214,8 @@ void SubgraphPlan::make_dense(int value, int node) {
   if (source.sparsity == nullptr || planned.storage != Storage::kConstant) return;
   planned.bytes = storage_bytes(source.dtype, source.shape).value_or(-1);
   require_plannable(node, fmt::format("'{}' as a dense tensor", source.name), planned.bytes);
-  folded_.push_back({value, node, Buffer(budget_, planned.bytes, MemoryCategory::kGraph)});
-  planned.address = folded_.back().memory.data();
+  folded_.push_back({value, node, std::make_shared<const Buffer>(budget_, planned.bytes, MemoryCategory::kGraph)});
+  planned.address = folded_.back().memory->data();
   planned.storage = Storage::kFolded;
   ir::make_dense(source, planned.address);
 }
@@ -252,6 +252,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   std::unique_ptr<ops::Kernel> kernel = op.prepare(prepare);
   require_plannable(index, "its workspace", prepare.scratch_bytes());
   require_plannable(index, "its packed weights", prepare.packed_bytes());
+  require_plannable(index, "its kept memory", prepare.kept_bytes());
   if (try_fold(index, op, inputs, outputs, *kernel, prepare)) return true;
 
   Step step;
@@ -260,6 +261,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   step.scratch_bytes = prepare.scratch_bytes();
   step.packed_bytes = align_up(prepare.packed_bytes());
   step.packed_layout = prepare.packed_layout();
+  step.kept_bytes = align_up(prepare.kept_bytes());
   step.initializer = std::any_of(outputs.begin(), outputs.end(), [](const auto& o) { return o.value->variable; }) &&
                      std::all_of(node.inputs.begin(), node.inputs.end(),
                                  [&](int v) { return v == ir::kAbsent || is_static_data(source(v)); });
@@ -302,9 +304,9 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
   }
   std::vector<Folded> results;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    results.push_back({node.outputs[i], index, Buffer(budget_, outputs[i].bytes, MemoryCategory::kGraph)});
-    out.push_back({outputs[i].dtype(), outputs[i].shape, results.back().memory.data(), outputs[i].bytes,
-                   &outputs[i].quantization()});
+    auto memory = std::make_shared<Buffer>(budget_, outputs[i].bytes, MemoryCategory::kGraph);
+    out.push_back({outputs[i].dtype(), outputs[i].shape, memory->data(), outputs[i].bytes, &outputs[i].quantization()});
+    results.push_back({node.outputs[i], index, std::move(memory)});
   }
   ThreadPool single(1);
   std::byte* packed = workspace.data() + align_up(prepared.scratch_bytes());
@@ -318,7 +320,7 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
   for (Folded& result : results) {
     PlannedValue& value = values_[static_cast<size_t>(result.value)];
     value.storage = Storage::kFolded;
-    value.address = result.memory.data();
+    value.address = result.memory->data();
     value.computed = true;
     folded_.push_back(std::move(result));
   }
@@ -331,8 +333,12 @@ bool SubgraphPlan::is_output(int value) const {
 
 int64_t SubgraphPlan::folded_bytes() const {
   int64_t bytes = 0;
-  for (const Folded& f : folded_) bytes += f.memory.bytes();
+  for (const Folded& f : folded_) bytes += f.memory->bytes();
   return bytes;
+}
+
+void SubgraphPlan::collect_folded(std::vector<std::shared_ptr<const void>>& memory) const {
+  for (const Folded& f : folded_) memory.push_back(f.memory);
 }
 
 int64_t SubgraphPlan::structure_bytes() const {

@@ -41,6 +41,7 @@ struct Step {
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = 0;
   int64_t packed_bytes = 0;
+  int64_t kept_bytes = 0;  // memory whose contents stay between runs
   std::string packed_layout;
   std::vector<int> replaced_inputs;  // value indices
   int64_t live_bytes = 0;
@@ -104,6 +105,8 @@ class SubgraphPlan {
   const PlanOptions& options() const { return options_; }
   /// Bytes held for results folded while planning.
   int64_t folded_bytes() const;
+  /// Adds the memory of those results.
+  void collect_folded(std::vector<std::shared_ptr<const void>>& memory) const;
   /// Heap bytes of the plan's own structures, by a fixed rule (so that plan and count agree).
   int64_t structure_bytes() const;
 
@@ -141,7 +144,7 @@ class SubgraphPlan {
   struct Folded {
     int value;
     int node;
-    Buffer memory;
+    std::shared_ptr<const Buffer> memory;
   };
   std::vector<Folded> folded_;
   int next_node_ = 0;

@@ -72,6 +72,8 @@ MemoryNeeds Runner::needs() const {
   for (const plan::Segment& segment : plan_.segments()) {
     for (const plan::Step& step : segment.steps) {
       const PackedKey key = packed_key(step);
+      const auto kept = kept_.find(step.node);
+      if (kept == kept_.end() || kept->second->bytes() != step.kept_bytes) needs.variables += step.kept_bytes;
       if (step.packed_bytes == 0 || packed_.contains(key)) continue;
       (session_.packed_weights->holds(key) ? needs.shared_weights : needs.packed_weights) += step.packed_bytes;
     }
@@ -129,6 +131,7 @@ void Runner::allocate() {
       take_arena(0);
     }
     acquire_packed(0);
+    take_kept(0);
     if (!callee_) bind(0, bound_[0].arena->data());
     for (auto& [key, runner] : callees_) {
       if (runner->started_) runner->allocate();
@@ -185,6 +188,22 @@ void Runner::acquire_packed(size_t segment) {
   }
 }
 
+/// A node that is planned during the run keeps its memory from the last one, unless its size has changed.
+void Runner::take_kept(size_t segment) {
+  for (const plan::Step& step : plan_.segments()[segment].steps) {
+    if (step.kept_bytes == 0) continue;
+    auto& memory = kept_[step.node];
+    if (memory != nullptr && memory->bytes() == step.kept_bytes) continue;
+    give_back(memory, MemoryCategory::kVariables);
+    try {
+      memory = take(step.kept_bytes, MemoryCategory::kVariables);
+    } catch (const Error&) {
+      kept_.erase(step.node);
+      throw;
+    }
+  }
+}
+
 void Runner::release() {
   for (BoundSegment& segment : bound_) give_back(segment.arena, MemoryCategory::kArena);
   bound_.clear();
@@ -197,6 +216,8 @@ void Runner::release() {
   io_.clear();
   for (auto& [v, memory] : variables_) give_back(memory, MemoryCategory::kVariables);
   variables_.clear();
+  for (auto& [node, memory] : kept_) give_back(memory, MemoryCategory::kVariables);
+  kept_.clear();
   results_.clear();
   bound_base_.reset();
   if (allocated_) {
@@ -237,6 +258,8 @@ void Runner::bind(size_t segment, std::byte* arena) {
     bound.outputs.clear();
     for (int v : node.outputs) bound.outputs.push_back(view(v));
     bound.scratch = arena + steps[i].scratch_offset;
+    const auto kept = kept_.find(steps[i].node);
+    bound.kept = kept == kept_.end() ? nullptr : kept->second->data();
   }
 }
 
@@ -264,6 +287,7 @@ void Runner::run_segments() {
     take_outputs();
     take_arena(segment);
     acquire_packed(segment);
+    take_kept(segment);
     bind(segment, bound_[segment].arena->data());
     for (auto& [key, runner] : callees_) {
       if (runner->started_) runner->allocate();
@@ -286,6 +310,7 @@ void Runner::run_step(const plan::Step& step, BoundStep& bound) {
   if (!session_.observers.empty()) notify(step, bound, true);
   ops::RunContext context(subgraph, step.node, bound.inputs, bound.outputs, bound.scratch, bound.packed, session_.pool,
                           *this);
+  context.set_kept(bound.kept);
   if (session_.profile.empty()) {
     step.kernel->run(context);
   } else {
@@ -397,13 +422,54 @@ void Runner::clear_variables() {
 void Runner::reset_variables() {
   clear_variables();
   initialized_ = false;
+  for (auto& [node, memory] : kept_) std::memset(memory->data(), 0, static_cast<size_t>(memory->bytes()));
+  for (auto& [index, node] : user_nodes_) node->reset();
   for (auto& [key, runner] : callees_) runner->reset_variables();
 }
 
 ops::Callee& Runner::callee(int node_index, int subgraph) {
   auto& runner = callees_[{node_index, subgraph}];
-  if (runner == nullptr) runner = std::make_unique<Runner>(session_, subgraph, true);
+  if (runner == nullptr) {
+    runner = std::make_unique<Runner>(session_, subgraph, true);
+    runner->caller_ = this;
+  }
   return *runner;
+}
+
+const ops::OpDef* Runner::find(const ir::Node& node) const {
+  if (node.code == ir::kCustomOp && session_.user_ops.contains(node.op)) return &ops::user_op_row();
+  const ops::OpDef* row = ops::registry().find(node.code, node.op);
+  const bool missing = row == nullptr || row->infer == nullptr;
+  return missing && session_.plan_missing ? &ops::missing_op_row() : row;
+}
+
+ops::UserNode& Runner::user_node(int node_index) {
+  auto it = user_nodes_.find(node_index);
+  if (it == user_nodes_.end()) {
+    const ir::Subgraph& subgraph = plan_.subgraph();
+    const ops::UserOp& make = *session_.user_ops.at(subgraph.nodes[static_cast<size_t>(node_index)].op);
+    it = user_nodes_.emplace(node_index, make(subgraph, node_index)).first;
+  }
+  return *it->second;
+}
+
+std::shared_ptr<const void> Runner::hold_memory(bool leave) {
+  const Runner* root = this;
+  while (root->caller_ != nullptr) root = root->caller_;
+  auto memory = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+  memory->push_back(session_.graph);
+  root->collect_memory(*memory);
+  session_.leave_memory = session_.leave_memory || leave;
+  return memory;
+}
+
+void Runner::collect_memory(std::vector<std::shared_ptr<const void>>& memory) const {
+  for (const BoundSegment& segment : bound_) memory.push_back(segment.arena);
+  for (const auto* buffers : {&io_, &variables_, &kept_}) {
+    for (const auto& [index, buffer] : *buffers) memory.push_back(buffer);
+  }
+  plan_.collect_folded(memory);
+  for (const auto& [key, runner] : callees_) runner->collect_memory(memory);
 }
 
 void Runner::checkpoint() {

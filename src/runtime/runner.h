@@ -58,6 +58,9 @@ class Runner final : public ops::Host, public ops::Callee {
   }
   ops::Resources& resources() override { return *session_.resources; }
   void checkpoint() override;
+  const ops::OpDef* find(const ir::Node& node) const override;
+  ops::UserNode& user_node(int node_index) override;
+  std::shared_ptr<const void> hold_memory(bool leave) override;
 
   // ops::Callee
   bool plan(std::span<const Shape> inputs) override;
@@ -78,6 +81,7 @@ class Runner final : public ops::Host, public ops::Callee {
     std::vector<TensorView> outputs;
     std::byte* scratch = nullptr;
     const std::byte* packed = nullptr;
+    std::byte* kept = nullptr;
   };
   struct BoundSegment {
     std::shared_ptr<Buffer> arena;  // null: in the caller's workspace, or given back
@@ -91,6 +95,8 @@ class Runner final : public ops::Host, public ops::Callee {
   std::shared_ptr<Buffer> take(int64_t bytes, MemoryCategory category);
   void take_outputs();
   void acquire_packed(size_t segment);
+  void take_kept(size_t segment);
+  void collect_memory(std::vector<std::shared_ptr<const void>>& memory) const;
   void bind(size_t segment, std::byte* arena);
   TensorView view(int value) const;
   void run_segments();
@@ -104,10 +110,13 @@ class Runner final : public ops::Host, public ops::Callee {
 
   Session& session_;
   const bool callee_;
+  const Runner* caller_ = nullptr;                            // of a callee
+  std::map<int, std::unique_ptr<ops::UserNode>> user_nodes_;  // by node
   plan::SubgraphPlan plan_;
   std::vector<BoundSegment> bound_;
   std::map<int, std::shared_ptr<Buffer>> io_;         // main: memory of inputs and outputs by value
   std::map<int, std::shared_ptr<Buffer>> variables_;  // by value
+  std::map<int, std::shared_ptr<Buffer>> kept_;       // by node
   std::map<PackedKey, std::shared_ptr<const Buffer>> packed_;
   std::map<std::pair<int, int>, std::unique_ptr<Runner>> callees_;
   std::vector<Shape> planned_shapes_;

@@ -10,6 +10,7 @@
 #include "ir/graph.h"
 #include "leadline/observer.h"
 #include "ops/resources.h"
+#include "ops/user_ops.h"
 #include "runtime/ledger.h"
 #include "runtime/packed_weights.h"
 
@@ -32,6 +33,10 @@ class Session {
   const std::shared_ptr<ops::Resources> resources;
   ThreadPool pool;
   Ledger ledger;
+  /// What users had registered when the interpreter was made.
+  ops::UserOpTable user_ops;
+  bool plan_missing = false;  // ops that cannot run are planned by the file's shapes
+  bool leave_memory = false;  // an op of a user kept a view: take other memory from the next call on
   bool preserve_all = false;
   bool owns_resources = true;  // false: another interpreter is charged for the named variables
   int64_t rounds_left = 0;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/missing_ops.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ops/registry.h"
+
+namespace leadline {
+namespace {
+
+using Kind = MissingOp::Kind;
+
+MissingOp describe(const ir::Node& node, const ops::OpDef* row) {
+  MissingOp op{node.op, Kind::kBuiltin, 0, {}};
+  if (node.code != ir::kCustomOp) {
+    op.reason = row == nullptr || row->reason.empty() ? "Leadline has no kernel for it" : row->reason;
+  } else if (node.op.starts_with("Flex")) {
+    op.kind = Kind::kFlex;
+    op.reason = "a TensorFlow op that the converter could not express as builtin ops";
+  } else {
+    op.kind = Kind::kCustom;
+    op.reason = "a custom op without a registered implementation";
+  }
+  return op;
+}
+
+std::vector<std::string> names_of(const std::vector<MissingOp>& ops, Kind kind) {
+  std::vector<std::string> names;
+  for (const MissingOp& op : ops) {
+    if (op.kind != kind) continue;
+    const std::string count = op.nodes == 1 ? "" : fmt::format(" ({} nodes)", op.nodes);
+    switch (kind) {
+      case Kind::kBuiltin:
+        names.push_back(fmt::format("{}{}: {}", op.name, count, op.reason));
+        break;
+      case Kind::kCustom:
+        names.push_back(fmt::format("custom op '{}'{}", op.name, count));
+        break;
+      case Kind::kFlex:
+        names.push_back(fmt::format("'{}'{}", op.name, count));
+        break;
+    }
+  }
+  return names;
+}
+
+const std::string& first_name(const std::vector<MissingOp>& ops, Kind kind) {
+  return std::find_if(ops.begin(), ops.end(), [&](const MissingOp& op) { return op.kind == kind; })->name;
+}
+
+}  // namespace
+
+std::vector<MissingOp> find_missing_ops(const ir::Graph& graph, const ops::UserOpTable& registered) {
+  std::vector<MissingOp> missing;
+  for (const ir::Subgraph& subgraph : graph.subgraphs) {
+    for (const ir::Node& node : subgraph.nodes) {
+      const ops::OpDef* row = ops::registry().find(node.code, node.op);
+      if (row != nullptr && row->infer != nullptr) continue;
+      if (node.code == ir::kCustomOp && registered.contains(node.op)) continue;
+      auto it = std::find_if(missing.begin(), missing.end(), [&](const MissingOp& op) { return op.name == node.op; });
+      if (it == missing.end()) it = missing.insert(it, describe(node, row));
+      ++it->nodes;
+    }
+  }
+  return missing;
+}
+
+std::string missing_ops_message(const std::vector<MissingOp>& ops) {
+  std::string text = "this model needs ops that Leadline cannot run.";
+  if (const auto names = names_of(ops, Kind::kBuiltin); !names.empty()) {
+    text += fmt::format("\n{}.", fmt::join(names, "; "));
+  }
+  if (const auto names = names_of(ops, Kind::kCustom); !names.empty()) {
+    text += fmt::format(
+        "\nWithout an implementation: {}. Register one before the interpreter is made: leadline.register_op(\"{}\", "
+        "...) in Python, leadline::register_op of leadline/custom_op.h in C++.",
+        fmt::join(names, ", "), first_name(ops, Kind::kCustom));
+  }
+  if (const auto names = names_of(ops, Kind::kFlex); !names.empty()) {
+    text += fmt::format(
+        "\nFlex ops (Select TF ops): {}. These are TensorFlow ops that the converter could not express as builtin ops; "
+        "they need TensorFlow itself to run. Convert the model again with TFLITE_BUILTINS as the only entry of "
+        "target_spec.supported_ops, replacing the ops that the converter then names by others; or register an "
+        "implementation of your own, leadline.register_op(\"{}\", ...).",
+        fmt::join(names, ", "), first_name(ops, Kind::kFlex));
+  }
+  return text;
+}
+
+}  // namespace leadline
