@@ -29,10 +29,12 @@ from leadline._leadline import (
     read_memory_limits,
 )
 from leadline._model_builder import ModelBuilder
+from leadline.custom_ops import CustomOp, register_op, registered_ops, unregister_op
 
 __all__ = [
     "Budget",
     "BudgetError",
+    "CustomOp",
     "DType",
     "Error",
     "InvalidArgumentError",
@@ -48,4 +50,7 @@ __all__ = [
     "lite",
     "parse_bytes",
     "read_memory_limits",
+    "register_op",
+    "registered_ops",
+    "unregister_op",
 ]

@@ -2,9 +2,10 @@
 # Made by tools/make_stubs.py; do not edit.
 """Leadline's native part. Use it through the package `leadline`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import enum
 import os
+from typing import Any
 
 import numpy.typing
 
@@ -346,6 +347,12 @@ class Model:
         """Bytes of each metadata entry."""
 
     @property
+    def missing_ops(self) -> dict:
+        """
+        Names of the ops that cannot run now, and why; registered custom ops can.
+        """
+
+    @property
     def file_bytes(self) -> int: ...
 
     def to_text(self) -> str:
@@ -508,6 +515,10 @@ class PlannedStep:
     def packed_bytes(self) -> int: ...
 
     @property
+    def kept_bytes(self) -> int:
+        """Memory of the op whose contents stay between runs."""
+
+    @property
     def live_bytes(self) -> int:
         """Arena bytes that must exist during this step."""
 
@@ -567,6 +578,12 @@ class Plan:
         """False while some shapes depend on data of a run."""
 
     @property
+    def missing_ops(self) -> list:
+        """
+        Names of ops that cannot run; their outputs are planned with the file's shapes.
+        """
+
+    @property
     def categories(self) -> dict:
         """Bytes by category at the peak; their sum is peak_bytes."""
 
@@ -617,7 +634,7 @@ class Interpreter:
     Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.
     """
 
-    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None) -> None:
+    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False) -> None:
         """Plans; allocates nothing that grows with the model."""
 
     @property
@@ -662,3 +679,31 @@ class Interpreter:
 
     def profile(self) -> list[NodeProfile]:
         """Time per node since profiling was switched on."""
+
+class Operand:
+    """An input or output of a custom op before it runs."""
+
+    @property
+    def info(self) -> TensorInfo: ...
+
+    @property
+    def memory(self) -> TensorMemory | None:
+        """None: the data is not known yet."""
+
+def register_op(name: str, make: Callable[[str, int, str, int, bytes], Any]) -> None:
+    """
+    Registers an op; make(op, index, name, version, options) gives the object for a node.
+    """
+
+def unregister_op(name: str) -> bool:
+    """
+    Takes an op away again; False when there was none of this name. Interpreters that were made keep it.
+    """
+
+def registered_ops() -> list[str]:
+    """Names of the registered ops, sorted."""
+
+def decode_options(content: bytes) -> Any:
+    """
+    A FlexBuffers document as dicts, lists, numbers and texts; None when the bytes are none.
+    """

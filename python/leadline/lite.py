@@ -505,7 +505,10 @@ class Interpreter:
         return self._own_budget or self._model.budget
 
     def plan(self) -> Plan:
-        """What a run with the current input shapes does and takes; nothing large is allocated for it."""
+        """What a run with the current input shapes does and takes; nothing large is allocated for it. Ops that cannot
+        run (Plan.missing_ops) are planned around, with the shapes that the file gives their outputs."""
+        if self._main._native is None and self._model.missing_ops:
+            return _leadline.Interpreter(self._model, plan_only=True, **self._options).plan()
         return self._main.native.plan()
 
     def counted_peak_bytes(self) -> int:
@@ -529,6 +532,8 @@ class Interpreter:
         try:
             plan = self.plan()
             facts: dict[str, object] = {"planned peak": plan.peak_bytes, **plan.categories}
+            if plan.missing_ops:
+                facts["ops that cannot run"] = ", ".join(plan.missing_ops)
         except Error as error:
             facts = {"cannot be planned": str(error)}
         return interpreter_html("leadline.lite.Interpreter", tensors, facts)

@@ -73,6 +73,30 @@ void raise(const Error& error) {
   PyErr_SetObject(class_of(error.code()), value.ptr());
 }
 
+/// What a Python op raised comes out as it was raised; a note names the node.
+bool raise_nested(const Error& error) {
+  try {
+    std::rethrow_if_nested(error);
+  } catch (nb::python_error& original) {
+    nb::object value = nb::borrow(original.value());
+    const std::string text = error.what();
+    const nb::str note = to_str("raised by " + text.substr(0, text.find(": ")) + ", an op that Python registered");
+    original.restore();
+    PyObject *type = nullptr, *raised = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &raised, &traceback);
+    try {
+      if (nb::hasattr(value, "add_note")) {  // since Python 3.11
+        value.attr("add_note")(note);
+      }
+    } catch (nb::python_error&) {  // a class of the user's that refuses notes: the exception itself matters more
+    }
+    PyErr_Restore(type, raised, traceback);
+    return true;
+  } catch (const std::exception&) {
+  }
+  return false;
+}
+
 PyObject* make_class(nb::module_& m, const char* name, const char* doc, std::initializer_list<PyObject*> bases) {
   nb::list list;
   for (PyObject* base : bases) {
@@ -123,7 +147,9 @@ void init_error(nb::module_& m) {
     try {
       std::rethrow_exception(pointer);
     } catch (const Error& error) {
-      raise(error);
+      if (!raise_nested(error)) {
+        raise(error);
+      }
     }
   });
 }

@@ -16,13 +16,6 @@
 namespace leadline::python {
 namespace {
 
-/// A tensor's memory as Python sees it: a buffer that shares ownership, so that an array made from it outlives resizes
-/// and the interpreter.
-struct SharedTensor {
-  TensorMemory memory;
-  bool read_only;
-};
-
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   static uint8_t empty = 0;
   const auto* tensor = nb::inst_ptr<SharedTensor>(self);
@@ -48,13 +41,14 @@ void resize_input(Interpreter& interpreter, int index, const std::vector<int64_t
 }
 
 void init(Interpreter* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget, int subgraph,
-          bool preserve_all_tensors, const Interpreter* shares_state_with) {
+          bool preserve_all_tensors, const Interpreter* shares_state_with, bool plan_only) {
   InterpreterOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
   options.subgraph = subgraph;
   options.preserve_all_tensors = preserve_all_tensors;
   options.shares_state_with = shares_state_with;
+  options.plan_only = plan_only;
   const nb::gil_scoped_release released;
   new (self) Interpreter(model, std::move(options));
 }
@@ -74,7 +68,7 @@ void init_interpreter(nb::module_& m) {
                           "Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.")
       .def("__init__", &init, nb::arg("model"), nb::arg("num_threads") = 1, nb::arg("budget").none() = nb::none(),
            nb::arg("subgraph") = 0, nb::arg("preserve_all_tensors") = false,
-           nb::arg("shares_state_with").none() = nb::none(), nb::keep_alive<1, 7>(),
+           nb::arg("shares_state_with").none() = nb::none(), nb::arg("plan_only") = false, nb::keep_alive<1, 7>(),
            "Plans; allocates nothing that grows with the model.")
       .def_prop_ro("model", &Interpreter::model, nb::rv_policy::copy)
       .def("plan", &Interpreter::plan, WithoutGil(), "The plan for the current input shapes.")

@@ -130,6 +130,16 @@ void init_model(nb::module_& m) {
       .def("sparsity", &Model::sparsity, nb::arg("subgraph"), nb::arg("tensor"), "None for a dense tensor.")
       .def_prop_ro("signatures", &Model::signatures)
       .def_prop_ro("metadata", &metadata, "Bytes of each metadata entry.")
+      .def_prop_ro(
+          "missing_ops",
+          [](const Model& model) {
+            nb::dict result;
+            for (const MissingOp& op : model.missing_ops()) {
+              result[to_str(op.name)] = to_str(op.reason);
+            }
+            return result;
+          },
+          "Names of the ops that cannot run now, and why; registered custom ops can.")
       .def_prop_ro("file_bytes", &Model::file_bytes)
       .def("to_text", &to_text, "One line per node, for people.")
       .def("to_tflite", &to_tflite, "The model as the bytes of a new .tflite file.")

@@ -15,4 +15,5 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_observer(m);
   leadline::python::init_plan(m);
   leadline::python::init_interpreter(m);
+  leadline::python::init_custom_op(m);
 }

@@ -9,7 +9,9 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "leadline/interpreter.h"
 #include "leadline/plan.h"
 #include "leadline/types.h"
 
@@ -28,12 +30,23 @@ void init_model_builder(nb::module_& m);
 void init_observer(nb::module_& m);
 void init_plan(nb::module_& m);
 void init_interpreter(nb::module_& m);
+void init_custom_op(nb::module_& m);
 
 /// Text from a model file, which need not be UTF-8: what is not becomes U+FFFD.
 nb::str to_str(const std::string& text);
 
 /// The dimensions as a tuple of int.
 nb::tuple to_tuple(const Shape& shape);
+
+/// Texts from a model file as a list of str.
+nb::list to_list(const std::vector<std::string>& texts);
+
+/// A tensor's memory as Python sees it: a buffer that shares ownership, so that an array made from it outlives resizes
+/// and the interpreter.
+struct SharedTensor {
+  TensorMemory memory;
+  bool read_only;
+};
 
 /// Bytes by the name of their category, in the order of reports.
 nb::dict to_dict(std::span<const CategoryBytes> categories);

@@ -42,6 +42,7 @@ void bind_parts(nb::module_& m) {
       .def_ro("segment", &PlannedStep::segment)
       .def_ro("scratch_bytes", &PlannedStep::scratch_bytes)
       .def_ro("packed_bytes", &PlannedStep::packed_bytes)
+      .def_ro("kept_bytes", &PlannedStep::kept_bytes, "Memory of the op whose contents stay between runs.")
       .def_ro("live_bytes", &PlannedStep::live_bytes, "Arena bytes that must exist during this step.");
 
   nb::class_<PlannedPhase>(m, "PlannedPhase", "A stretch of the job and the memory it holds at its highest.")
@@ -68,6 +69,9 @@ void init_plan(nb::module_& m) {
       .def_ro("lower_bound_bytes", &Plan::lower_bound_bytes, "No layout of the arena can be smaller.")
       .def_ro("threads", &Plan::threads)
       .def_ro("complete", &Plan::complete, "False while some shapes depend on data of a run.")
+      .def_prop_ro(
+          "missing_ops", [](const Plan& plan) { return to_list(plan.missing_ops); },
+          "Names of ops that cannot run; their outputs are planned with the file's shapes.")
       .def_prop_ro(
           "categories", [](const Plan& plan) { return to_dict(plan.categories); },
           "Bytes by category at the peak; their sum is peak_bytes.")

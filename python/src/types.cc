@@ -26,6 +26,14 @@ nb::tuple to_tuple(const Shape& shape) {
   return nb::tuple(dims);
 }
 
+nb::list to_list(const std::vector<std::string>& texts) {
+  nb::list result;
+  for (const std::string& text : texts) {
+    result.append(to_str(text));
+  }
+  return result;
+}
+
 nb::dict to_dict(std::span<const CategoryBytes> categories) {
   nb::dict result;
   for (const CategoryBytes& entry : categories) {

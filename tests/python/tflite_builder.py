@@ -163,7 +163,7 @@ class Subgraph:
         value = np.asarray(value)
         return self.tensor(name, value.dtype, value.shape, data=value.tobytes(), **options)
 
-    def op(self, name, inputs, *outputs, options=None, version=1, quantization=None):
+    def op(self, name, inputs, *outputs, options=None, version=1, quantization=None, custom_options=b""):
         """A node. Each output is a tensor number or (name, dtype, shape); returns the number(s)."""
         code, union = _OPS.get(name, (_CUSTOM, 0))
         made = [out if isinstance(out, int) else self.tensor(*out, **(quantization or {})) for out in outputs]
@@ -171,6 +171,7 @@ class Subgraph:
             0: Scalar("I", self.model.operator_code(code, name if code == _CUSTOM else None, version)),
             1: ints(inputs), 2: ints(made),
             3: Scalar("B", union) if union else None, 4: Table(options or {}) if union else None,
+            5: Vector(np.frombuffer(custom_options, np.uint8), 16) if custom_options else None,
         }))  # fmt: skip
         return made[0] if len(made) == 1 else made
 
