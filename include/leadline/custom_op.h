@@ -94,8 +94,8 @@ struct OpTensor {
   bool known = false;  ///< `data` can be read: always in run(), in infer() for constants and when shapes need data
   std::span<const std::byte> data;
 
-  /// The data as elements of type T. Throws Error(kInvalidArgument) when the tensor's type is another, or not known
-  /// yet.
+  /// The data as elements of type T; integers of one byte may stand for any type. Throws Error(kInvalidArgument) when
+  /// the tensor's type is another, or its data not known yet.
   template <typename T>
   std::span<const T> values() const {
     check_elements(sizeof(T), std::is_floating_point_v<T>);

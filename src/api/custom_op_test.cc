@@ -354,6 +354,51 @@ TEST(CustomOp, HeldMemoryOutlivesTheInterpreterAndMayBeLeftToItsHolder) {
   EXPECT_EQ(seen[0], 5.0F);
 }
 
+TEST(CustomOp, RunsInsideLoopsOfFixedAndOfGrowingShapes) {
+  // while (i < 3) { i += 1; x = MyOp(x) }, where MyOp counts its runs in kept memory and may lengthen x by one.
+  for (const int64_t growth : {0, 1}) {
+    const Registered op("MyOp", op_of(
+                                    [growth](InferCall& call) {
+                                      call.set_output_shape(0, Shape{call.input(0).shape[0] + growth});
+                                      call.request_scratch(256);
+                                      call.request_kept(4);
+                                    },
+                                    [](RunCall& call) {
+                                      auto& runs = *reinterpret_cast<float*>(call.kept().data());
+                                      runs += 1;
+                                      for (float& y : call.output(0).memory<float>()) y = runs;
+                                    }));
+    Sketch s;
+    const int i = s.input("i", DType::kInt32, {});
+    const int x = s.input("x", kF32, {2});
+    const std::vector<int> ends = {s.value("i_end", DType::kInt32, {}), s.value("x_end", kF32, {2})};
+    s.node("WHILE", {i, x}, ends, {{"cond_subgraph_index", int64_t{1}}, {"body_subgraph_index", int64_t{2}}});
+    s.outputs({ends[1]});
+    s.next_subgraph("cond");
+    const int ci = s.input("i", DType::kInt32, {});
+    s.input("x", kF32, {2});
+    const int limit = s.constant<int32_t>("limit", DType::kInt32, {}, {3});
+    s.outputs({s.compute("LESS", {ci, limit}, "more", DType::kBool, {})});
+    s.next_subgraph("body");
+    const int bi = s.input("i", DType::kInt32, {});
+    const int bx = s.input("x", kF32, {2});
+    const int one = s.constant<int32_t>("one", DType::kInt32, {}, {1});
+    const int next = s.compute("ADD", {bi, one}, "next", DType::kInt32, {});
+    s.outputs({next, s.compute("MyOp", {bx}, "longer", kF32, {2})});
+    Interpreter interpreter(s.load());
+    for (int run = 1; run <= 2; ++run) {
+      set<int32_t>(interpreter, i, {0});
+      interpreter.invoke();
+      const Floats result = get<float>(interpreter, ends[1]);
+      EXPECT_EQ(result.size(), static_cast<size_t>(2 + 3 * growth));
+      if (growth == 0) {
+        EXPECT_EQ(result[0], static_cast<float>(3 * run)) << "kept from round to round and run to run";
+      }
+      EXPECT_EQ(interpreter.plan().peak_bytes, interpreter.counted_peak_bytes()) << "growth " << growth;
+    }
+  }
+}
+
 TEST(CustomOp, RunsInThreadsWhileOthersRegister) {
   const Registered op("MyOp", op_of(same_shape, double_it));
   const Model model = model_with("MyOp", {1}).load();
