@@ -31,6 +31,18 @@ std::vector<std::pair<std::string, int>> count_ops(const std::vector<SubgraphInf
   return result;
 }
 
+const char* missing_kind_name(MissingOp::Kind kind) {
+  switch (kind) {
+    case MissingOp::Kind::kBuiltin:
+      return "builtin";
+    case MissingOp::Kind::kCustom:
+      return "custom";
+    case MissingOp::Kind::kFlex:
+      return "flex";
+  }
+  return "builtin";
+}
+
 int64_t constant_bytes(const SubgraphInfo& subgraph) {
   int64_t bytes = 0;
   for (const TensorInfo& tensor : subgraph.tensors) bytes += tensor.constant ? tensor.bytes : 0;
@@ -78,6 +90,11 @@ Json Inspect::document(const Model& model, const std::vector<SubgraphInfo>& subg
   Json json = {{"model", path_}, {"file_bytes", model.file_bytes()}, {"description", model.description()}};
   json["ops"] = Json::object();
   for (const auto& [op, count] : count_ops(subgraphs)) json["ops"][op] = count;
+  json["missing_ops"] = Json::array();
+  for (const MissingOp& op : model.missing_ops()) {
+    json["missing_ops"].push_back(
+        {{"name", op.name}, {"nodes", op.nodes}, {"kind", missing_kind_name(op.kind)}, {"reason", op.reason}});
+  }
   json["signatures"] = Json::array();
   for (const SignatureInfo& s : model.signatures()) {
     Json signature = {
@@ -155,6 +172,11 @@ void Inspect::print_text(const Model& model, const std::vector<SubgraphInfo>& su
   Table ops("rl");
   for (const auto& [op, count] : count_ops(subgraphs)) ops.add({std::to_string(count), op});
   fmt::print("\nOps\n{}", ops.text());
+  if (const std::vector<MissingOp> missing = model.missing_ops(); !missing.empty()) {
+    Table table("ll");
+    for (const MissingOp& op : missing) table.add({op.name, op.reason});
+    fmt::print("\nOps that the leadline program cannot run\n{}", table.text());
+  }
   const auto metadata = model.metadata();
   if (metadata.empty()) return;
   Table entries("rl");

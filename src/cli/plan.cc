@@ -34,7 +34,7 @@ class PlanCommand final : public Command {
   void run() override {
     // A plan is made whatever the limit is: it is what tells how much is missing.
     const std::shared_ptr<Budget> limit = options_.budget();
-    Session session(options_, nullptr);
+    Session session(options_, nullptr, true);
     const Plan plan = session.plan();
     if (!html_path_.empty()) {
       OutputFile file(html_path_);

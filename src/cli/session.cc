@@ -55,11 +55,23 @@ std::optional<SignatureInfo> choose_signature(const Model& model, const std::str
   bad_argument("the model has no signature '{}'; it has {}", key, known.empty() ? "none" : known);
 }
 
-InterpreterOptions interpreter_options(const SessionOptions& options, const std::optional<SignatureInfo>& signature) {
-  InterpreterOptions result;
-  result.num_threads = options.threads;
-  result.subgraph = signature ? signature->subgraph : 0;
-  return result;
+Interpreter make_interpreter(const Model& model, const SessionOptions& options,
+                             const std::optional<SignatureInfo>& signature, bool plan_only) {
+  InterpreterOptions chosen;
+  chosen.num_threads = options.threads;
+  chosen.subgraph = signature ? signature->subgraph : 0;
+  chosen.plan_only = plan_only;
+  try {
+    return Interpreter(model, chosen);
+  } catch (const Error& error) {
+    const std::vector<MissingOp> missing = model.missing_ops();
+    const bool custom = std::any_of(missing.begin(), missing.end(),
+                                    [](const MissingOp& op) { return op.kind != MissingOp::Kind::kBuiltin; });
+    if (error.code() != ErrorCode::kUnsupported || !custom) throw;
+    throw Error(error.code(), fmt::format("{}\nThe leadline program has no ops but Leadline's own: such a model runs "
+                                          "from Python or C++ only.",
+                                          error.what()));
+  }
 }
 
 /// With the names of the signature where it lists the tensor.
@@ -97,10 +109,10 @@ std::shared_ptr<Budget> SessionOptions::budget() const {
   return memory.empty() ? nullptr : Budget::with_limit(parse_bytes(memory));
 }
 
-Session::Session(const SessionOptions& options, std::shared_ptr<Budget> budget)
+Session::Session(const SessionOptions& options, std::shared_ptr<Budget> budget, bool plan_only)
     : model_(Model::load(options.model_path, std::move(budget))),
       signature_(choose_signature(model_, options.signature)),
-      interpreter_(model_, interpreter_options(options, signature_)),
+      interpreter_(make_interpreter(model_, options, signature_, plan_only)),
       inputs_(name_tensors(interpreter_, interpreter_.inputs(), signature_ ? &signature_->inputs : nullptr)),
       outputs_(name_tensors(interpreter_, interpreter_.outputs(), signature_ ? &signature_->outputs : nullptr)) {
   for (const std::string& text : options.shapes) {

@@ -37,8 +37,8 @@ struct SessionOptions {
 /// A model with an interpreter of the signature asked for, resized as --shape says.
 class Session {
  public:
-  /// `budget` null: what the machine leaves.
-  Session(const SessionOptions& options, std::shared_ptr<Budget> budget);
+  /// `budget` null: what the machine leaves. With `plan_only` ops that cannot run are planned around.
+  Session(const SessionOptions& options, std::shared_ptr<Budget> budget, bool plan_only = false);
 
   const Model& model() const { return model_; }
   Interpreter& interpreter() { return interpreter_; }
