@@ -9,6 +9,7 @@
 #include "leadline/model.h"          // IWYU pragma: export
 #include "leadline/model_builder.h"  // IWYU pragma: export
 #include "leadline/observer.h"       // IWYU pragma: export
+#include "leadline/op_list.h"        // IWYU pragma: export
 #include "leadline/plan.h"           // IWYU pragma: export
 #include "leadline/types.h"          // IWYU pragma: export
 #include "leadline/version.h"        // IWYU pragma: export

@@ -33,6 +33,7 @@ constexpr const char* kFooter =
     "  leadline inspect model.tflite              what is in it\n"
     "  leadline plan model.tflite --html p.html   how much memory a run takes, and why\n"
     "  leadline run model.tflite --input x=x.npy --output result.npz\n"
+    "  leadline ops                               which ops run\n"
     "  leadline help run                          options of a command\n"
     "\n"
     "Exit codes:\n"
@@ -149,6 +150,7 @@ int guarded_main(int argc, char** argv) {
   commands.push_back(leadline::cli::inspect_command(program));
   commands.push_back(leadline::cli::plan_command(program));
   commands.push_back(leadline::cli::run_command(program));
+  commands.push_back(leadline::cli::ops_command(program));
   std::string help_about;
   CLI::App* help = program.add_subcommand("help", "Print the help of a command");
   help->add_option("COMMAND", help_about, "Which command");

@@ -334,9 +334,10 @@ void register_activation(Registry& registry) {
               {"HARD_SWISH", 117, 1, {1, 91}, infer_hard_swish, prepare_hard_swish, "f32 f16 bf16 i8 u8"},
               {"LOGISTIC", 14, 3, {}, infer_sigmoid, prepare_logistic, kAll},
               {"TANH", 28, 3, {}, infer_sigmoid, prepare_tanh, kAll},
-          });
+          },
+          "f32");
   add_ops(registry, 2, Sharing::kInPlace,
-          {{"PRELU", 54, 1, {}, infer_prelu, prepare_prelu, "f32 f16 bf16 i8 u8 i16xi8"}});
+          {{"PRELU", 54, 1, {}, infer_prelu, prepare_prelu, "f32 f16 bf16 i8 u8 i16xi8"}}, "f32");
 }
 
 }  // namespace leadline::ops

@@ -411,6 +411,10 @@ void register_arithmetic(Registry& registry) {
               {"ADD", 0, 6, {1, 11}, infer_add, prepare_add<false>, "f32 f16 bf16 i8 u8 i16 i32 u32 i64", kAdd},
               {"SUB", 41, 5, {1, 28}, infer_add, prepare_add<true>, "f32 f16 bf16 i8 u8 i16 i32 u32 i64", kAdd},
               {"MUL", 18, 8, {1, 21}, infer_mul, prepare_mul, "f32 f16 bf16 i8 u8 i16 i16-to-8 i32 u32 i64 c64", kMul},
+          },
+          "f32 i8 u8");
+  add_ops(registry, 2, Sharing::kInPlace,
+          {
               {"DIV", 42, 2, {1, 29}, infer_div, prepare_div, "f32 f16 bf16 i8 u8 i16 i32", kMul},
               {"SQUARED_DIFFERENCE",
                99,
@@ -421,7 +425,8 @@ void register_arithmetic(Registry& registry) {
                "f32 f16 bf16 i8 i32 i64"},
               {"STABLEHLO_ADD", 163, 1, {}, infer_stablehlo, prepare_stablehlo_add, kNumbers},
               {"STABLEHLO_MULTIPLY", 165, 1, {}, infer_stablehlo, prepare_stablehlo_multiply, kNumbers},
-          });
+          },
+          "f32");
 }
 
 }  // namespace leadline::ops

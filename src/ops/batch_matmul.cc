@@ -356,7 +356,8 @@ void register_batch_matmul(Registry& registry) {
                 .make_attributes = make_attributes<BatchMatmulAttributes>,
                 .infer = AlsoHalf<infer, prepare, 0b11>::infer,
                 .prepare = AlsoHalf<infer, prepare, 0b11>::prepare,
-                .types = "f32 f16 i8 i8-i32 i16 i16x8 hybrid"});
+                .types = "f32 f16 i8 i8-i32 i16 i16x8 hybrid",
+                .fast = "f32 i8 hybrid"});
 }
 
 }  // namespace leadline::ops

@@ -200,7 +200,8 @@ void register_conv(Registry& registry) {
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
-                .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid"});
+                .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid",
+                .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
 }
 
 }  // namespace leadline::ops

@@ -43,7 +43,8 @@ std::unique_ptr<Kernel> float_kernel(kernels::UnaryRowF32 row, float p0, float p
 
 }  // namespace
 
-void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<ElementwiseOp> ops) {
+void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<ElementwiseOp> ops,
+             std::string_view fast) {
   for (const ElementwiseOp& op : ops) {
     registry.add({.name = op.name,
                   .code = op.code,
@@ -56,7 +57,8 @@ void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_l
                   .infer = op.infer,
                   .prepare = op.prepare,
                   .sharing = sharing,
-                  .types = op.types});
+                  .types = op.types,
+                  .fast = fast});
   }
 }
 

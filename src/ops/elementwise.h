@@ -36,8 +36,9 @@ struct ElementwiseOp {
   std::unique_ptr<ir::Attributes> (*make_attributes)() = nullptr;
 };
 
-/// Adds rows of ops with exactly `inputs` inputs, all required, and one output.
-void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<ElementwiseOp> ops);
+/// Adds rows of ops with exactly `inputs` inputs, all required, and one output; `fast` is OpDef::fast of all.
+void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<ElementwiseOp> ops,
+             std::string_view fast = {});
 
 /// Output 0 has input 0's type and shape; the type is one of `types`.
 void infer_unary(InferContext& c, std::initializer_list<DType> types);

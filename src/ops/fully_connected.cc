@@ -219,7 +219,8 @@ void register_fully_connected(Registry& registry) {
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
-                .types = "f32 f16 f16-weights i8 u8 i16x8 i16 i4-weights i4-block-weights i2-weights hybrid"});
+                .types = "f32 f16 f16-weights i8 u8 i16x8 i16 i4-weights i4-block-weights i2-weights hybrid",
+                .fast = "f32 f16-weights i8 u8 i4-weights i2-weights hybrid"});
 }
 
 }  // namespace leadline::ops

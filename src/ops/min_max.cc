@@ -60,7 +60,8 @@ void register_min_max(Registry& registry) {
               {"MINIMUM", 57, 4, {1, 39}, infer, prepare<false>, kTypes},
               {"STABLEHLO_MAXIMUM", 166, 1, {}, infer_stablehlo, prepare<true>, kStableHloTypes},
               {"STABLEHLO_MINIMUM", 181, 1, {}, infer_stablehlo, prepare<false>, kStableHloTypes},
-          });
+          },
+          "f32");
 }
 
 }  // namespace leadline::ops

@@ -253,7 +253,8 @@ void register_softmax(Registry& registry) {
                "f32 f16 bf16 i8 u8 i16 8-to-i16",
                make_attributes<SoftmaxAttributes>},
               {"LOG_SOFTMAX", 50, 2, {1, 36}, infer_log_softmax, prepare_log_softmax, "f32 i8 u8"},
-          });
+          },
+          "f32");
 }
 
 }  // namespace leadline::ops

@@ -284,7 +284,8 @@ void register_transpose_conv(Registry& registry) {
                 .make_attributes = make_attributes<TransposeConvAttributes>,
                 .infer = infer,
                 .prepare = prepare,
-                .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
+                .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid",
+                .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
 }
 
 }  // namespace leadline::ops

@@ -61,7 +61,7 @@ def test_version_and_help():
     assert leadline("--version").stdout.startswith("leadline ")
     top = leadline("--help").stdout
     assert "Exit codes:" in top
-    for command in ("inspect", "plan", "run"):
+    for command in ("inspect", "plan", "run", "ops"):
         assert command in top
         text = leadline(command, "--help").stdout
         assert "Examples:" in text
@@ -244,6 +244,36 @@ def test_models_that_cannot_be_used(model, command):
 def test_unknown_op_is_named(model):
     message = leadline("run", model(sample_models.custom()), expect=BAD_MODEL).stderr
     assert "NobodyKnowsThisOp" in message
+    assert "register_op" in message and "from Python or C++ only" in message
+
+
+def test_flex_ops_are_listed_and_planned_around(model):
+    builder = ModelBuilder()
+    graph = builder.subgraph()
+    x = graph.input("x", np.float32, [4])
+    y = graph.op("FlexErf", [x], ("y", np.float32, [4]))
+    graph.output(graph.op("FlexRoll", [y], ("z", np.float32, [4])))
+    path = model(builder.build())
+    text = leadline("inspect", path).stdout
+    assert "cannot run" in text and "TensorFlow op" in text
+    missing = leadline_json("inspect", path)["missing_ops"]
+    assert [(op["name"], op["kind"], op["nodes"]) for op in missing] == [("FlexErf", "flex", 1), ("FlexRoll", "flex", 1)]
+    assert "Planned without FlexErf, FlexRoll" in leadline("plan", path).stdout
+    plan = leadline_json("plan", path)
+    assert plan["missing_ops"] == ["FlexErf", "FlexRoll"] and len(plan["steps"]) == 2
+    message = leadline("run", path, expect=BAD_MODEL).stderr
+    for part in ("'FlexErf', 'FlexRoll'", "TFLITE_BUILTINS", "from Python or C++ only"):
+        assert part in message
+
+
+def test_ops():
+    text = leadline("ops").stdout
+    assert "CONV_2D" in text and "Ops that do not run" in text
+    ops = {op["name"]: op for op in leadline_json("ops")["ops"]}
+    assert ops["CONV_2D"]["runs"] and ops["CONV_2D"]["code"] == 3 and "i8" in ops["CONV_2D"]["fast"]
+    assert "never executable" in ops["CONCAT_EMBEDDINGS"]["reason"]
+    assert leadline("ops", "--markdown").stdout.startswith("# Ops")
+    leadline("ops", "--markdown", "--json", expect=USAGE)
 
 
 def test_random_inputs_depend_on_the_seed_alone(model, tmp_path):
