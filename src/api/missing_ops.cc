@@ -27,22 +27,12 @@ MissingOp describe(const ir::Node& node, const ops::OpDef* row) {
   return op;
 }
 
+/// "'FlexErf' (2 nodes)" for each op of this kind.
 std::vector<std::string> names_of(const std::vector<MissingOp>& ops, Kind kind) {
   std::vector<std::string> names;
   for (const MissingOp& op : ops) {
     if (op.kind != kind) continue;
-    const std::string count = op.nodes == 1 ? "" : fmt::format(" ({} nodes)", op.nodes);
-    switch (kind) {
-      case Kind::kBuiltin:
-        names.push_back(fmt::format("{}{}: {}", op.name, count, op.reason));
-        break;
-      case Kind::kCustom:
-        names.push_back(fmt::format("custom op '{}'{}", op.name, count));
-        break;
-      case Kind::kFlex:
-        names.push_back(fmt::format("'{}'{}", op.name, count));
-        break;
-    }
+    names.push_back(fmt::format("'{}'{}", op.name, op.nodes == 1 ? "" : fmt::format(" ({} nodes)", op.nodes)));
   }
   return names;
 }
@@ -69,14 +59,18 @@ std::vector<MissingOp> find_missing_ops(const ir::Graph& graph, const ops::UserO
 }
 
 std::string missing_ops_message(const std::vector<MissingOp>& ops) {
-  std::string text = "this model needs ops that Leadline cannot run.";
-  if (const auto names = names_of(ops, Kind::kBuiltin); !names.empty()) {
-    text += fmt::format("\n{}.", fmt::join(names, "; "));
+  std::vector<std::string> all;
+  for (const MissingOp& op : ops) {
+    all.push_back(op.kind == Kind::kBuiltin ? op.name : fmt::format("custom op '{}'", op.name));
+  }
+  std::string text = fmt::format("this model needs ops that Leadline cannot run: {}", fmt::join(all, ", "));
+  for (const MissingOp& op : ops) {
+    if (op.kind == Kind::kBuiltin) text += fmt::format("\n{}: {}.", op.name, op.reason);
   }
   if (const auto names = names_of(ops, Kind::kCustom); !names.empty()) {
     text += fmt::format(
-        "\nWithout an implementation: {}. Register one before the interpreter is made: leadline.register_op(\"{}\", "
-        "...) in Python, leadline::register_op of leadline/custom_op.h in C++.",
+        "\nCustom ops without an implementation: {}. Register one before the interpreter is made: "
+        "leadline.register_op(\"{}\", ...) in Python, leadline::register_op of leadline/custom_op.h in C++.",
         fmt::join(names, ", "), first_name(ops, Kind::kCustom));
   }
   if (const auto names = names_of(ops, Kind::kFlex); !names.empty()) {
