@@ -30,6 +30,7 @@ enum Type : uint8_t {
   kFlexMap = 9,
   kFlexVector = 10,
   kFlexVectorInt = 11,  // to 15: vectors of int, uint, float, key, string without types
+  kFlexVectorFloat = 13,
   kFlexVectorString = 15,
   kFlexVectorInt2 = 16,  // to 24: 2, 3 and 4 ints, uints, floats without count
   kFlexVectorFloat4 = 24,
