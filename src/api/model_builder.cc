@@ -110,13 +110,6 @@ class AttributeSetter final : public ir::FieldVisitor {
   std::set<std::string> known_;
 };
 
-const ops::OpDef* find_op(const std::string& name) {
-  for (const auto& [code, row] : ops::registry().builtins()) {
-    if (row.name == name) return &row;
-  }
-  return ops::registry().find(ir::kCustomOp, name);
-}
-
 std::shared_ptr<const ir::Sparsity> sparsity_of(const std::optional<SparsityInfo>& info) {
   if (!info) return nullptr;
   auto sparsity = std::make_shared<ir::Sparsity>();
@@ -195,7 +188,7 @@ void ModelBuilder::set_blockwise(int subgraph, int tensor, const BlockwiseQuanti
 }
 
 void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) {
-  const ops::OpDef* row = find_op(spec.op);
+  const ops::OpDef* row = ops::registry().find(spec.op);
   ir::Node node;
   node.op = spec.op;
   node.code = row == nullptr ? ir::kCustomOp : row->code;

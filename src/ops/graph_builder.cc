@@ -22,12 +22,9 @@ class NoHost final : public Host {
 };
 
 const OpDef& find_op(const std::string& name) {
-  for (const auto& [code, row] : registry().builtins()) {
-    if (row.name == name) return row;
-  }
-  const OpDef* custom = registry().find(ir::kCustomOp, name);
-  require(custom != nullptr, ErrorCode::kInvalidArgument, "there is no op called '{}'", name);
-  return *custom;
+  const OpDef* row = registry().find(name);
+  require(row != nullptr, ErrorCode::kInvalidArgument, "there is no op called '{}'", name);
+  return *row;
 }
 
 }  // namespace

@@ -22,6 +22,13 @@ const OpDef* Registry::find(ir::OpCode code, std::string_view custom_name) const
   return it == builtins_.end() ? nullptr : &it->second;
 }
 
+const OpDef* Registry::find(std::string_view name) const {
+  for (const auto& [code, row] : builtins_) {
+    if (row.name == name) return &row;
+  }
+  return find(ir::kCustomOp, name);
+}
+
 const Registry& registry() {
   static const Registry instance = [] {
     Registry all;

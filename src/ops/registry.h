@@ -19,6 +19,8 @@ class Registry {
 
   /// The row of a builtin op, or null. Custom ops are found by name.
   const OpDef* find(ir::OpCode code, std::string_view custom_name) const;
+  /// The row of the op called `name`, builtin or custom, or null.
+  const OpDef* find(std::string_view name) const;
 
   const std::map<ir::OpCode, OpDef>& builtins() const { return builtins_; }
   const std::map<std::string, OpDef, std::less<>>& customs() const { return customs_; }

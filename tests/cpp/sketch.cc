@@ -42,13 +42,6 @@ class Setter final : public ir::FieldVisitor {
   const AttributeValues& values_;
 };
 
-const ops::OpDef* find_builtin(const std::string& name) {
-  for (const auto& [code, row] : ops::registry().builtins()) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Sketch::Sketch() : graph_(std::make_shared<ir::Graph>()) {
@@ -92,7 +85,7 @@ int Sketch::constant_bytes(const std::string& name, DType dtype, const Shape& sh
 
 void Sketch::node(const std::string& op, std::vector<int> inputs, std::vector<int> outputs,
                   const AttributeValues& attributes) {
-  const ops::OpDef* row = find_builtin(op);
+  const ops::OpDef* row = ops::registry().find(op);
   ir::Node node;
   node.op = op;
   node.code = row == nullptr ? ir::kCustomOp : row->code;
