@@ -409,6 +409,41 @@ def make_tensor_info(name: str, dtype: DType, shape: Sequence[int], signature: S
 def make_sparsity_info(traversal_order: Sequence[int], block_map: Sequence[int], dimensions: Sequence[tuple[int, tuple[Sequence[int], Sequence[int]] | None]]) -> SparsityInfo:
     """Dimensions are (dense size, None) or (0, (segments, indices))."""
 
+class OpInfo:
+    """One op of the .tflite format, or a custom op of Leadline's own."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def code(self) -> int:
+        """Number of the builtin op; -1: a custom op."""
+
+    @property
+    def max_version(self) -> int: ...
+
+    @property
+    def runs(self) -> bool: ...
+
+    @property
+    def types(self) -> str:
+        """Types and quantized forms: 'f32 i8 u8 i16x8 hybrid'."""
+
+    @property
+    def fast(self) -> str:
+        """Those of them with kernels tuned for the CPU."""
+
+    @property
+    def reason(self) -> str:
+        """Why it does not run."""
+
+    def __repr__(self) -> str: ...
+
+def known_ops() -> list[OpInfo]:
+    """
+    Builtin ops by their number, then custom ops by name; what users registered is not among them.
+    """
+
 class NodeProfile:
     """Time spent in one node, summed over runs."""
 
