@@ -79,12 +79,6 @@ def _read(stream):
     return pickle.loads(stream.read(struct.unpack("<Q", header)[0]))
 
 
-def _output(interpreter, details: dict) -> np.ndarray:
-    if 0 in details["shape"]:  # LiteRT has no memory to copy from when the shape was found while running
-        return np.empty(details["shape"], object if details["dtype"] is np.bytes_ else details["dtype"])
-    return np.array(interpreter.get_tensor(details["index"]))
-
-
 def _answer(make, model: bytes, feeds: list[list[np.ndarray]]) -> Answer:
     stage = "load"
     try:
@@ -109,7 +103,7 @@ def _answer(make, model: bytes, feeds: list[list[np.ndarray]]) -> Answer:
             stage = "invoke"
             interpreter.invoke()
             stage = "get"
-            outputs.append([_output(interpreter, details) for details in interpreter.get_output_details()])
+            outputs.append([np.array(interpreter.get_tensor(t["index"])) for t in interpreter.get_output_details()])
         return Answer(outputs)
     except Exception as error:  # whatever the interpreter raises is its answer
         return Answer(None, f"{stage}: {type(error).__name__}: {error}")

@@ -23,7 +23,8 @@ def cases():
                 name = f"{count} boxes, at most {most}, iou {iou}, score {threshold}"
                 data = Data(name)
                 boxes, scores = given(_boxes(data, count)), given(data.floats((count,), 0, 1))
-                for limit in both_ways(constant(np.array(most, np.int32))):
+                limits = both_ways(constant(np.array(most, np.int32)))
+                for limit in limits if most else limits[:1]:  # LiteRT cannot give empty dynamic results
                     rest = [limit, constant(np.float32(iou)), constant(np.float32(threshold))]
                     outputs = [result(np.int32), result(np.int32)]
                     yield Case("NON_MAX_SUPPRESSION_V4", f"{name} {limit.role}", [boxes, scores, *rest], outputs)

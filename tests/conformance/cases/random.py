@@ -13,7 +13,8 @@ def cases():
     for op in ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL"):
         for shape in [(1,), (7,), (3, 5), (2, 3, 4), (0, 2), (301,)]:
             for seeds in [(1, 0), (1234, 5678), (-3, 77), (0, 9), (0, 0)]:
-                for operand in both_ways(constant(np.array(shape, np.int32))):
+                operands = both_ways(constant(np.array(shape, np.int32)))
+                for operand in operands[:1] if 0 in shape else operands:  # LiteRT cannot give empty dynamic results
                     name = f"{shape} seeds {seeds} {operand.role}"
                     runs = [[operand.value]] * 2 if operand.role == "given" else [[], []]
                     options = dict(seed=seeds[0], seed2=seeds[1], runs=runs, shapes_only=seeds == (0, 0))

@@ -13,7 +13,10 @@ def cases():
             name = f"{shape} to {length}"
             for size in both_ways(constant(np.array(length, np.int32))):
                 inputs = [given(Data(name).floats(shape)), size]
-                yield Case("RFFT2D", f"{name} {size.role}", inputs, [result(np.complex64)])
+                answer = lambda x, *_, n=length: [np.fft.rfft2(x, n).astype(np.complex64)]  # noqa: E731
+                fault = dict(litert="wrong", because="width 1 gives imaginary parts", reference=answer)
+                options = fault if length[1] == 1 else {}
+                yield Case("RFFT2D", f"{name} {size.role}", inputs, [result(np.complex64)], **options)
     for whole, part in ((np.complex64, np.float32), (np.complex128, np.float64)):
         for op in ("REAL", "IMAG", "COMPLEX_ABS"):
             for shape in [(), (5,), (2, 3), (1, 0, 2), (1, 2, 3, 1, 2)]:
