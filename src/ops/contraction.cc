@@ -167,7 +167,10 @@ Contraction make_contraction(const OpContext& c, const ContractionRule& rule, ir
     result.output_zero = output.quantization().zero_point0();
     result.input_scale = input.quantization().scale0();
     result.output_scale = output.quantization().scale0();
-    result.weight_zero = weights.quantization().per_channel() ? 0 : weights.quantization().zero_point0();
+    const bool symmetric = rule.symmetric_weights && weights.dtype() != DType::kUInt8;
+    if (!symmetric && !weights.quantization().per_channel()) {
+      result.weight_zero = weights.quantization().zero_point0();
+    }
   }
   return result;
 }

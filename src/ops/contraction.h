@@ -34,6 +34,7 @@ struct ContractionRule {
   DType bias_attribute = DType::kFloat32;  // quantized_bias_type; float32 means that it is not set
   bool int16_weights = false;              // FULLY_CONNECTED
   bool int16_output = false;               // FULLY_CONNECTED: uint8 activations may give int16
+  bool symmetric_weights = false;          // TFLite takes the zero point of signed weights for 0, whatever the file says
 };
 
 /// Checks types, quantization and bias of the node's operands. Throws what is wrong.

@@ -19,6 +19,7 @@ using kernels::reference::ConvShape;
 
 ContractionRule depthwise_rule(const OpContext& c) {
   ContractionRule rule;
+  rule.symmetric_weights = true;
   rule.channel_axis = 3;
   rule.channels = c.input(1).shape[3];
   return rule;

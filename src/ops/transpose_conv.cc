@@ -35,6 +35,7 @@ struct TransposeConvLoop {
 
 ContractionRule transpose_conv_rule(const OpContext& c) {
   ContractionRule rule;
+  rule.symmetric_weights = true;
   rule.activations = kInput;
   rule.weights = kFilter;
   rule.bias = kBias;

@@ -62,6 +62,7 @@ def _case(form, geometry, suffix="", *, attributes=None, **options):
 
 def cases():
     yield from both(_cases())
+    yield from _shifted_weights()
     yield from (shaped(case) or case for case in _special())
 
 
@@ -119,3 +120,17 @@ def _special():
     inputs = [given(data.floats((1, 5, 4, 2))), w, b]
     name = "f32 other sizes run by run"
     yield Case("DEPTHWISE_CONV_2D", name, inputs, [result(np.float32)], runs=more, attributes=plain)
+
+
+def _shifted_weights():
+    """Signed weights with a zero point: TFLite reads it as 0."""
+    for kind, input_scale, output_scale, bias in ((np.int8, 0.05, 0.5, np.int32), (np.int16, 0.001, 0.01, np.int64)):
+        name = f"{np.dtype(kind)} filter with a zero point"
+        data = Data(name)
+        inputs = [
+            given(data.ints(kind, (1, 5, 5, 4), -100, 100), input_scale, 0),
+            given(data.ints(np.int8, (1, 3, 3, 4)), 0.03, 7),
+            constant(np.zeros(4, bias), input_scale * 0.03, 0),
+        ]
+        attributes = dict(stride_h=1, stride_w=1, padding=SAME, depth_multiplier=1)
+        yield Case("DEPTHWISE_CONV_2D", name, inputs, [result(kind, output_scale, 0)], attributes=attributes)

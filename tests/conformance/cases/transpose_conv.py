@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contraction as forms
 import numpy as np
-from harness import RELU, RELU6, RELU_N1_TO_1, SAME, VALID, Case, Data, constant, given, result
+from harness import RELU, RELU6, RELU_N1_TO_1, SAME, VALID, Case, Data, both_ways, constant, given, result
 from shaped import both
 
 FORMS = [
@@ -79,6 +79,7 @@ def _cases():
     for form in (forms.I8, forms.U8, forms.I16):
         for scale in (0.001, 0.9):
             yield _case(form, GEOMETRIES[0], f" output scale {scale}", output_scale=scale)
+    yield from _shifted_weights()
     data = Data("transpose conv run by run")
     shapes = [(1, 4, 4, 2), (1, 7, 5, 2), (2, 3, 3, 2)]
     w = constant(data.floats((2, 3, 3, 3)))
@@ -87,3 +88,14 @@ def _cases():
     attributes = dict(stride_h=2, stride_w=2, padding=SAME)
     name = "f32 other shapes run by run"
     yield Case("TRANSPOSE_CONV", name, inputs, [result(np.float32)], runs=feeds[1:], attributes=attributes)
+
+
+def _shifted_weights():
+    """Signed weights with a zero point: TFLite reads it as 0."""
+    for kind, input_scale, output_scale in ((np.int8, 0.05, 0.5), (np.int16, 0.001, 0.01)):
+        for weights in both_ways(constant(Data("").ints(np.int8, (3, 3, 3, 4)), 0.03, 7)):
+            name = f"{np.dtype(kind)} filter with a zero point {weights.role}"
+            x = given(Data(name).ints(kind, (1, 5, 5, 4), -100, 100), input_scale, 0)
+            inputs = [constant(np.array([1, 5, 5, 3], np.int32)), weights, x]
+            attributes = dict(stride_h=1, stride_w=1, padding=SAME)
+            yield Case("TRANSPOSE_CONV", name, inputs, [result(kind, output_scale, 0)], attributes=attributes)
