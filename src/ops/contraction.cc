@@ -158,7 +158,7 @@ Contraction make_contraction(const OpContext& c, const ContractionRule& rule, ir
     result.has_fixed_bias = fixed_input(c, rule.bias, rule.activations);
     if (result.has_fixed_bias) result.fixed_bias = c.input(rule.bias).data;
   }
-  result.narrow = rule.bias_attribute == DType::kInt32;
+  if (rule.bias_attribute == DType::kInt32) result.wide_rounding = kernels::reference::WideRounding::kNarrowSum;
   if (result.arithmetic == Arithmetic::kFloat || result.arithmetic == Arithmetic::kHybrid) {
     std::tie(result.lo, result.hi) = activation_range(c, activation);
   } else {
@@ -220,6 +220,14 @@ void Contraction::fill_multipliers(kernels::Multiplier* multipliers) const {
   for (int64_t i = 0; i < rule.channels; ++i) {
     const double scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
     multipliers[i] = kernels::quantize_multiplier(double{input_scale} * scale / double{output_scale});
+  }
+}
+
+void Contraction::fill_real_scales(double* scales) const {
+  const Quantization& q = *weight_quantization;
+  for (int64_t i = 0; i < rule.channels; ++i) {
+    const double scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
+    scales[i] = double{input_scale} * scale / double{output_scale};
   }
 }
 

@@ -34,7 +34,7 @@ struct ContractionRule {
   DType bias_attribute = DType::kFloat32;  // quantized_bias_type; float32 means that it is not set
   bool int16_weights = false;              // FULLY_CONNECTED
   bool int16_output = false;               // FULLY_CONNECTED: uint8 activations may give int16
-  bool symmetric_weights = false;          // TFLite takes the zero point of signed weights for 0, whatever the file says
+  bool symmetric_weights = false;  // TFLite takes the zero point of signed weights for 0, whatever the file says
 };
 
 /// Checks types, quantization and bias of the node's operands. Throws what is wrong.
@@ -60,7 +60,7 @@ struct Contraction {
   DType bias_type = DType::kFloat32;
   DType output_type = DType::kFloat32;
   bool has_bias = false;
-  bool narrow = false;  // kWide: sums are taken to 32 bits, as TFLite does with an int32 bias
+  kernels::reference::WideRounding wide_rounding = {};     // kWide
   kernels::RowRule row_rule = kernels::RowRule::kXnnpack;  // kHybrid
   float lo = 0;                                            // fused activation: real numbers, and levels of the output
   float hi = 0;
@@ -92,6 +92,8 @@ struct Contraction {
   void fill_scales(float* scales) const;
   /// The factors of kWide.
   void fill_multipliers(kernels::Multiplier* multipliers) const;
+  /// The same as real numbers.
+  void fill_real_scales(double* scales) const;
 };
 
 /// For prepare(), after infer() accepted the operands.
@@ -129,7 +131,9 @@ class ReferenceContraction final : public Kernel {
   }
 
   void pack(std::byte* packed) override {
-    if (contraction_.arithmetic == Arithmetic::kWide) {
+    if (contraction_.arithmetic == Arithmetic::kWide && real_scales()) {
+      contraction_.fill_real_scales(reinterpret_cast<double*>(packed + scales_at_));
+    } else if (contraction_.arithmetic == Arithmetic::kWide) {
       contraction_.fill_multipliers(reinterpret_cast<kernels::Multiplier*>(packed + scales_at_));
     } else if (contraction_.arithmetic != Arithmetic::kFloat) {
       contraction_.fill_scales(reinterpret_cast<float*>(packed + scales_at_));
@@ -148,6 +152,7 @@ class ReferenceContraction final : public Kernel {
     contraction_.widen_weights(c.input(contraction_.rule.weights).data, c.scratch() + weights_at_);
     return c.scratch() + weights_at_;
   }
+  bool real_scales() const { return contraction_.wide_rounding == kernels::reference::WideRounding::kReal; }
   const float* float_bias(RunContext& c) const;
   template <typename T>
   const T* bias(RunContext& c) const {
@@ -218,13 +223,17 @@ void ReferenceContraction<Loop>::run_quantized(RunContext& c) {
 template <typename Loop>
 void ReferenceContraction<Loop>::run_wide(RunContext& c) {
   const bool wide_bias = contraction_.bias_type == DType::kInt64;
-  const kernels::reference::FinishWide finish{wide_bias ? nullptr : bias<int32_t>(c),
-                                              wide_bias ? bias<int64_t>(c) : nullptr,
-                                              reinterpret_cast<const kernels::Multiplier*>(c.packed() + scales_at_),
-                                              contraction_.narrow,
-                                              contraction_.output_zero,
-                                              contraction_.level_lo,
-                                              contraction_.level_hi};
+  static_assert(sizeof(double) == sizeof(kernels::Multiplier));
+  const std::byte* scales = c.packed() + scales_at_;
+  const kernels::reference::FinishWide finish{
+      .bias32 = wide_bias ? nullptr : bias<int32_t>(c),
+      .bias64 = wide_bias ? bias<int64_t>(c) : nullptr,
+      .multiplier = real_scales() ? nullptr : reinterpret_cast<const kernels::Multiplier*>(scales),
+      .rounding = contraction_.wide_rounding,
+      .zero_point = contraction_.output_zero,
+      .lo = contraction_.level_lo,
+      .hi = contraction_.level_hi,
+      .real = real_scales() ? reinterpret_cast<const double*>(scales) : nullptr};
   const auto* input = c.input(contraction_.rule.activations).as<int16_t>();
   auto* output = c.output(0).mutable_as<int16_t>();
   const std::byte* filter = weights(c);

@@ -200,7 +200,12 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   }
   const bool wide_bias = (contraction.has_bias && contraction.bias_type == DType::kInt64) ||
                          contraction.rule.bias_attribute == DType::kInt64;
-  contraction.narrow = !wide_bias && contraction.weight_type != DType::kInt16;
+  using kernels::reference::WideRounding;
+  if (contraction.weight_type == DType::kInt16) {
+    contraction.wide_rounding = WideRounding::kShortFactor;
+  } else {
+    contraction.wide_rounding = wide_bias ? WideRounding::kReal : WideRounding::kNarrowSum;
+  }
   return std::make_unique<ReferenceContraction<FullyConnectedLoop>>(c, contraction, loop);
 }
 

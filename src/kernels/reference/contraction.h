@@ -72,25 +72,42 @@ struct FinishQuantized {
   }
 };
 
-/// int16 activations: TFLite's fixed-point factors. `narrow` takes the sum to 32 bits first, as TFLite does with
-/// an int32 bias.
+/// How TFLite takes sums of int16 activations to output levels.
+enum class WideRounding : uint8_t {
+  kShortFactor,  ///< fixed-point factors of 16 bits
+  kNarrowSum,    ///< the sum is taken to 32 bits first: with an int32 bias
+  kReal,         ///< in float64: FULLY_CONNECTED
+};
+
+/// int16 activations.
 struct FinishWide {
   using Acc = int64_t;
   const int32_t* bias32 = nullptr;
   const int64_t* bias64 = nullptr;
   const Multiplier* multiplier = nullptr;
-  bool narrow = false;
+  WideRounding rounding = WideRounding::kShortFactor;
   int32_t zero_point = 0;
   int32_t lo = 0;
   int32_t hi = 0;
-  int64_t step = 1;  // as in FinishQuantized
+  int64_t step = 1;              // as in FinishQuantized
+  const double* real = nullptr;  // kReal: in place of the multipliers
   int16_t operator()(int64_t acc, int64_t /*row*/, int64_t channel) const {
     int64_t sum = acc;
     if (bias32 != nullptr) sum = wrapping_add<int64_t>(sum, bias32[channel]);
     if (bias64 != nullptr) sum = wrapping_add<int64_t>(sum, bias64[channel]);
-    const int32_t scaled = narrow ? multiply(saturate_i32(sum), multiplier[channel * step])
-                                  : multiply_wide(sum, multiplier[channel * step]);
-    return static_cast<int16_t>(std::clamp<int64_t>(int64_t{scaled} + zero_point, lo, hi));
+    return static_cast<int16_t>(std::clamp<int64_t>(int64_t{scaled(sum, channel * step)} + zero_point, lo, hi));
+  }
+  int32_t scaled(int64_t sum, int64_t at) const {
+    switch (rounding) {
+      case WideRounding::kShortFactor:
+        return multiply_wide(sum, multiplier[at]);
+      case WideRounding::kNarrowSum:
+        return multiply(saturate_i32(sum), multiplier[at]);
+      case WideRounding::kReal:
+        break;
+    }
+    return static_cast<int32_t>(
+        std::clamp(std::round(static_cast<double>(sum) * real[at]), -2147483648.0, 2147483647.0));
   }
 };
 

@@ -60,6 +60,7 @@ def _case(form, shapes, suffix="", *, activation=0, version=0, **options):
 
 def cases():
     yield from both(_cases())
+    yield from _exact_int16()
 
 
 def _cases():
@@ -182,3 +183,18 @@ def _int16_results():
                 "FULLY_CONNECTED", f"u8 to i16 {x_shape} {activation}", [x, w, b], [result(np.int16, 0.0005, 0)],
                 attributes=attributes,
             )  # fmt: skip
+
+
+def _exact_int16():
+    """With a 64-bit bias TFLite rounds in float64, which is told from its short factors by single steps."""
+    for channels in (1, 33):
+        data = Data(f"exact {channels}")
+        scales = data.floats((33,), 0.003, 0.008) if channels > 1 else np.float32(0.005)
+        inputs = [
+            given(data.ints(np.int16, (6, 64)), 6.1e-5, 0),
+            constant(data.ints(np.int8, (33, 64), -127, 127), scales, np.zeros(np.size(scales))),
+            constant(data.ints(np.int64, (33,), -90000, 90000), scales * np.float32(6.1e-5), np.zeros(np.size(scales))),
+        ]
+        outputs = [result(np.int16, 3.4e-4, 0)]
+        attributes = dict(quantized_bias_type=4)
+        yield Case("FULLY_CONNECTED", f"i16 exact {channels}", inputs, outputs, attributes=attributes, exact=True)
