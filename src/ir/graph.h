@@ -16,6 +16,7 @@
 #include "base/mapped_file.h"
 #include "base/quantization.h"
 #include "ir/attributes.h"
+#include "ir/constant_source.h"
 #include "leadline/types.h"
 
 namespace leadline::ir {
@@ -55,6 +56,8 @@ struct Value {
   // Constant bytes, inside Graph::bytes or Graph::storage. `constant` tells an empty constant from none.
   bool constant = false;
   std::span<const std::byte> data;
+  // Instead of `data`, in graphs that are being built: the bytes are made when the file is written.
+  std::shared_ptr<const ConstantSource> source;
 };
 
 /// One operation.
@@ -107,7 +110,12 @@ std::string describe_node(const Subgraph& subgraph, int node_index);
 /// Attributes as "stride_w=2 stride_h=2 ..."; empty when there are none.
 std::string attributes_text(const Attributes& attributes);
 
-/// Heap bytes the graph's own structures take (not the constants it points to).
+/// Bytes of a constant, wherever they are.
+inline int64_t constant_bytes(const Value& value) {
+  return value.source ? value.source->bytes() : static_cast<int64_t>(value.data.size());
+}
+
+/// Heap bytes the graph's own structures take (not the constants it points to, nor what sources hold).
 int64_t graph_bytes(const Graph& graph);
 
 /// The part of graph_bytes that one value takes, itself included.

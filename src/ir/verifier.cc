@@ -76,6 +76,9 @@ void verify_value(const Subgraph& subgraph, size_t index) {
   require(bytes.has_value(), kBad, "tensor {} '{}': shape {} has more bytes than fit into 64 bits", index, value.name,
           value.shape.to_string());
   verify_quantization(subgraph, value, index);
+  require(!value.source || (value.constant && value.data.empty() && !value.sparsity && dtype_bits(value.dtype) > 0),
+          kBad, "tensor {} '{}': only a dense constant of fixed element size without data of its own can have a source",
+          index, value.name);
   require(value.constant || !value.sparsity, kBad, "tensor {} '{}' is sparse, but has no constant data", index,
           value.name);
   if (!value.constant) return;
@@ -83,9 +86,10 @@ void verify_value(const Subgraph& subgraph, size_t index) {
   if (value.sparsity) {
     verify_sparsity(value, fmt::format("tensor {} '{}'", index, value.name));
   } else if (dtype_bits(value.dtype) > 0) {
-    require(static_cast<int64_t>(value.data.size()) == *bytes, kBad,
-            "tensor {} '{}' of type {} and shape {} needs {} bytes, its buffer has {}", index, value.name,
-            dtype_name(value.dtype), value.shape.to_string(), *bytes, value.data.size());
+    require(constant_bytes(value) == *bytes, kBad,
+            "tensor {} '{}' of type {} and shape {} needs {} bytes, its {} has {}", index, value.name,
+            dtype_name(value.dtype), value.shape.to_string(), *bytes, value.source ? "source" : "buffer",
+            constant_bytes(value));
   }
 }
 

@@ -8,7 +8,7 @@ namespace leadline::ir {
 
 /// Throws Error(kInvalidModel), naming the subgraph, node or tensor, unless
 ///  - there is at least one subgraph, all value and subgraph indices are in range, and no input is listed twice;
-///  - every shape's bytes fit into int64, and a dense constant has exactly its tensor's bytes;
+///  - every shape's bytes fit into int64, and a dense constant has exactly its tensor's bytes, as data or as a source;
 ///  - quantization of integer tensors has matching counts, a legal axis, finite positive scales and zero points that
 ///    the type can hold;
 ///  - sparsity belongs to a constant and describes exactly the values that are stored, inside the dense shape;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 
+#include "ir/sources.h"
 #include "tests/cpp/sketch.h"
 
 namespace leadline::ir {
@@ -176,6 +177,18 @@ TEST(Verifier, VariablesHaveNoConstantData) {
   Sketch s = legal();
   value(s, 1).variable = true;
   expect_rejected(s.graph(), {"tensor 1", "'w'", "variable"});
+}
+
+TEST(Verifier, SourcesTakeThePlaceOfData) {
+  Sketch s = legal();
+  value(s, 1).source = owned_source(std::vector<std::byte>(12));
+  expect_rejected(s.graph(), {"tensor 1", "'w'", "source"});
+  value(s, 1).data = {};
+  EXPECT_NO_THROW(verify(s.graph()));
+  value(s, 1).source = owned_source(std::vector<std::byte>(11));
+  expect_rejected(s.graph(), {"tensor 1", "'w'", "needs 12 bytes", "source has 11"});
+  value(s, 1).constant = false;
+  expect_rejected(s.graph(), {"tensor 1", "'w'", "source"});
 }
 
 // Quantization

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/sources.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+#include "base/error.h"
+
+namespace leadline::ir {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
+
+/// Memory that a read takes for a moment; not zeroed.
+class Temporary {
+ public:
+  explicit Temporary(int64_t bytes)
+      : memory_(std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes))), bytes_(bytes) {}
+  std::byte* data() const { return memory_.get(); }
+  std::span<std::byte> span() const { return {memory_.get(), static_cast<size_t>(bytes_)}; }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  int64_t bytes_;
+};
+
+int64_t tensor_bytes(const Shape& shape, int64_t element_bytes) {
+  const auto elements = shape.checked_elements();
+  require(elements && *elements <= INT64_MAX / std::max<int64_t>(element_bytes, 1), kBad,
+          "a constant of shape {} does not fit into memory", shape.to_string());
+  return *elements * element_bytes;
+}
+
+void require_bytes(const Source& source, const Shape& shape, int64_t element_bytes) {
+  require(source != nullptr && element_bytes > 0 && source->bytes() == tensor_bytes(shape, element_bytes), kBad,
+          "a constant of shape {} with {} bytes per element cannot come from {} bytes", shape.to_string(),
+          element_bytes, source == nullptr ? 0 : source->bytes());
+}
+
+class Borrowed final : public ConstantSource {
+ public:
+  Borrowed(std::span<const std::byte> data, std::shared_ptr<const void> owner)
+      : data_(data), owner_(std::move(owner)) {}
+  int64_t bytes() const override { return static_cast<int64_t>(data_.size()); }
+  void read(std::span<std::byte> out) const override {
+    if (!data_.empty()) std::memcpy(out.data(), data_.data(), data_.size());
+  }
+
+ private:
+  std::span<const std::byte> data_;
+  std::shared_ptr<const void> owner_;
+};
+
+/// Copies a strided block, innermost axis first; `strides` count elements of the source.
+template <typename Element>
+void gather(const Element* from, Element* to, const Shape& shape, const std::array<int64_t, kMaxRank>& strides) {
+  if (shape.elements() == 0) return;
+  const int last = shape.rank() - 1;
+  const int64_t row = last >= 0 ? shape[last] : 1;
+  const int64_t step = last >= 0 ? strides[static_cast<size_t>(last)] : 0;
+  std::array<int64_t, kMaxRank> index{};
+  int64_t offset = 0;
+  for (;;) {
+    if (step == 1) {
+      std::memcpy(to, from + offset, static_cast<size_t>(row) * sizeof(Element));
+    } else {
+      for (int64_t i = 0; i < row; ++i) to[i] = from[offset + i * step];
+    }
+    to += row;
+    int axis = last - 1;
+    for (; axis >= 0; --axis) {
+      const auto a = static_cast<size_t>(axis);
+      offset += strides[a];
+      if (++index[a] < shape[axis]) break;
+      offset -= strides[a] * shape[axis];
+      index[a] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
+/// The same for any element size: elements of a power of two bytes as numbers, others as blocks of bytes.
+void gather_bytes(const std::byte* from, std::byte* to, Shape shape, std::array<int64_t, kMaxRank> strides,
+                  int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return gather(reinterpret_cast<const uint8_t*>(from), reinterpret_cast<uint8_t*>(to), shape, strides);
+    case 2:
+      return gather(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to), shape, strides);
+    case 4:
+      return gather(reinterpret_cast<const uint32_t*>(from), reinterpret_cast<uint32_t*>(to), shape, strides);
+    default:
+      break;
+  }
+  using Eight = std::array<std::byte, 8>;
+  using Sixteen = std::array<std::byte, 16>;
+  if (element_bytes == 8)
+    return gather(reinterpret_cast<const Eight*>(from), reinterpret_cast<Eight*>(to), shape, strides);
+  require(element_bytes == 16, ErrorCode::kUnsupported, "elements of {} bytes cannot be moved", element_bytes);
+  gather(reinterpret_cast<const Sixteen*>(from), reinterpret_cast<Sixteen*>(to), shape, strides);
+}
+
+std::array<int64_t, kMaxRank> dense_strides(const Shape& shape) {
+  std::array<int64_t, kMaxRank> strides{};
+  int64_t stride = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[static_cast<size_t>(axis)] = stride;
+    stride *= std::max<int64_t>(shape[axis], 1);
+  }
+  return strides;
+}
+
+class Transposed final : public ConstantSource {
+ public:
+  Transposed(Source source, const Shape& shape, std::span<const int> permutation, int64_t element_bytes)
+      : source_(std::move(source)),
+        shape_(shape),
+        permutation_(permutation.begin(), permutation.end()),
+        element_bytes_(element_bytes) {
+    for (int axis : permutation_) result_.push_back(shape_[axis]);
+  }
+  int64_t bytes() const override { return source_->bytes(); }
+  void read(std::span<std::byte> out) const override {
+    if (out.empty()) return;
+    const Temporary original(source_->bytes());
+    source_->read(original.span());
+    const auto dense = dense_strides(shape_);
+    std::array<int64_t, kMaxRank> strides{};
+    for (size_t i = 0; i < permutation_.size(); ++i) strides[i] = dense[static_cast<size_t>(permutation_[i])];
+    gather_bytes(original.data(), out.data(), result_, strides, element_bytes_);
+  }
+
+  const Source& source() const { return source_; }
+  const Shape& shape() const { return shape_; }
+  const Shape& result() const { return result_; }
+  const std::vector<int>& permutation() const { return permutation_; }
+
+ private:
+  Source source_;
+  Shape shape_;
+  Shape result_;
+  std::vector<int> permutation_;
+  int64_t element_bytes_;
+};
+
+class Scaled final : public ConstantSource {
+ public:
+  Scaled(Source source, const Shape& shape, int axis, std::vector<float> factors)
+      : source_(std::move(source)), factors_(std::move(factors)) {
+    for (int a = axis + 1; a < shape.rank(); ++a) inner_ *= shape[a];
+  }
+  int64_t bytes() const override { return source_->bytes(); }
+  void read(std::span<std::byte> out) const override {
+    source_->read(out);
+    const auto channels = static_cast<int64_t>(factors_.size());
+    const int64_t count = static_cast<int64_t>(out.size() / sizeof(float));
+    if (count == 0) return;
+    auto* values = reinterpret_cast<float*>(out.data());
+    for (int64_t base = 0; base < count; base += channels * inner_) {
+      for (int64_t k = 0; k < channels; ++k) {
+        float* row = values + base + k * inner_;
+        for (int64_t i = 0; i < inner_; ++i) row[i] *= factors_[static_cast<size_t>(k)];
+      }
+    }
+  }
+
+ private:
+  Source source_;
+  std::vector<float> factors_;
+  int64_t inner_ = 1;
+};
+
+class Combined final : public ConstantSource {
+ public:
+  explicit Combined(std::vector<VectorTerm> terms) : terms_(std::move(terms)) {}
+  int64_t bytes() const override { return terms_.front().vector->bytes(); }
+  void read(std::span<std::byte> out) const override {
+    if (out.empty()) return;
+    auto* sum = reinterpret_cast<float*>(out.data());
+    const size_t count = out.size() / sizeof(float);
+    const Temporary vector(bytes());
+    const Temporary factor(bytes());
+    const auto* v = reinterpret_cast<const float*>(vector.data());
+    const auto* f = reinterpret_cast<const float*>(factor.data());
+    std::memset(out.data(), 0, out.size());
+    for (const VectorTerm& term : terms_) {
+      term.vector->read(vector.span());
+      if (term.factor) term.factor->read(factor.span());
+      for (size_t i = 0; i < count; ++i) sum[i] += v[i] * (term.factor ? f[i] : 1.0F) * term.scale;
+    }
+  }
+
+ private:
+  std::vector<VectorTerm> terms_;
+};
+
+class Sliced final : public ConstantSource {
+ public:
+  Sliced(Source source, const Shape& shape, std::span<const int64_t> begin, const Shape& size, int64_t element_bytes)
+      : source_(std::move(source)), shape_(shape), size_(size), element_bytes_(element_bytes) {
+    const auto strides = dense_strides(shape);
+    for (size_t axis = 0; axis < begin.size(); ++axis) offset_ += begin[axis] * strides[axis];
+  }
+  int64_t bytes() const override { return size_.elements() * element_bytes_; }
+  void read(std::span<std::byte> out) const override {
+    if (out.empty()) return;
+    const Temporary whole(source_->bytes());
+    source_->read(whole.span());
+    gather_bytes(whole.data() + offset_ * element_bytes_, out.data(), size_, dense_strides(shape_), element_bytes_);
+  }
+
+ private:
+  Source source_;
+  Shape shape_;
+  Shape size_;
+  int64_t element_bytes_;
+  int64_t offset_ = 0;
+};
+
+class Concatenated final : public ConstantSource {
+ public:
+  Concatenated(std::vector<Source> parts, const std::vector<Shape>& shapes, int axis, int64_t element_bytes)
+      : parts_(std::move(parts)) {
+    for (int a = 0; a < axis; ++a) rows_ *= shapes[0][a];
+    for (const Shape& shape : shapes) {
+      int64_t row = element_bytes;
+      for (int a = axis; a < shape.rank(); ++a) row *= shape[a];
+      row_bytes_.push_back(row);
+      all_ += row;
+    }
+  }
+  int64_t bytes() const override { return rows_ * all_; }
+  void read(std::span<std::byte> out) const override {
+    int64_t at = 0;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const int64_t row = row_bytes_[p];
+      if (rows_ == 1) {
+        parts_[p]->read(out.subspan(static_cast<size_t>(at), static_cast<size_t>(row)));
+      } else if (row > 0 && rows_ > 0) {
+        const Temporary part(parts_[p]->bytes());
+        parts_[p]->read(part.span());
+        for (int64_t r = 0; r < rows_; ++r) {
+          std::memcpy(out.data() + r * all_ + at, part.data() + r * row, static_cast<size_t>(row));
+        }
+      }
+      at += row;
+    }
+  }
+
+ private:
+  std::vector<Source> parts_;
+  std::vector<int64_t> row_bytes_;
+  int64_t rows_ = 1;
+  int64_t all_ = 0;
+};
+
+void require_permutation(const Shape& shape, std::span<const int> permutation) {
+  std::vector<int> sorted(permutation.begin(), permutation.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<int> all(static_cast<size_t>(shape.rank()));
+  std::iota(all.begin(), all.end(), 0);
+  require(sorted == all, kBad, "[{}] does not permute the axes of shape {}", fmt::join(permutation, ", "),
+          shape.to_string());
+}
+
+}  // namespace
+
+Source owned_source(std::vector<std::byte> bytes) {
+  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  return borrowed_source(*owner, owner);
+}
+
+Source borrowed_source(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+  return std::make_shared<Borrowed>(bytes, std::move(owner));
+}
+
+Source transposed_source(Source source, const Shape& shape, std::span<const int> permutation, int64_t element_bytes) {
+  require_bytes(source, shape, element_bytes);
+  require_permutation(shape, permutation);
+  std::vector<int> order(permutation.begin(), permutation.end());
+  Shape original = shape;
+  if (const auto* inner = dynamic_cast<const Transposed*>(source.get()); inner != nullptr && inner->result() == shape) {
+    for (int& axis : order) axis = inner->permutation()[static_cast<size_t>(axis)];
+    original = inner->shape();
+    source = Source(inner->source());
+  }
+  if (std::is_sorted(order.begin(), order.end())) return source;
+  return std::make_shared<Transposed>(std::move(source), original, order, element_bytes);
+}
+
+Source scaled_source(Source source, const Shape& shape, int axis, std::vector<float> factors) {
+  require_bytes(source, shape, sizeof(float));
+  require(axis >= 0 && axis < shape.rank() && static_cast<int64_t>(factors.size()) == shape[axis], kBad,
+          "{} factors do not go with axis {} of shape {}", factors.size(), axis, shape.to_string());
+  return std::make_shared<Scaled>(std::move(source), shape, axis, std::move(factors));
+}
+
+Source combined_source(std::vector<VectorTerm> terms) {
+  require(!terms.empty(), kBad, "a sum of constants has no terms");
+  for (const VectorTerm& term : terms) {
+    require(term.vector != nullptr && term.vector->bytes() == terms[0].vector->bytes() &&
+                term.vector->bytes() % static_cast<int64_t>(sizeof(float)) == 0 &&
+                (!term.factor || term.factor->bytes() == term.vector->bytes()),
+            kBad, "the vectors of a sum of constants differ in length");
+  }
+  return std::make_shared<Combined>(std::move(terms));
+}
+
+Source sliced_source(Source source, const Shape& shape, std::span<const int64_t> begin, const Shape& size,
+                     int64_t element_bytes) {
+  require_bytes(source, shape, element_bytes);
+  bool inside = static_cast<int>(begin.size()) == shape.rank() && size.rank() == shape.rank();
+  for (int axis = 0; inside && axis < shape.rank(); ++axis) {
+    const int64_t b = begin[static_cast<size_t>(axis)];
+    inside = b >= 0 && b <= shape[axis] && size[axis] <= shape[axis] - b;
+  }
+  require(inside, kBad, "a block of {} at [{}] is not inside {}", size.to_string(), fmt::join(begin, ", "),
+          shape.to_string());
+  if (size == shape) return source;
+  return std::make_shared<Sliced>(std::move(source), shape, begin, size, element_bytes);
+}
+
+Source concatenated_source(std::vector<Source> parts, std::vector<Shape> shapes, int axis, int64_t element_bytes) {
+  require(!parts.empty() && parts.size() == shapes.size(), kBad, "{} constants with {} shapes cannot be joined",
+          parts.size(), shapes.size());
+  int64_t size = 0;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    require_bytes(parts[p], shapes[p], element_bytes);
+    bool same = axis >= 0 && axis < shapes[p].rank() && shapes[p].rank() == shapes[0].rank();
+    for (int a = 0; same && a < shapes[0].rank(); ++a) same = a == axis || shapes[p][a] == shapes[0][a];
+    require(same, kBad, "constants of shapes {} and {} cannot be joined along axis {}", shapes[0].to_string(),
+            shapes[p].to_string(), axis);
+    require(shapes[p][axis] <= INT64_MAX - size, kBad, "a joined constant does not fit into memory");
+    size += shapes[p][axis];
+  }
+  Shape result = shapes[0];
+  result.set(axis, size);
+  tensor_bytes(result, element_bytes);
+  if (parts.size() == 1) return parts[0];
+  return std::make_shared<Concatenated>(std::move(parts), shapes, axis, element_bytes);
+}
+
+std::vector<std::byte> read_all(const ConstantSource& source) {
+  std::vector<std::byte> bytes(static_cast<size_t>(source.bytes()));
+  source.read(bytes);
+  return bytes;
+}
+
+}  // namespace leadline::ir

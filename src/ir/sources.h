@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources of constants that are made from other sources. Nothing is read before the result is asked for, and each
+// function says how much memory its read() takes besides the result; a chain takes the sum of its links at worst, and
+// no link more than one tensor.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ir/constant_source.h"
+#include "leadline/types.h"
+
+namespace leadline::ir {
+
+using Source = std::shared_ptr<const ConstantSource>;
+
+/// Bytes held in memory. Extra memory: none.
+Source owned_source(std::vector<std::byte> bytes);
+/// Bytes that `owner` keeps alive (a mapped file, a graph's storage). Extra memory: none.
+Source borrowed_source(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+
+/// Output axis i is input axis permutation[i] of a tensor of `shape`, whose elements have `element_bytes` each.
+/// Transpositions of transpositions become one. Extra memory: the tensor.
+Source transposed_source(Source source, const Shape& shape, std::span<const int> permutation, int64_t element_bytes);
+
+/// A float32 tensor times factors[k] wherever its index along `axis` is k. Extra memory: none.
+Source scaled_source(Source source, const Shape& shape, int axis, std::vector<float> factors);
+
+/// The sum of float32 vectors of one length, each times a vector or a number. Extra memory: two vectors.
+struct VectorTerm {
+  Source vector;
+  Source factor;  // null: none
+  float scale = 1.0F;
+};
+Source combined_source(std::vector<VectorTerm> terms);
+
+/// Elements of another type: any of float16, bfloat16, float32, float64, bool and the integers of whole bytes to any of
+/// them. Values outside an integer type saturate, NaN becomes 0. Extra memory: none when the elements get wider or keep
+/// their size, the wide tensor otherwise.
+Source converted_source(Source source, DType from, DType to);
+bool convertible(DType from, DType to);
+
+/// The block of `size` elements at `begin` of a tensor of `shape`. Extra memory: the tensor that is cut.
+Source sliced_source(Source source, const Shape& shape, std::span<const int64_t> begin, const Shape& size,
+                     int64_t element_bytes);
+
+/// Tensors one after another along `axis`; `shapes` differ only there. Extra memory: the largest part, none along
+/// axis 0.
+Source concatenated_source(std::vector<Source> parts, std::vector<Shape> shapes, int axis, int64_t element_bytes);
+
+/// All bytes of a source, in memory.
+std::vector<std::byte> read_all(const ConstantSource& source);
+
+}  // namespace leadline::ir
