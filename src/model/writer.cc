@@ -2,7 +2,9 @@
 #include "model/writer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "base/error.h"
@@ -18,21 +20,32 @@ using flatbuffers::Offset;
 template <typename T>
 using Vector = flatbuffers::Vector<T>;
 
-constexpr int64_t kFlatbufferLimit = (int64_t{1} << 31) - 1;
-constexpr int kLastSmallCode = 127;  // the first code field is one byte; larger codes write this there
+constexpr int64_t kConstantAlignment = 16;  // what the format asks for
+constexpr int kLastSmallCode = 127;         // the first code field is one byte; larger codes write this there
 
+/// Bytes of a constant: in memory or made by a source.
+struct Contents {
+  std::span<const std::byte> data;
+  const ir::ConstantSource* source = nullptr;
+  bool inside = false;  // stays in the flatbuffer also when other constants do not
+  int64_t bytes() const { return source != nullptr ? source->bytes() : static_cast<int64_t>(data.size()); }
+};
+
+constexpr uint64_t kLater = 2;  // a place that is filled in when the structure's size is known; must not be a default
+
+/// Writes the structure of the file: everything but the constants, whose places are left open.
 class GraphWriter {
  public:
-  explicit GraphWriter(const ir::Graph& graph) : graph_(graph) {}
+  GraphWriter(const ir::Graph& graph, bool outside) : graph_(graph), outside_(outside) {}
 
-  std::vector<std::byte> write() {
-    check_size();
+  void write() {
     buffers_.push_back({});  // buffer 0 stands for "no data"
     std::vector<Offset<tfl::SubGraph>> subgraphs;
     for (const ir::Subgraph& subgraph : graph_.subgraphs) subgraphs.push_back(write_subgraph(subgraph));
     std::vector<Offset<tfl::Metadata>> metadata;
     for (const ir::Metadata& entry : graph_.metadata) {
-      metadata.push_back(tfl::CreateMetadata(builder_, builder_.CreateString(entry.name), buffer_of(entry.data)));
+      const uint32_t buffer = buffer_of({entry.data, nullptr, true});
+      metadata.push_back(tfl::CreateMetadata(builder_, builder_.CreateString(entry.name), buffer));
     }
     const auto signatures = write_signatures();
     const auto codes = write_codes();
@@ -41,39 +54,39 @@ class GraphWriter {
                                         builder_.CreateString(graph_.description), buffers, 0,
                                         metadata.empty() ? 0 : builder_.CreateVector(metadata), signatures);
     tfl::FinishModelBuffer(builder_, model);
-    const auto* begin = reinterpret_cast<const std::byte*>(builder_.GetBufferPointer());
-    return {begin, begin + builder_.GetSize()};
   }
+
+  std::span<std::byte> structure() const {
+    return {reinterpret_cast<std::byte*>(builder_.GetBufferPointer()), builder_.GetSize()};
+  }
+  /// What each buffer holds; the first has nothing.
+  const std::vector<Contents>& buffers() const { return buffers_; }
+  bool outside(const Contents& contents) const { return outside_ && !contents.inside; }
 
  private:
   using OpKey = std::tuple<ir::OpCode, std::string, int>;
 
-  void check_size() const {
-    int64_t bytes = 0;
-    for (const ir::Subgraph& subgraph : graph_.subgraphs) {
-      for (const ir::Value& value : subgraph.values) bytes += static_cast<int64_t>(value.data.size());
-    }
-    require(bytes < kFlatbufferLimit, ErrorCode::kUnsupported,
-            "the model has {} bytes of constants; files beyond 2 GiB cannot be written yet", bytes);
-  }
-
-  uint32_t buffer_of(std::span<const std::byte> data) {
-    if (data.empty()) return 0;
-    const auto [it, is_new] =
-        buffer_ids_.try_emplace({data.data(), data.size()}, static_cast<uint32_t>(buffers_.size()));
-    if (is_new) buffers_.push_back(data);
+  uint32_t buffer_of(const Contents& contents) {
+    if (contents.bytes() == 0) return 0;
+    const void* where = contents.source != nullptr ? static_cast<const void*>(contents.source) : contents.data.data();
+    const auto next = static_cast<uint32_t>(buffers_.size());
+    const auto [it, is_new] = buffer_ids_.try_emplace({where, contents.bytes()}, next);
+    if (is_new) buffers_.push_back(contents);
+    buffers_[it->second].inside = buffers_[it->second].inside || contents.inside;
     return it->second;
   }
 
   Offset<Vector<Offset<tfl::Buffer>>> write_buffers() {
     std::vector<Offset<tfl::Buffer>> buffers;
-    for (std::span<const std::byte> data : buffers_) {
-      Offset<Vector<uint8_t>> bytes;
-      if (!data.empty()) {
-        builder_.ForceVectorAlignment(data.size(), sizeof(uint8_t), 16);
-        bytes = builder_.CreateVector(reinterpret_cast<const uint8_t*>(data.data()), data.size());
+    for (const Contents& contents : buffers_) {
+      const auto start = builder_.StartTable();
+      if (contents.bytes() > 0 && outside(contents)) {
+        builder_.AddElement<uint64_t>(tfl::Buffer::VT_SIZE, kLater, 0);
+        builder_.AddElement<uint64_t>(tfl::Buffer::VT_OFFSET, kLater, 0);
+      } else if (contents.bytes() > 0) {
+        builder_.AddElement<flatbuffers::uoffset_t>(tfl::Buffer::VT_DATA, kLater, 0);
       }
-      buffers.push_back(tfl::CreateBuffer(builder_, bytes));
+      buffers.emplace_back(builder_.EndTable(start));
     }
     return builder_.CreateVector(buffers);
   }
@@ -118,8 +131,9 @@ class GraphWriter {
     const auto signature = value.signature ? builder_.CreateVector(*value.signature) : Offset<Vector<int32_t>>();
     const auto quantization = write_quantization(value.quantization);
     const auto sparsity = value.sparsity ? write_sparsity(*value.sparsity) : Offset<tfl::SparsityParameters>();
-    return tfl::CreateTensor(builder_, dims, static_cast<int8_t>(value.dtype), buffer_of(value.data), name,
-                             quantization, value.variable, sparsity, signature, value.has_rank);
+    const uint32_t buffer = value.constant ? buffer_of({value.data, value.source.get(), false}) : 0;
+    return tfl::CreateTensor(builder_, dims, static_cast<int8_t>(value.dtype), buffer, name, quantization,
+                             value.variable, sparsity, signature, value.has_rank);
   }
 
   Offset<tfl::QuantizationParameters> write_quantization(const Quantization& q) {
@@ -224,14 +238,116 @@ class GraphWriter {
   }
 
   const ir::Graph& graph_;
+  const bool outside_;
   FlatBufferBuilder builder_;
   std::vector<OpKey> codes_;
-  std::vector<std::span<const std::byte>> buffers_;
-  std::map<std::pair<const std::byte*, size_t>, uint32_t> buffer_ids_;
+  std::vector<Contents> buffers_;
+  std::map<std::pair<const void*, int64_t>, uint32_t> buffer_ids_;
 };
+
+constexpr int64_t align(int64_t position) {
+  return (position + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
+}
+
+int64_t add(int64_t a, int64_t b) {
+  require(b <= INT64_MAX - kConstantAlignment - a, ErrorCode::kUnsupported,
+          "the model's constants do not fit into 64 bits");
+  return a + b;
+}
 
 }  // namespace
 
-std::vector<std::byte> write(const ir::Graph& graph) { return GraphWriter(graph).write(); }
+struct FileWriter::Layout {
+  explicit Layout(const ir::Graph& graph, bool outside) : writer(graph, outside) { writer.write(); }
+
+  GraphWriter writer;
+  std::vector<int64_t> places;  // of each buffer's first byte
+  int64_t bytes = 0;
+
+  /// Constants follow the structure: first those that belong to the flatbuffer, each behind its length, then the
+  /// others. Gives the size of the flatbuffer.
+  int64_t place() {
+    places.assign(writer.buffers().size(), 0);
+    bytes = static_cast<int64_t>(writer.structure().size());
+    int64_t flatbuffer = bytes;
+    for (const bool outside : {false, true}) {
+      for (size_t b = 0; b < places.size(); ++b) {
+        const Contents& contents = writer.buffers()[b];
+        if (contents.bytes() == 0 || writer.outside(contents) != outside) continue;
+        places[b] = align(bytes + (outside ? 0 : static_cast<int64_t>(sizeof(flatbuffers::uoffset_t))));
+        bytes = add(places[b], contents.bytes());
+      }
+      if (!outside) flatbuffer = bytes;
+    }
+    return flatbuffer;
+  }
+
+  void write_places(std::span<std::byte> file) const {
+    const auto* model = flatbuffers::GetMutableRoot<tfl::Model>(file.data());
+    for (size_t b = 0; b < places.size(); ++b) {
+      const Contents& contents = writer.buffers()[b];
+      if (contents.bytes() == 0) continue;
+      const auto* entry = model->buffers()->Get(static_cast<flatbuffers::uoffset_t>(b));
+      auto* table = const_cast<flatbuffers::Table*>(reinterpret_cast<const flatbuffers::Table*>(entry));
+      if (writer.outside(contents)) {
+        flatbuffers::WriteScalar(table->GetAddressOf(tfl::Buffer::VT_OFFSET), static_cast<uint64_t>(places[b]));
+        flatbuffers::WriteScalar(table->GetAddressOf(tfl::Buffer::VT_SIZE), static_cast<uint64_t>(contents.bytes()));
+        continue;
+      }
+      using flatbuffers::uoffset_t;
+      uint8_t* field = table->GetAddressOf(tfl::Buffer::VT_DATA);
+      auto* length = reinterpret_cast<uint8_t*>(file.data()) + places[b] - sizeof(uoffset_t);
+      flatbuffers::WriteScalar(field, static_cast<uoffset_t>(length - field));
+      flatbuffers::WriteScalar(length, static_cast<uoffset_t>(contents.bytes()));
+    }
+  }
+};
+
+FileWriter::FileWriter(const ir::Graph& graph, int64_t flatbuffer_limit)
+    : layout_(std::make_unique<Layout>(graph, false)) {
+  if (layout_->place() <= flatbuffer_limit) return;
+  layout_ = std::make_unique<Layout>(graph, true);
+  const int64_t flatbuffer = layout_->place();
+  require(flatbuffer <= kFlatbufferLimit, ErrorCode::kUnsupported,
+          "the model's structure takes {} bytes without its constants, more than the format allows", flatbuffer);
+}
+
+FileWriter::~FileWriter() = default;
+
+int64_t FileWriter::bytes() const { return layout_->bytes; }
+
+void FileWriter::write(std::span<std::byte> out) const {
+  require(static_cast<int64_t>(out.size()) == layout_->bytes, ErrorCode::kInternal,
+          "a file of {} bytes cannot be written to {}", layout_->bytes, out.size());
+  const std::span<const std::byte> structure = layout_->writer.structure();
+  std::memcpy(out.data(), structure.data(), structure.size());
+  int64_t written = static_cast<int64_t>(structure.size());
+  const auto& buffers = layout_->writer.buffers();
+  std::vector<size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return layout_->places[a] < layout_->places[b]; });
+  for (size_t b : order) {
+    if (buffers[b].bytes() == 0) continue;
+    const int64_t place = layout_->places[b];
+    std::memset(out.data() + written, 0, static_cast<size_t>(place - written));
+    const std::span<std::byte> target =
+        out.subspan(static_cast<size_t>(place), static_cast<size_t>(buffers[b].bytes()));
+    if (buffers[b].source != nullptr) {
+      buffers[b].source->read(target);
+    } else {
+      std::memcpy(target.data(), buffers[b].data.data(), target.size());
+    }
+    written = place + buffers[b].bytes();
+  }
+  layout_->write_places(out);
+}
+
+std::vector<std::byte> write(const ir::Graph& graph) {
+  const FileWriter writer(graph);
+  std::vector<std::byte> file(static_cast<size_t>(writer.bytes()));
+  writer.write(file);
+  return file;
+}
 
 }  // namespace leadline::model

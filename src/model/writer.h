@@ -3,14 +3,40 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "ir/graph.h"
 
 namespace leadline::model {
 
-/// Writes the graph as a .tflite file. Constants that share their bytes share a buffer. Throws Error(kUnsupported) when
-/// the file would exceed 2 GiB, the limit of a flatbuffer.
+/// The size from which a flatbuffer cannot grow; its reader must be able to tell positions apart with 31 bits.
+inline constexpr int64_t kFlatbufferLimit = (int64_t{1} << 31) - 2;
+
+/// Lays the file out, so that its exact size is known before memory is taken, then writes it. Constants that share
+/// their bytes or their source share a buffer. A file beyond 2 GiB keeps its constants behind the flatbuffer, where
+/// LiteRT finds them by offset and size. The graph must outlive the writer.
+class FileWriter {
+ public:
+  /// Throws Error(kUnsupported) for what the format cannot hold. `flatbuffer_limit` is for tests.
+  explicit FileWriter(const ir::Graph& graph, int64_t flatbuffer_limit = kFlatbufferLimit);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  int64_t bytes() const;
+  /// `out` has exactly bytes() bytes. Sources read straight into their place, one after another from front to back: a
+  /// write takes the memory of `out` and what the hungriest source needs besides its result.
+  void write(std::span<std::byte> out) const;
+
+ private:
+  struct Layout;
+  std::unique_ptr<Layout> layout_;
+};
+
+/// The whole file in memory.
 std::vector<std::byte> write(const ir::Graph& graph);
 
 }  // namespace leadline::model

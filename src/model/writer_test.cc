@@ -181,6 +181,111 @@ TEST(Writer, KeepsCallsBetweenSubgraphs) {
             "then_subgraph_index=1 else_subgraph_index=2");
 }
 
+// Constants with sources
+
+/// Bytes 0, 1, 2 ...; notes how much of a file was written when it was read.
+class Numbers final : public ir::ConstantSource {
+ public:
+  explicit Numbers(int64_t count, int* reads = nullptr) : count_(count), reads_(reads) {}
+  int64_t bytes() const override { return count_; }
+  void read(std::span<std::byte> out) const override {
+    if (reads_ != nullptr) ++*reads_;
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::byte>(i);
+  }
+
+ private:
+  int64_t count_;
+  int* reads_;
+};
+
+int lazy(Sketch& s, const std::string& name, std::shared_ptr<const ir::ConstantSource> source) {
+  const int index = s.value(name, DType::kInt8, {source->bytes()});
+  value(s, index).constant = true;
+  value(s, index).source = std::move(source);
+  return index;
+}
+
+bool counts_up(std::span<const std::byte> data, size_t size) {
+  if (data.size() != size) return false;
+  for (size_t i = 0; i < size; ++i) {
+    if (data[i] != static_cast<std::byte>(i)) return false;
+  }
+  return true;
+}
+
+TEST(WriterSources, AreReadOnceIntoTheFile) {
+  Sketch s = sample();
+  int reads = 0;
+  const auto source = std::make_shared<Numbers>(1001, &reads);
+  const int a = lazy(s, "a", source);
+  const int b = lazy(s, "b", source);
+  const auto file = s.file();
+  EXPECT_EQ(reads, 1);
+  const auto back = read(ModelBytes::copy(file));
+  const auto& values = back->subgraphs[0].values;
+  EXPECT_TRUE(counts_up(values[static_cast<size_t>(a)].data, 1001));
+  EXPECT_EQ(values[static_cast<size_t>(a)].data.data(), values[static_cast<size_t>(b)].data.data());
+}
+
+TEST(WriterSources, TheSizeIsKnownBeforeAnythingIsRead) {
+  Sketch s = sample();
+  int reads = 0;
+  lazy(s, "a", std::make_shared<Numbers>(5000, &reads));
+  const FileWriter writer(s.graph());
+  EXPECT_GE(writer.bytes(), 5000);
+  EXPECT_EQ(reads, 0);
+  std::vector<std::byte> file(static_cast<size_t>(writer.bytes()), std::byte{0xFF});  // no byte is left as it was
+  writer.write(file);
+  EXPECT_EQ(file, s.file());
+}
+
+TEST(WriterSources, AFailingSourceFailsTheWrite) {
+  class Broken final : public ir::ConstantSource {
+    int64_t bytes() const override { return 100; }
+    void read(std::span<std::byte>) const override { throw Error(ErrorCode::kInvalidModel, "weights are damaged"); }
+  };
+  Sketch s = sample();
+  lazy(s, "a", std::make_shared<Broken>());
+  EXPECT_TRUE(testing::thrown_by([&] { s.file(); }).names("weights are damaged"));
+}
+
+/// The file as it is written when the flatbuffer may have at most `limit` bytes.
+std::vector<std::byte> file_within(const Sketch& s, int64_t limit) {
+  const FileWriter writer(s.graph(), limit);
+  std::vector<std::byte> file(static_cast<size_t>(writer.bytes()));
+  writer.write(file);
+  return file;
+}
+
+TEST(WriterLarge, ConstantsLieBehindTheFlatbuffer) {
+  Sketch s = sample();
+  const int a = lazy(s, "a", std::make_shared<Numbers>(5001));
+  const int b = lazy(s, "b", std::make_shared<Numbers>(3000));
+  s.graph().metadata.push_back({"notes", value(s, 1).data});
+  const auto large = file_within(s, 4096);
+  const auto back = read(ModelBytes::copy(large));
+  EXPECT_EQ(ir::to_text(*back), ir::to_text(*read(ModelBytes::copy(s.file()))));
+  const auto& values = back->subgraphs[0].values;
+  EXPECT_TRUE(counts_up(values[static_cast<size_t>(a)].data, 5001));
+  EXPECT_TRUE(counts_up(values[static_cast<size_t>(b)].data, 3000));
+  EXPECT_TRUE(same_bytes(values[1].data, value(s, 1).data));
+  EXPECT_TRUE(same_bytes(back->metadata[0].data, value(s, 1).data));
+  for (const ir::Value& v : values) {
+    if (!v.constant) continue;
+    EXPECT_EQ((v.data.data() - back->bytes->span().data()) % 16, 0) << v.name;
+  }
+  const auto at = values[static_cast<size_t>(a)].data.data() - back->bytes->span().data();
+  EXPECT_LT(at, 4096);  // the flatbuffer itself is small
+  const std::vector<std::byte> truncated(large.begin(), large.end() - 1);
+  EXPECT_TRUE(testing::thrown_by([&] { read(ModelBytes::copy(truncated)); }).names("truncated or damaged"));
+}
+
+TEST(WriterLarge, SmallFilesStayWhole) {
+  const Sketch s = sample();
+  EXPECT_EQ(file_within(s, static_cast<int64_t>(s.file().size())), s.file());
+  EXPECT_NE(file_within(s, static_cast<int64_t>(s.file().size()) - 1), s.file());
+}
+
 TEST(Writer, RefusesDimensionsBeyondTheFormat) {
   Sketch s = sample();
   value(s, 0).shape = {int64_t{1} << 33};
