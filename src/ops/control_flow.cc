@@ -4,6 +4,8 @@
 // When the callee's shapes do not depend on data its memory is the node's scratch, so the plan covers it. Otherwise the
 // node is deferred, the callee runs while its outputs are inferred (that is what tells their shapes), and the kernel
 // only copies the results.
+#include "ops/control_flow.h"
+
 #include <cstring>
 
 #include "base/buffer.h"
@@ -16,24 +18,6 @@ namespace {
 struct CallOnceAttributes : ir::AttributeSet<CallOnceAttributes> {
   int32_t init_subgraph = 0;
   void fields(ir::FieldVisitor& v) { v.subgraph("init_subgraph_index", init_subgraph); }
-};
-
-struct IfAttributes : ir::AttributeSet<IfAttributes> {
-  int32_t then_subgraph = 0;
-  int32_t else_subgraph = 0;
-  void fields(ir::FieldVisitor& v) {
-    v.subgraph("then_subgraph_index", then_subgraph);
-    v.subgraph("else_subgraph_index", else_subgraph);
-  }
-};
-
-struct WhileAttributes : ir::AttributeSet<WhileAttributes> {
-  int32_t cond_subgraph = 0;
-  int32_t body_subgraph = 0;
-  void fields(ir::FieldVisitor& v) {
-    v.subgraph("cond_subgraph_index", cond_subgraph);
-    v.subgraph("body_subgraph_index", body_subgraph);
-  }
 };
 
 struct CaseAttributes : ir::AttributeSet<CaseAttributes> {

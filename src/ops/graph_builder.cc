@@ -1,113 +1,351 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/graph_builder.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/error.h"
+#include "ir/sources.h"
 #include "ir/verifier.h"
 #include "ops/verify.h"
 
 namespace leadline::ops {
 namespace {
 
-/// Nodes that call subgraphs or touch variables need a session; they cannot be built here.
-class NoHost final : public Host {
- public:
-  Callee& callee(int, int) override {
-    fail(ErrorCode::kUnsupported, "this op calls subgraphs: it cannot be built here");
-  }
-  const ir::Subgraph& subgraph(int) const override {
-    fail(ErrorCode::kUnsupported, "this op calls subgraphs: it cannot be built here");
-  }
-  Resources& resources() override { fail(ErrorCode::kUnsupported, "this op uses variables: it cannot be built here"); }
-  void checkpoint() override {}
-};
+constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
 
-const OpDef& find_op(const std::string& name) {
-  const OpDef* row = registry().find(name);
-  require(row != nullptr, ErrorCode::kInvalidArgument, "there is no op called '{}'", name);
-  return *row;
+/// What stands for an unknown dimension while shapes are inferred. Batches are small; other dimensions are large enough
+/// for any stack of windows and can be halved six times and divided by 3, 5 and 7.
+constexpr std::array<int64_t, 2> kBatch = {6, 10};
+constexpr std::array<int64_t, 2> kOther = {64 * 105 * 2, 64 * 105 * 3};
+
+Shape sample_shape(const Dims& dims, size_t sample) {
+  Shape shape;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    shape.push_back(dims[axis] >= 0 ? dims[axis] : (axis == 0 ? kBatch : kOther)[sample]);
+  }
+  return shape;
+}
+
+void check_dims(const std::string& name, const Dims& dims, bool may_be_unknown) {
+  require(dims.size() <= kMaxRank, ErrorCode::kUnsupported, "'{}' has rank {}, Leadline handles up to {}", name,
+          dims.size(), kMaxRank);
+  for (int64_t size : dims) {
+    require(size >= (may_be_unknown ? -1 : 0) && size <= INT32_MAX, kBad, "'{}' has a dimension of {}", name, size);
+  }
 }
 
 }  // namespace
 
-GraphBuilder::GraphBuilder() : graph_(std::make_shared<ir::Graph>()) {
-  graph_->bytes = ModelBytes::copy({});
-  graph_->subgraphs.emplace_back();
-  subgraph().name = "main";
+template <typename Body>
+auto GraphBuilder::in_context(Body&& body) {
+  if (scopes_.empty()) return body();
+  try {
+    return body();
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", fmt::join(scopes_, "/"), error.what()));
+  }
 }
 
-int GraphBuilder::add_value(const std::string& name, DType dtype, const Shape& shape, Quantization quantization) {
+GraphBuilder::GraphBuilder() : graph_(std::make_shared<ir::Graph>()) {
+  graph_->bytes = ModelBytes::copy({});
+  new_subgraph("main");
+}
+
+void GraphBuilder::new_subgraph(const std::string& name) {
+  const auto index = static_cast<int>(graph_->subgraphs.size());
+  graph_->subgraphs.emplace_back();
+  graph_->subgraphs.back().name = name;
+  states_.emplace_back();
+  for (auto& sample : states_.back().samples) sample = std::make_unique<Inference>(*graph_, index);
+  current_.push_back(index);
+}
+
+int GraphBuilder::begin_subgraph(const std::string& name) {
+  new_subgraph(name);
+  return current_.back();
+}
+
+void GraphBuilder::end_subgraph(const std::vector<int>& outputs) {
+  in_context([&] {
+    require(current_.size() > 1, ErrorCode::kInternal, "no subgraph is open");
+    for (int v : outputs) check_index(v);
+    subgraph().outputs = outputs;
+    current_.pop_back();
+  });
+}
+
+void GraphBuilder::check_index(int value) const {
+  require(value >= 0 && value < static_cast<int>(subgraph().values.size()), kBad,
+          "value {} does not exist: subgraph '{}' has {}", value, subgraph().name, subgraph().values.size());
+}
+
+std::string GraphBuilder::unique_name(const std::string& name) {
+  auto& names = state().names;
+  const auto [it, is_new] = names.try_emplace(name, 0);
+  if (is_new) return name;
+  for (;;) {
+    std::string candidate = fmt::format("{}_{}", name, ++names[name]);
+    if (names.try_emplace(candidate, 0).second) return candidate;
+  }
+}
+
+int GraphBuilder::add_value(const std::string& name, DType dtype, Quantization quantization) {
   ir::Value value;
-  value.name = name;
+  value.name = unique_name(name);
   value.dtype = dtype;
-  value.shape = shape;
   value.has_rank = true;
   value.quantization = std::move(quantization);
   subgraph().values.push_back(std::move(value));
   return static_cast<int>(subgraph().values.size()) - 1;
 }
 
-int GraphBuilder::input(const std::string& name, DType dtype, const Shape& shape, Quantization quantization) {
-  const int index = add_value(name, dtype, shape, std::move(quantization));
-  subgraph().inputs.push_back(index);
-  return index;
+void GraphBuilder::set_dims(int index, const Dims& dims) {
+  for (size_t s = 0; s < kSamples; ++s) state().samples[s]->set_shape(index, sample_shape(dims, s));
+  settle_shape(index);
 }
 
-int GraphBuilder::constant(const std::string& name, DType dtype, const Shape& shape, std::span<const std::byte> bytes,
-                           Quantization quantization) {
-  const int index = add_value(name, dtype, shape, std::move(quantization));
-  graph_->storage.push_back(std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()));
-  ir::Value& value = subgraph().values.back();
+void GraphBuilder::settle_shape(int index) {
+  ir::Value& value = subgraph().values[static_cast<size_t>(index)];
+  const Shape& a = state().samples[0]->fact(index).shape;
+  const Shape& b = state().samples[1]->fact(index).shape;
+  require(a.rank() == b.rank(), ErrorCode::kUnsupported, "'{}' has a rank that depends on unknown dimensions",
+          value.name);
+  value.shape = a;
+  std::vector<int32_t> signature;
+  bool unknown = false;
+  for (int axis = 0; axis < a.rank(); ++axis) {
+    const bool same = a[axis] == b[axis];
+    require(!same || a[axis] <= INT32_MAX, ErrorCode::kUnsupported, "'{}' has a dimension of {}, more than 32 bits",
+            value.name, a[axis]);
+    signature.push_back(same ? static_cast<int32_t>(a[axis]) : -1);
+    if (!same) value.shape.set(axis, 1);
+    unknown = unknown || !same;
+  }
+  if (unknown) value.signature = std::move(signature);
+}
+
+int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization) {
+  return in_context([&] {
+    check_dims(name, dims, true);
+    const int index = add_value(name, dtype, std::move(quantization));
+    set_dims(index, dims);
+    subgraph().inputs.push_back(index);
+    return index;
+  });
+}
+
+int GraphBuilder::variable(const std::string& name, DType dtype, const Dims& dims, Quantization quantization) {
+  return in_context([&] {
+    check_dims(name, dims, false);
+    const int index = add_value(name, dtype, std::move(quantization));
+    subgraph().values.back().variable = true;
+    set_dims(index, dims);
+    return index;
+  });
+}
+
+void GraphBuilder::make_constant(int index, std::vector<std::byte> bytes) {
+  graph_->storage.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
+  ir::Value& value = subgraph().values[static_cast<size_t>(index)];
   value.constant = true;
   value.data = *graph_->storage.back();
-  return index;
+}
+
+int GraphBuilder::constant(const std::string& name, DType dtype, const Dims& dims, std::span<const std::byte> bytes,
+                           Quantization quantization) {
+  return in_context([&] {
+    check_dims(name, dims, false);
+    const auto needed = storage_bytes(dtype, Shape(std::span<const int64_t>(dims)));
+    require(dtype_bits(dtype) == 0 || needed == static_cast<int64_t>(bytes.size()), kBad,
+            "constant '{}' of type {} and shape [{}] needs {} bytes, it is given {}", name, dtype_name(dtype),
+            fmt::join(dims, ", "), needed.value_or(-1), bytes.size());
+    const int index = add_value(name, dtype, std::move(quantization));
+    set_dims(index, dims);
+    make_constant(index, {bytes.begin(), bytes.end()});
+    return index;
+  });
+}
+
+int GraphBuilder::constant(const std::string& name, DType dtype, const Dims& dims,
+                           std::shared_ptr<const ir::ConstantSource> source, Quantization quantization) {
+  return in_context([&] {
+    check_dims(name, dims, false);
+    const auto needed = storage_bytes(dtype, Shape(std::span<const int64_t>(dims)));
+    require(dtype_bits(dtype) > 0 && source != nullptr && needed == source->bytes(), kBad,
+            "constant '{}' of type {} and shape [{}] needs {} bytes, its source has {}", name, dtype_name(dtype),
+            fmt::join(dims, ", "), needed.value_or(-1), source == nullptr ? 0 : source->bytes());
+    std::vector<std::byte> small;
+    const bool read_now = *needed <= kSmallConstant;
+    if (read_now) small = ir::read_all(*source);
+    const int index = add_value(name, dtype, std::move(quantization));
+    set_dims(index, dims);
+    if (read_now) {
+      make_constant(index, std::move(small));
+    } else {
+      subgraph().values.back().constant = true;
+      subgraph().values.back().source = std::move(source);
+    }
+    return index;
+  });
+}
+
+DType GraphBuilder::first_type(const std::vector<int>& inputs) const {
+  if (inputs.empty() || inputs[0] == ir::kAbsent) return DType::kFloat32;
+  check_index(inputs[0]);
+  return value(inputs[0]).dtype;
 }
 
 int GraphBuilder::node(const std::string& op, const std::vector<int>& inputs, const std::string& name) {
-  return node(op, inputs, name, new_attributes(find_op(op)), inputs.empty() ? DType::kFloat32 : value(inputs[0]).dtype);
+  return node(op, inputs, name, first_type(inputs));
+}
+
+int GraphBuilder::node(const std::string& op, const std::vector<int>& inputs, const std::string& name, DType dtype) {
+  return node(op, inputs, name, nullptr, dtype);
 }
 
 int GraphBuilder::node(const std::string& op, const std::vector<int>& inputs, const std::string& name,
                        std::shared_ptr<const ir::Attributes> attributes, DType dtype, Quantization quantization) {
-  const OpDef& row = find_op(op);
-  const int output = add_value(name, dtype, {}, std::move(quantization));
-  ir::Node node;
-  node.code = row.code;
-  node.op = row.name;
-  node.inputs = inputs;
-  node.outputs = {output};
-  node.attributes = std::move(attributes);
-  subgraph().nodes.push_back(std::move(node));
-  infer_last_node();
-  return output;
+  NodeSpec spec;
+  spec.op = op;
+  spec.inputs = inputs;
+  spec.outputs = {{name, dtype, std::move(quantization), {}}};
+  spec.attributes = std::move(attributes);
+  return add(std::move(spec))[0];
 }
 
-void GraphBuilder::infer_last_node() {
+std::vector<int> GraphBuilder::add(NodeSpec spec) {
+  return in_context([&] {
+    const OpDef* row = registry().find(spec.op);
+    const bool described = !spec.outputs.empty() && std::all_of(spec.outputs.begin(), spec.outputs.end(),
+                                                                [](const NodeOutput& o) { return o.dims.has_value(); });
+    require(row != nullptr || described, kBad, "there is no op called '{}'", spec.op);
+    for (int v : spec.inputs) {
+      if (v != ir::kAbsent) check_index(v);
+    }
+    const size_t values = subgraph().values.size();
+    const size_t nodes = subgraph().nodes.size();
+    try {
+      ir::Node node;
+      node.code = row != nullptr ? row->code : ir::kCustomOp;
+      node.op = spec.op;
+      node.version = spec.version;
+      node.inputs = spec.inputs;
+      for (const NodeOutput& o : spec.outputs) node.outputs.push_back(add_value(o.name, o.dtype, o.quantization));
+      node.attributes = spec.attributes != nullptr ? spec.attributes
+                        : row != nullptr           ? std::shared_ptr<const ir::Attributes>(new_attributes(*row))
+                                                   : std::make_shared<ir::NoAttributes>();
+      if (!spec.custom_options.empty()) {
+        graph_->storage.push_back(std::make_shared<const std::vector<std::byte>>(spec.custom_options));
+        node.custom_options = *graph_->storage.back();
+      }
+      const std::vector<int> outputs = node.outputs;
+      subgraph().nodes.push_back(std::move(node));
+      if (row != nullptr) verify_node(subgraph(), static_cast<int>(nodes));
+      infer_last_node(spec);
+      if (fold_last_node()) subgraph().nodes.pop_back();
+      return outputs;
+    } catch (...) {
+      roll_back(values, nodes);
+      throw;
+    }
+  });
+}
+
+void GraphBuilder::infer_last_node(const NodeSpec& spec) {
   const auto index = static_cast<int>(subgraph().nodes.size()) - 1;
-  const ir::Node& node = subgraph().nodes.back();
-  std::vector<Operand> inputs(node.inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (node.inputs[i] == ir::kAbsent) continue;
-    const ir::Value& source = value(node.inputs[i]);
-    inputs[i] = {&source, source.shape, source.data.data(), static_cast<int64_t>(source.data.size()), source.constant};
+  const std::vector<int> outputs = subgraph().nodes.back().outputs;
+  for (size_t s = 0; s < kSamples; ++s) {
+    if (state().samples[s]->infer(index)) continue;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto& dims = spec.outputs[i].dims;
+      require(dims.has_value(), ErrorCode::kUnsupported, "{}: the shape of its output {} depends on data of the run",
+              ir::describe_node(subgraph(), index), i);
+      check_dims(spec.outputs[i].name, *dims, true);
+      state().samples[s]->set_shape(outputs[i], sample_shape(*dims, s));
+    }
   }
-  std::vector<Operand> outputs(1);
-  outputs[0].value = &value(node.outputs[0]);
-  NoHost host;
-  InferContext context(subgraph(), index, inputs, outputs, host);
-  find_op(node.op).infer(context);
-  subgraph().values[static_cast<size_t>(node.outputs[0])].shape = outputs[0].shape;
+  for (int output : outputs) settle_shape(output);
 }
 
-std::shared_ptr<const ir::Graph> GraphBuilder::finish(const std::vector<int>& outputs) {
-  subgraph().outputs = outputs;
-  ir::verify(*graph_);
-  verify_nodes(*graph_);
-  ir::Signature signature;  // of values that are there: nothing left to verify
-  signature.key = "serving_default";
-  for (int v : subgraph().inputs) signature.inputs.emplace_back(value(v).name, v);
-  for (int v : outputs) signature.outputs.emplace_back(value(v).name, v);
-  graph_->signatures.push_back(std::move(signature));
-  return std::move(graph_);
+bool GraphBuilder::fold_last_node() {
+  const std::vector<int> outputs = subgraph().nodes.back().outputs;
+  const auto same = [&](int v) {
+    const Fact& a = state().samples[0]->fact(v);
+    const Fact& b = state().samples[1]->fact(v);
+    return a.known && b.known && a.data == b.data && a.shape == b.shape;
+  };
+  if (outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), same)) return false;
+  for (int v : outputs) make_constant(v, state().samples[0]->fact(v).data);
+  return true;
+}
+
+void GraphBuilder::roll_back(size_t values, size_t nodes) {
+  for (size_t v = values; v < subgraph().values.size(); ++v) state().names.erase(subgraph().values[v].name);
+  subgraph().values.resize(values);
+  subgraph().nodes.resize(nodes);
+  for (auto& sample : state().samples) sample->truncate(values);
+}
+
+Dims GraphBuilder::dims(int index) const {
+  check_index(index);
+  const ir::Value& v = value(index);
+  if (v.signature) return {v.signature->begin(), v.signature->end()};
+  return {v.shape.begin(), v.shape.end()};
+}
+
+std::optional<std::span<const std::byte>> GraphBuilder::known(int index) const {
+  check_index(index);
+  const ir::Value& v = value(index);
+  if (!v.constant || v.source != nullptr) return {};
+  return v.data;
+}
+
+std::optional<std::vector<int64_t>> GraphBuilder::known_ints(int index) const {
+  const auto bytes = known(index);
+  const DType type = value(index).dtype;
+  if (!bytes || (type != DType::kInt32 && type != DType::kInt64)) return {};
+  const size_t size = type == DType::kInt32 ? 4 : 8;
+  std::vector<int64_t> numbers(bytes->size() / size);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    int32_t narrow = 0;
+    if (type == DType::kInt32) {
+      std::memcpy(&narrow, bytes->data() + i * size, size);
+      numbers[i] = narrow;
+    } else {
+      std::memcpy(&numbers[i], bytes->data() + i * size, size);
+    }
+  }
+  return numbers;
+}
+
+std::shared_ptr<ir::Graph> GraphBuilder::finish(const std::vector<int>& outputs) {
+  SignatureNames input_names;
+  SignatureNames output_names;
+  for (int v : graph_->subgraphs[0].inputs) input_names.emplace_back(value(v).name, v);
+  for (int v : outputs) {
+    check_index(v);
+    output_names.emplace_back(value(v).name, v);
+  }
+  return finish(input_names, output_names);
+}
+
+std::shared_ptr<ir::Graph> GraphBuilder::finish(const SignatureNames& inputs, const SignatureNames& outputs,
+                                                const std::string& key) {
+  return in_context([&] {
+    require(current_.size() == 1, ErrorCode::kInternal, "subgraph '{}' is still open", subgraph().name);
+    subgraph().outputs.clear();
+    for (const auto& [name, v] : outputs) {
+      if (std::find(subgraph().outputs.begin(), subgraph().outputs.end(), v) == subgraph().outputs.end()) {
+        subgraph().outputs.push_back(v);
+      }
+    }
+    graph_->signatures = {{key, 0, inputs, outputs}};
+    ir::verify(*graph_);
+    verify_nodes(*graph_);
+    states_.clear();
+    return std::move(graph_);
+  });
 }
 
 }  // namespace leadline::ops

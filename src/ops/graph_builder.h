@@ -2,56 +2,152 @@
 // Builds graphs in code: for importers, passes and tests.
 //
 //   GraphBuilder b;
-//   const int x = b.input("x", DType::kFloat32, {1, 4});
+//   const int x = b.input("x", DType::kFloat32, {-1, 4});  // any number of rows
 //   const int y = b.node("RELU", {x}, "y");
 //   auto graph = b.finish({y});
+//
+// Unknown dimensions: every node is inferred twice, with two different sizes for each unknown dimension. A dimension
+// that comes out different is unknown (-1 in dims()); the file says 1 in its shape and -1 in its signature. Sizes of
+// unknown spatial dimensions are large and have many divisors, so that windows fit and halves meet again; arithmetic on
+// remainders of unknown sizes is the one thing two samples cannot see.
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/inference.h"
 #include "ops/registry.h"
 
 namespace leadline::ops {
 
-/// One subgraph that grows node by node; every node is validated and its output shapes inferred as it is added.
+/// Sizes of a tensor; -1 where they are not known before a run.
+using Dims = std::vector<int64_t>;
+
+struct NodeOutput {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Quantization quantization = {};
+  std::optional<Dims> dims = {};  // taken only when they depend on data; without them such a node is refused
+};
+
+struct NodeSpec {
+  std::string op;  // builtin or custom
+  std::vector<int> inputs;
+  std::vector<NodeOutput> outputs;
+  std::shared_ptr<const ir::Attributes> attributes = nullptr;  // null: the op's defaults
+  int version = 1;
+  std::vector<std::byte> custom_options = {};
+};
+
+/// Names of a signature, each with a value of subgraph 0.
+using SignatureNames = std::vector<std::pair<std::string, int>>;
+
+/// Subgraphs that grow node by node. Every node is validated and its output shapes inferred as it is added; results
+/// that are small and the same in every run become constants, and their node vanishes. Calls that throw change nothing.
 class GraphBuilder {
  public:
   GraphBuilder();
 
-  /// A graph input. -1 in `signature` marks dimensions that may change.
-  int input(const std::string& name, DType dtype, const Shape& shape, Quantization quantization = {});
+  /// A graph input of the current subgraph.
+  int input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization = {});
+  /// State that is zero before the first run and kept between runs.
+  int variable(const std::string& name, DType dtype, const Dims& dims, Quantization quantization = {});
   /// A constant; the bytes are copied.
-  int constant(const std::string& name, DType dtype, const Shape& shape, std::span<const std::byte> bytes,
+  int constant(const std::string& name, DType dtype, const Dims& dims, std::span<const std::byte> bytes,
                Quantization quantization = {});
   template <typename T>
-  int constant(const std::string& name, DType dtype, const Shape& shape, const std::vector<T>& values,
+  int constant(const std::string& name, DType dtype, const Dims& dims, const std::vector<T>& values,
                Quantization quantization = {}) {
-    return constant(name, dtype, shape, std::as_bytes(std::span(values)), std::move(quantization));
+    return constant(name, dtype, dims, std::as_bytes(std::span(values)), std::move(quantization));
   }
+  /// A constant that is read when the file is written; small ones are read now.
+  int constant(const std::string& name, DType dtype, const Dims& dims, std::shared_ptr<const ir::ConstantSource> source,
+               Quantization quantization = {});
 
+  /// Adds a node and gives its outputs. Throws what the op's validation finds.
+  std::vector<int> add(NodeSpec spec);
   /// Adds op `op` with one output called `name`, of the type of its first input unless `dtype` says otherwise.
-  /// Throws what the op's validation finds.
   int node(const std::string& op, const std::vector<int>& inputs, const std::string& name);
+  int node(const std::string& op, const std::vector<int>& inputs, const std::string& name, DType dtype);
   int node(const std::string& op, const std::vector<int>& inputs, const std::string& name,
            std::shared_ptr<const ir::Attributes> attributes, DType dtype, Quantization quantization = {});
+  template <std::derived_from<ir::Attributes> A>
+  int node(const std::string& op, const std::vector<int>& inputs, const std::string& name, A attributes) {
+    return node(op, inputs, name, std::make_shared<A>(std::move(attributes)), first_type(inputs));
+  }
+  template <std::derived_from<ir::Attributes> A>
+  int node(const std::string& op, const std::vector<int>& inputs, const std::string& name, A attributes, DType dtype) {
+    return node(op, inputs, name, std::make_shared<A>(std::move(attributes)), dtype);
+  }
 
+  /// Opens a subgraph for a body of WHILE or IF; calls go to it until end_subgraph(). Gives its number. Bodies nest.
+  int begin_subgraph(const std::string& name);
+  void end_subgraph(const std::vector<int>& outputs);
+
+  /// Values of the current subgraph.
   const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }
+  /// Its sizes, -1 where they are not known.
+  Dims dims(int index) const;
+  /// The bytes of a constant that is in memory (given or computed), or nothing.
+  std::optional<std::span<const std::byte>> known(int index) const;
+  /// The same as numbers, for int32 and int64.
+  std::optional<std::vector<int64_t>> known_ints(int index) const;
 
-  /// The verified graph, with signature serving_default. The builder is empty afterwards.
-  std::shared_ptr<const ir::Graph> finish(const std::vector<int>& outputs);
+  /// While it lives, errors begin with what it names; scopes nest as "outer/inner".
+  class [[nodiscard]] Scope {
+   public:
+    Scope(GraphBuilder& builder, std::string what) : builder_(builder) { builder_.scopes_.push_back(std::move(what)); }
+    ~Scope() { builder_.scopes_.pop_back(); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    GraphBuilder& builder_;
+  };
+  Scope scope(std::string what) { return Scope(*this, std::move(what)); }
+
+  /// The verified graph, with signature serving_default whose names are the tensors'. The builder is done afterwards.
+  std::shared_ptr<ir::Graph> finish(const std::vector<int>& outputs);
+  /// The same with other names in the signature; `inputs` may be given in any order.
+  std::shared_ptr<ir::Graph> finish(const SignatureNames& inputs, const SignatureNames& outputs,
+                                    const std::string& key = "serving_default");
 
  private:
-  ir::Subgraph& subgraph() { return graph_->subgraphs[0]; }
-  const ir::Subgraph& subgraph() const { return graph_->subgraphs[0]; }
-  int add_value(const std::string& name, DType dtype, const Shape& shape, Quantization quantization);
-  void infer_last_node();
+  static constexpr size_t kSamples = 2;
+  struct State {  // of one subgraph
+    std::array<std::unique_ptr<Inference>, kSamples> samples;
+    std::unordered_map<std::string, int> names;
+  };
+
+  ir::Subgraph& subgraph() { return graph_->subgraphs[static_cast<size_t>(current_.back())]; }
+  const ir::Subgraph& subgraph() const { return graph_->subgraphs[static_cast<size_t>(current_.back())]; }
+  State& state() { return states_[static_cast<size_t>(current_.back())]; }
+  DType first_type(const std::vector<int>& inputs) const;
+  void check_index(int value) const;
+  void new_subgraph(const std::string& name);
+  std::string unique_name(const std::string& name);
+  int add_value(const std::string& name, DType dtype, Quantization quantization);
+  void set_dims(int index, const Dims& dims);
+  void make_constant(int index, std::vector<std::byte> bytes);
+  void infer_last_node(const NodeSpec& spec);
+  void settle_shape(int index);
+  bool fold_last_node();
+  void roll_back(size_t values, size_t nodes);
+  template <typename Body>
+  auto in_context(Body&& body);
 
   std::shared_ptr<ir::Graph> graph_;
+  std::vector<State> states_;
+  std::vector<int> current_;  // subgraphs that are open, the innermost last
+  std::vector<std::string> scopes_;
 };
 
 }  // namespace leadline::ops

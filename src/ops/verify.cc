@@ -16,6 +16,8 @@ void check_count(const ir::Subgraph& subgraph, int node, size_t count, int least
   fail(ErrorCode::kInvalidModel, "{}: {} {}, expected {}", ir::describe_node(subgraph, node), count, what, expected);
 }
 
+}  // namespace
+
 void verify_node(const ir::Subgraph& subgraph, int index) {
   const ir::Node& node = subgraph.nodes[static_cast<size_t>(index)];
   const OpDef* op = registry().find(node.code, node.op);
@@ -27,8 +29,6 @@ void verify_node(const ir::Subgraph& subgraph, int index) {
             "{}: input {} is marked absent, but the op needs it", ir::describe_node(subgraph, index), i);
   }
 }
-
-}  // namespace
 
 void verify_nodes(const ir::Graph& graph) {
   for (const ir::Subgraph& subgraph : graph.subgraphs) {
