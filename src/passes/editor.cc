@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/editor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+#include "ir/verifier.h"
+#include "ops/inference.h"
+
+namespace leadline::passes {
+namespace {
+
+/// Finds the field that holds a fused activation, and changes it on demand.
+class ActivationField final : public ir::FieldVisitor {
+ public:
+  std::optional<int8_t> found;
+  std::optional<int8_t> wanted;
+  void field(const char*, bool&) override {}
+  void field(const char* name, int8_t& value) override {
+    if (std::string_view(name) != "fused_activation_function") return;
+    found = value;
+    if (wanted) value = *wanted;
+  }
+  void field(const char*, int32_t&) override {}
+  void field(const char*, uint32_t&) override {}
+  void field(const char*, int64_t&) override {}
+  void field(const char*, float&) override {}
+  void field(const char*, std::string&) override {}
+  void field(const char*, std::vector<uint8_t>&) override {}
+  void field(const char*, std::vector<int32_t>&) override {}
+  void field(const char*, std::vector<uint32_t>&) override {}
+  void field(const char*, std::vector<int64_t>&) override {}
+  void field(const char*, std::vector<float>&) override {}
+  void skip() override {}
+};
+
+bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node, size_t depth) {
+  const ops::OpDef* op = ops::find_op(node.op);
+  if (op == nullptr) return false;
+  for (const auto* list : {&node.inputs, &node.outputs}) {
+    for (int v : *list) {
+      if (v != ir::kAbsent && subgraph.values[static_cast<size_t>(v)].variable) return false;
+    }
+  }
+  const std::vector<int> calls = ir::called_subgraphs(node);
+  if (calls.empty()) return op->pure;
+  if (depth == 0) return false;
+  return std::all_of(calls.begin(), calls.end(), [&](int call) {
+    const ir::Subgraph& body = graph.subgraphs[static_cast<size_t>(call)];
+    return std::all_of(body.nodes.begin(), body.nodes.end(),
+                       [&](const ir::Node& inner) { return is_pure(graph, body, inner, depth - 1); });
+  });
+}
+
+}  // namespace
+
+std::vector<int64_t> dims_of(const ir::Value& value) {
+  if (value.signature) return {value.signature->begin(), value.signature->end()};
+  return {value.shape.begin(), value.shape.end()};
+}
+
+bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node) {
+  constexpr size_t kDeepEnough = 4;
+  return is_pure(graph, subgraph, node, kDeepEnough);
+}
+
+Editor::Editor(ir::Graph& graph, int subgraph) : graph_(graph), index_(subgraph) {
+  const size_t values = this->subgraph().values.size();
+  producer_.assign(values, -1);
+  consumers_.resize(values);
+  is_output_.assign(values, false);
+  is_input_.assign(values, false);
+  for (int v : this->subgraph().outputs) is_output_[static_cast<size_t>(v)] = true;
+  for (int v : this->subgraph().inputs) is_input_[static_cast<size_t>(v)] = true;
+  removed_.assign(this->subgraph().nodes.size(), false);
+  for (int n = 0; n < node_count(); ++n) {
+    for (int v : node(n).outputs) producer_[static_cast<size_t>(v)] = n;
+    for (int v : node(n).inputs) {
+      if (v != ir::kAbsent) consumers_[static_cast<size_t>(v)].insert(n);
+    }
+  }
+}
+
+Editor::~Editor() {
+  auto& nodes = subgraph().nodes;
+  size_t kept = 0;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    if (removed_[n]) continue;
+    if (kept != n) nodes[kept] = std::move(nodes[n]);
+    ++kept;
+  }
+  nodes.resize(kept);
+}
+
+bool Editor::used_once(int v) {
+  if (is_output(v) || consumers(v).size() != 1) return false;
+  const auto& inputs = node(*consumers(v).begin()).inputs;
+  return std::count(inputs.begin(), inputs.end(), v) == 1;
+}
+
+void Editor::set_inputs(int n, std::vector<int> inputs) {
+  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  for (int v : target.inputs) {
+    if (v != ir::kAbsent) consumers_[static_cast<size_t>(v)].erase(n);
+  }
+  target.inputs = std::move(inputs);
+  for (int v : target.inputs) {
+    if (v != ir::kAbsent) consumers_[static_cast<size_t>(v)].insert(n);
+  }
+}
+
+void Editor::set_input(int n, int i, int v) {
+  std::vector<int> inputs = node(n).inputs;
+  if (i >= static_cast<int>(inputs.size())) inputs.resize(static_cast<size_t>(i) + 1, ir::kAbsent);
+  inputs[static_cast<size_t>(i)] = v;
+  set_inputs(n, std::move(inputs));
+}
+
+void Editor::set_attributes(int n, std::shared_ptr<const ir::Attributes> attributes) {
+  subgraph().nodes[static_cast<size_t>(n)].attributes = std::move(attributes);
+}
+
+void Editor::set_op(int n, const std::string& op) {
+  const ops::OpDef* row = ops::find_op(op);
+  require(row != nullptr, ErrorCode::kInternal, "there is no op called '{}'", op);
+  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  target.op = row->name;
+  target.code = row->code;
+  target.version = 1;
+}
+
+void Editor::remove(int n) {
+  set_inputs(n, {});
+  for (int v : node(n).outputs) producer_[static_cast<size_t>(v)] = -1;
+  subgraph().nodes[static_cast<size_t>(n)].outputs.clear();
+  removed_[static_cast<size_t>(n)] = true;
+}
+
+void Editor::set_output(int n, int v) {
+  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  producer_[static_cast<size_t>(target.outputs[0])] = -1;
+  target.outputs[0] = v;
+  producer_[static_cast<size_t>(v)] = n;
+}
+
+bool Editor::replace(int from, int to) {
+  if (is_output(from)) {
+    // The maker of `to` writes `from` instead, and everybody reads that: the output keeps its name and number.
+    const int maker = producer(to);
+    const int old_maker = producer(from);
+    if (maker < 0 || is_output(to) || is_input(to) || value(to).variable || value(from).variable) return false;
+    if (node(maker).outputs.size() != 1 || old_maker < 0 || node(old_maker).outputs.size() != 1) return false;
+    if (value(to).dtype != value(from).dtype || !(value(to).quantization == value(from).quantization)) return false;
+    remove(old_maker);
+    set_output(maker, from);
+    std::swap(from, to);
+    value(to).shape = value(from).shape;
+    value(to).signature = value(from).signature;
+  }
+  const std::set<int> readers = consumers(from);
+  for (int n : readers) {
+    std::vector<int> inputs = node(n).inputs;
+    std::replace(inputs.begin(), inputs.end(), from, to);
+    set_inputs(n, std::move(inputs));
+  }
+  return true;
+}
+
+int Editor::add_value(const std::string& name, DType dtype, const Shape& shape) {
+  ir::Value fresh;
+  fresh.name = name;
+  fresh.dtype = dtype;
+  fresh.shape = shape;
+  fresh.has_rank = true;
+  subgraph().values.push_back(std::move(fresh));
+  producer_.push_back(-1);
+  consumers_.emplace_back();
+  is_output_.push_back(false);
+  is_input_.push_back(false);
+  return static_cast<int>(subgraph().values.size()) - 1;
+}
+
+int Editor::add_constant(const std::string& name, DType dtype, const Shape& shape, std::vector<std::byte> bytes) {
+  const int v = add_value(name, dtype, shape);
+  graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
+  value(v).constant = true;
+  value(v).data = *graph_.storage.back();
+  return v;
+}
+
+int Editor::add_constant(const std::string& name, DType dtype, const Shape& shape, ir::Source source) {
+  if (source->bytes() <= ops::kSmallConstant) return add_constant(name, dtype, shape, ir::read_all(*source));
+  const int v = add_value(name, dtype, shape);
+  value(v).constant = true;
+  value(v).source = std::move(source);
+  return v;
+}
+
+ir::Source Editor::source_of(int v) {
+  const ir::Value& constant = value(v);
+  if (constant.source) return constant.source;
+  for (const auto& block : graph_.storage) {
+    if (block->data() == constant.data.data()) return ir::borrowed_source(constant.data, block);
+  }
+  return ir::borrowed_source(constant.data, graph_.bytes);
+}
+
+std::optional<std::vector<int64_t>> Editor::ints(int v) {
+  if (!is_constant(v) || value(v).source) return {};
+  const ir::Value& constant = value(v);
+  if (constant.dtype != DType::kInt32 && constant.dtype != DType::kInt64) return {};
+  const size_t size = constant.dtype == DType::kInt32 ? 4 : 8;
+  std::vector<int64_t> numbers(constant.data.size() / size);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    int32_t narrow = 0;
+    std::memcpy(size == 4 ? static_cast<void*>(&narrow) : &numbers[i], constant.data.data() + i * size, size);
+    if (size == 4) numbers[i] = narrow;
+  }
+  return numbers;
+}
+
+std::optional<std::vector<float>> Editor::floats(int v, int64_t limit) {
+  if (!is_constant(v) || value(v).dtype != DType::kFloat32) return {};
+  const int64_t bytes = ir::constant_bytes(value(v));
+  if (bytes > limit * static_cast<int64_t>(sizeof(float))) return {};
+  std::vector<float> numbers(static_cast<size_t>(bytes) / sizeof(float));
+  source_of(v)->read(std::as_writable_bytes(std::span(numbers)));
+  return numbers;
+}
+
+std::optional<ir::Activation> activation_of(const ir::Attributes& attributes) {
+  ActivationField field;
+  attributes.clone()->visit(field);
+  if (!field.found) return {};
+  return static_cast<ir::Activation>(*field.found);
+}
+
+std::shared_ptr<const ir::Attributes> with_activation(const ir::Attributes& attributes, ir::Activation activation) {
+  std::shared_ptr<ir::Attributes> copy = attributes.clone();
+  ActivationField field;
+  field.wanted = static_cast<int8_t>(activation);
+  copy->visit(field);
+  return copy;
+}
+
+}  // namespace leadline::passes

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/inference.h"
+#include "passes/editor.h"
+#include "passes/passes.h"
+
+namespace leadline::passes {
+namespace {
+
+/// Larger results stay nodes, unless a source can make them: a file should not grow for a BROADCAST_TO.
+constexpr int64_t kLargestResult = int64_t{1} << 16;
+
+/// Ops that give their input another shape.
+bool reshapes(const std::string& op) { return op == "RESHAPE" || op == "SQUEEZE" || op == "EXPAND_DIMS"; }
+
+/// The node's result as a source; null when its op has none.
+ir::Source compose(Editor& e, const ir::Node& node) {
+  const ir::Value& in = e.value(node.inputs[0]);
+  const ir::Value& out = e.value(node.outputs[0]);
+  if (dtype_bits(in.dtype) < 8 || in.quantization.quantized() || out.quantization.quantized()) return nullptr;
+  if (reshapes(node.op)) return e.source_of(node.inputs[0]);
+  if (node.op == "TRANSPOSE") {
+    const auto order = e.ints(node.inputs[1]);
+    if (!order) return nullptr;
+    std::vector<int> permutation;
+    for (int64_t axis : *order) permutation.push_back(static_cast<int>(axis < 0 ? axis + in.shape.rank() : axis));
+    return ir::transposed_source(e.source_of(node.inputs[0]), in.shape, permutation, dtype_bits(in.dtype) / 8);
+  }
+  const bool converts = node.op == "CAST" || (node.op == "DEQUANTIZE" && in.dtype == DType::kFloat16);
+  // Saturation is the kernels' own business: only conversions that no rule about it can touch.
+  const bool exact = out.dtype == DType::kFloat32 || out.dtype == DType::kFloat64;
+  if (converts && exact && ir::convertible(in.dtype, out.dtype)) {
+    return ir::converted_source(e.source_of(node.inputs[0]), in.dtype, out.dtype);
+  }
+  return nullptr;
+}
+
+void make_constant(Editor& e, int v, ir::Source source) {
+  ir::Value& value = e.value(v);
+  value.constant = true;
+  value.source = std::move(source);
+}
+
+bool fold_small(Editor& e, ops::Inference& inference, int n) {
+  const ir::Node& node = e.node(n);
+  for (int v : node.inputs) {
+    if (v != ir::kAbsent && e.value(v).source != nullptr) return false;
+  }
+  std::optional<std::vector<std::vector<std::byte>>> results;
+  try {
+    results = inference.compute(n, kLargestResult);
+  } catch (const Error&) {
+    return false;  // whoever runs the node will say it better
+  }
+  if (!results) return false;
+  const std::vector<int> outputs = node.outputs;
+  e.remove(n);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ir::Value& value = e.value(outputs[i]);
+    value.shape = inference.fact(outputs[i]).shape;
+    value.signature.reset();
+    e.graph().storage.push_back(std::make_shared<const std::vector<std::byte>>(std::move((*results)[i])));
+    value.constant = true;
+    value.data = *e.graph().storage.back();
+  }
+  return true;
+}
+
+bool fold(Editor& e, ops::Inference& inference, int n) {
+  const ir::Node& node = e.node(n);
+  if (node.inputs.empty() || node.outputs.empty() || !is_pure(e.graph(), e.subgraph(), node)) return false;
+  if (std::any_of(node.outputs.begin(), node.outputs.end(), [&](int v) { return e.is_output(v); })) return false;
+  if (!std::all_of(node.inputs.begin(), node.inputs.end(),
+                   [&](int v) { return v == ir::kAbsent || e.is_constant(v); })) {
+    return false;
+  }
+  if (fold_small(e, inference, n)) return true;
+  if (node.inputs[0] == ir::kAbsent || node.outputs.size() != 1) return false;
+  const ir::Value& out = e.value(node.outputs[0]);
+  const auto bytes = storage_bytes(out.dtype, out.shape);
+  ir::Source source = out.signature ? nullptr : compose(e, node);
+  if (source == nullptr || bytes != source->bytes()) return false;
+  const int result = node.outputs[0];
+  e.remove(n);
+  make_constant(e, result, std::move(source));
+  return true;
+}
+
+}  // namespace
+
+int fold_constants(ir::Graph& graph) {
+  int changes = 0;
+  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
+    Editor editor(graph, s);
+    ops::Inference inference(graph, s);
+    for (int n = 0; n < editor.node_count(); ++n) changes += fold(editor, inference, n) ? 1 : 0;
+  }
+  return changes;
+}
+
+}  // namespace leadline::passes

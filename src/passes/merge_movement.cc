@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "passes/editor.h"
+#include "passes/passes.h"
+
+namespace leadline::passes {
+namespace {
+
+bool reshapes(const std::string& op) { return op == "RESHAPE" || op == "SQUEEZE" || op == "EXPAND_DIMS"; }
+
+/// Equal sizes in every run, when both have the same number of elements.
+bool same_shape(const ir::Value& a, const ir::Value& b) {
+  const auto dims = dims_of(a);
+  return dims == dims_of(b) && std::count(dims.begin(), dims.end(), -1) <= 1;
+}
+
+bool same_type(const ir::Value& a, const ir::Value& b) {
+  return a.dtype == b.dtype && a.quantization == b.quantization;
+}
+
+std::optional<std::vector<int64_t>> permutation(Editor& e, const ir::Node& node) {
+  auto axes = e.ints(node.inputs[1]);
+  if (!axes) return {};
+  for (int64_t& axis : *axes) axis = axis < 0 ? axis + static_cast<int64_t>(axes->size()) : axis;
+  return axes;
+}
+
+/// True when the node's output is its first input.
+bool changes_nothing(Editor& e, const ir::Node& node) {
+  const ir::Value& in = e.value(node.inputs[0]);
+  const ir::Value& out = e.value(node.outputs[0]);
+  if (!same_type(in, out)) return false;
+  if (reshapes(node.op)) return same_shape(in, out);
+  if (node.op == "CAST") return true;
+  if (node.op == "TRANSPOSE") {
+    const auto axes = permutation(e, node);
+    return axes && std::is_sorted(axes->begin(), axes->end());
+  }
+  if (node.op == "PAD" || node.op == "PADV2" || node.op == "MIRROR_PAD") {
+    const auto pads = e.ints(node.inputs[1]);
+    return pads && std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
+  }
+  return false;
+}
+
+/// The shape operand says how many elements there are, not how they were arranged before.
+bool merge_reshapes(Editor& e, int n, int before) {
+  const ir::Node& node = e.node(n);
+  const ir::Node& inner = e.node(before);
+  if (node.op != "RESHAPE" || !reshapes(inner.op)) return false;
+  if (node.inputs.size() > 1 && !e.is_constant(node.inputs[1])) return false;
+  if (!same_type(e.value(inner.inputs[0]), e.value(node.outputs[0]))) return false;
+  e.set_input(n, 0, inner.inputs[0]);
+  return true;
+}
+
+bool merge_transposes(Editor& e, int n, int before) {
+  const ir::Node& node = e.node(n);
+  const ir::Node& inner = e.node(before);
+  if (node.op != "TRANSPOSE" || inner.op != "TRANSPOSE") return false;
+  const auto outer_axes = permutation(e, node);
+  const auto inner_axes = permutation(e, inner);
+  if (!outer_axes || !inner_axes || outer_axes->size() != inner_axes->size()) return false;
+  std::vector<int32_t> axes;
+  for (int64_t axis : *outer_axes) {
+    axes.push_back(static_cast<int32_t>((*inner_axes)[static_cast<size_t>(axis)]));
+  }
+  const int order =
+      e.add_constant(e.value(node.inputs[1]).name, DType::kInt32, {static_cast<int64_t>(axes.size())}, axes);
+  e.set_inputs(n, {inner.inputs[0], order});
+  return true;
+}
+
+bool rewrite(Editor& e, int n) {
+  const ir::Node& node = e.node(n);
+  if (e.removed(n) || node.inputs.empty() || node.inputs[0] == ir::kAbsent || node.outputs.size() != 1) return false;
+  if (e.value(node.inputs[0]).variable || e.value(node.outputs[0]).variable) return false;
+  if (changes_nothing(e, node)) {
+    const int in = node.inputs[0];
+    const int out = node.outputs[0];
+    if (!e.replace(out, in)) return false;
+    if (!e.removed(n)) e.remove(n);
+    return true;
+  }
+  const int before = e.producer(node.inputs[0]);
+  if (before < 0 || e.node(before).inputs.empty() || e.value(e.node(before).inputs[0]).variable) return false;
+  return merge_reshapes(e, n, before) || merge_transposes(e, n, before);
+}
+
+}  // namespace
+
+int merge_movement(ir::Graph& graph) {
+  int changes = 0;
+  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
+    Editor e(graph, s);
+    for (int n = 0; n < e.node_count(); ++n) changes += rewrite(e, n) ? 1 : 0;
+  }
+  return changes;
+}
+
+}  // namespace leadline::passes

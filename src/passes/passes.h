@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rewrites that make a graph smaller and keep what it computes, up to the rounding of float sums and products. Each
+// pass is one file with one function of this list; passes.cc has their order.
+#pragma once
+
+#include <span>
+
+#include "ir/graph.h"
+
+namespace leadline::passes {
+
+/// Every function gives the number of rewrites it made.
+
+/// Removes nodes whose results nobody needs, and values that no node uses.
+int remove_dead(ir::Graph& graph);
+/// Computes nodes whose inputs are constants: small results at once, large ones of TRANSPOSE, RESHAPE, CAST and
+/// DEQUANTIZE (float16) as sources.
+int fold_constants(ir::Graph& graph);
+/// Equal constants become one; constants of equal bytes share them.
+int merge_constants(ir::Graph& graph);
+/// Nodes that compute the same become one.
+int merge_nodes(ir::Graph& graph);
+/// Chains of RESHAPE or of TRANSPOSE become one node, those that change nothing vanish, so do such CASTs and PADs.
+int merge_movement(ir::Graph& graph);
+/// SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND become one dilated convolution.
+int merge_dilation(ir::Graph& graph);
+/// A PAD of zeros before a convolution becomes its SAME padding where that pads as much.
+int merge_padding(ir::Graph& graph);
+/// Products, quotients, sums and differences with constants per channel go into the weights and the bias of the
+/// convolution, transposed convolution or FULLY_CONNECTED before them, or after them where that is exact.
+int fold_affine(ir::Graph& graph);
+/// RELU, RELU6 and RELU_N1_TO_1 become the activation of the node before them.
+int fuse_activations(ir::Graph& graph);
+
+struct Pass {
+  const char* name;
+  int (*run)(ir::Graph&);
+};
+
+/// All passes in their order.
+std::span<const Pass> all_passes();
+
+/// Runs all passes until none finds anything, then leaves the graph without dead parts. Debug builds, and callers that
+/// ask for it, verify the graph after each.
+void run_passes(ir::Graph& graph);
+void run_passes(ir::Graph& graph, bool verify_each);
+
+}  // namespace leadline::passes

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "passes/editor.h"
+#include "passes/passes.h"
+
+namespace leadline::passes {
+namespace {
+
+int remove_nodes(ir::Graph& graph, int index) {
+  Editor editor(graph, index);
+  int changes = 0;
+  for (int n = editor.node_count() - 1; n >= 0; --n) {
+    const ir::Node& node = editor.node(n);
+    const bool needed = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                    [&](int v) { return editor.is_output(v) || !editor.consumers(v).empty(); });
+    if (needed || node.outputs.empty() || !is_pure(graph, editor.subgraph(), node)) continue;
+    editor.remove(n);
+    ++changes;
+  }
+  return changes;
+}
+
+int remove_values(ir::Graph& graph, int index) {
+  ir::Subgraph& subgraph = graph.subgraphs[static_cast<size_t>(index)];
+  std::vector<bool> used(subgraph.values.size());
+  const auto mark = [&](const std::vector<int>& values) {
+    for (int v : values) {
+      if (v != ir::kAbsent) used[static_cast<size_t>(v)] = true;
+    }
+  };
+  mark(subgraph.inputs);
+  mark(subgraph.outputs);
+  for (const ir::Node& node : subgraph.nodes) {
+    mark(node.inputs);
+    mark(node.outputs);
+    mark(node.intermediates);
+  }
+  for (size_t v = 0; v < used.size(); ++v) {
+    const Quantization& q = subgraph.values[v].quantization;
+    if (used[v] && q.block_size > 0) mark({q.block_scales, q.block_zero_points});
+  }
+  std::vector<int> number(used.size(), ir::kAbsent);
+  size_t kept = 0;
+  for (size_t v = 0; v < used.size(); ++v) {
+    if (!used[v]) continue;
+    if (kept != v) subgraph.values[kept] = std::move(subgraph.values[v]);
+    number[v] = static_cast<int>(kept++);
+  }
+  const auto changes = static_cast<int>(used.size() - kept);
+  if (changes == 0) return 0;
+  subgraph.values.resize(kept);
+  const auto renumber = [&](std::vector<int>& values) {
+    for (int& v : values) {
+      if (v != ir::kAbsent) v = number[static_cast<size_t>(v)];
+    }
+  };
+  renumber(subgraph.inputs);
+  renumber(subgraph.outputs);
+  for (ir::Node& node : subgraph.nodes) {
+    renumber(node.inputs);
+    renumber(node.outputs);
+    renumber(node.intermediates);
+  }
+  for (ir::Value& value : subgraph.values) {
+    Quantization& q = value.quantization;
+    if (q.block_size <= 0) continue;
+    q.block_scales = number[static_cast<size_t>(q.block_scales)];
+    if (q.block_zero_points >= 0) q.block_zero_points = number[static_cast<size_t>(q.block_zero_points)];
+  }
+  for (ir::Signature& signature : graph.signatures) {
+    if (signature.subgraph != index) continue;
+    for (auto* entries : {&signature.inputs, &signature.outputs}) {
+      for (auto& [name, v] : *entries) v = number[static_cast<size_t>(v)];
+    }
+  }
+  return changes;
+}
+
+/// Blocks of storage that no constant uses any more.
+void release_storage(ir::Graph& graph) {
+  std::vector<const std::byte*> used;
+  for (const ir::Subgraph& subgraph : graph.subgraphs) {
+    for (const ir::Value& value : subgraph.values) used.push_back(value.data.data());
+    for (const ir::Node& node : subgraph.nodes) used.push_back(node.custom_options.data());
+  }
+  for (const ir::Metadata& entry : graph.metadata) used.push_back(entry.data.data());
+  std::sort(used.begin(), used.end());
+  std::erase_if(graph.storage, [&](const auto& block) {
+    const auto it = std::lower_bound(used.begin(), used.end(), block->data());
+    return it == used.end() || *it >= block->data() + block->size();
+  });
+}
+
+}  // namespace
+
+int remove_dead(ir::Graph& graph) {
+  int changes = 0;
+  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
+    changes += remove_nodes(graph, s);
+    changes += remove_values(graph, s);
+  }
+  if (changes > 0) release_storage(graph);
+  return changes;
+}
+
+}  // namespace leadline::passes
