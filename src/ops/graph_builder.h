@@ -29,7 +29,11 @@
 namespace leadline::ops {
 
 /// Sizes of a tensor; -1 where they are not known before a run.
-using Dims = std::vector<int64_t>;
+struct Dims : std::vector<int64_t> {
+  using vector::vector;
+  Dims(std::vector<int64_t> sizes) : vector(std::move(sizes)) {}
+  Dims(const Shape& shape) : vector(shape.begin(), shape.end()) {}
+};
 
 struct NodeOutput {
   std::string name;
@@ -43,7 +47,7 @@ struct NodeSpec {
   std::vector<int> inputs;
   std::vector<NodeOutput> outputs;
   std::shared_ptr<const ir::Attributes> attributes = nullptr;  // null: the op's defaults
-  int version = 1;
+  int version = 0;  // 0: the oldest that LiteRT knows
   std::vector<std::byte> custom_options = {};
 };
 

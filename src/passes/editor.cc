@@ -122,13 +122,14 @@ void Editor::set_attributes(int n, std::shared_ptr<const ir::Attributes> attribu
   subgraph().nodes[static_cast<size_t>(n)].attributes = std::move(attributes);
 }
 
-void Editor::set_op(int n, const std::string& op) {
-  const ops::OpDef* row = ops::find_op(op);
-  require(row != nullptr, ErrorCode::kInternal, "there is no op called '{}'", op);
-  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
-  target.op = row->name;
-  target.code = row->code;
-  target.version = 1;
+void Editor::swap_ops(int a, int b) {
+  ir::Node& first = subgraph().nodes[static_cast<size_t>(a)];
+  ir::Node& second = subgraph().nodes[static_cast<size_t>(b)];
+  std::swap(first.code, second.code);
+  std::swap(first.op, second.op);
+  std::swap(first.version, second.version);
+  std::swap(first.attributes, second.attributes);
+  std::swap(first.custom_options, second.custom_options);
 }
 
 void Editor::remove(int n) {
@@ -205,6 +206,12 @@ ir::Source Editor::source_of(int v) {
     if (block->data() == constant.data.data()) return ir::borrowed_source(constant.data, block);
   }
   return ir::borrowed_source(constant.data, graph_.bytes);
+}
+
+void Editor::materialize(int v) {
+  graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(ir::read_all(*value(v).source)));
+  value(v).data = *graph_.storage.back();
+  value(v).source = nullptr;
 }
 
 std::optional<std::vector<int64_t>> Editor::ints(int v) {

@@ -50,8 +50,8 @@ class Editor {
   void set_inputs(int n, std::vector<int> inputs);
   void set_input(int n, int i, int v);
   void set_attributes(int n, std::shared_ptr<const ir::Attributes> attributes);
-  /// Makes node `n` another op; attributes must follow.
-  void set_op(int n, const std::string& op);
+  /// Each node becomes the other's op, with its attributes; operands stay.
+  void swap_ops(int a, int b);
   /// The node reads and writes nothing any more.
   void remove(int n);
   /// Node `n` writes `v` instead of its only output, which nobody uses any more. Whoever wrote `v` is removed before.
@@ -72,6 +72,8 @@ class Editor {
   bool is_constant(int v) { return v != ir::kAbsent && value(v).constant && !value(v).sparsity; }
   /// Contents of a constant as a source, wherever they are.
   ir::Source source_of(int v);
+  /// Reads a constant's source: the bytes are in memory afterwards.
+  void materialize(int v);
   /// Contents of an int32 or int64 constant in memory.
   std::optional<std::vector<int64_t>> ints(int v);
   /// Contents of a float32 constant of at most `limit` elements; sources are read.

@@ -44,8 +44,11 @@ void make_constant(Editor& e, int v, ir::Source source) {
 
 bool fold_small(Editor& e, ops::Inference& inference, int n) {
   const ir::Node& node = e.node(n);
-  for (int v : node.inputs) {
-    if (v != ir::kAbsent && e.value(v).source != nullptr) return false;
+  const std::vector<int> inputs = node.inputs;
+  for (int v : inputs) {
+    if (v == ir::kAbsent || e.value(v).source == nullptr) continue;
+    if (e.value(v).source->bytes() > kLargestResult) return false;
+    e.materialize(v);
   }
   std::optional<std::vector<std::vector<std::byte>>> results;
   try {

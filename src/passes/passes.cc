@@ -12,11 +12,11 @@ namespace {
 
 // Constants first: the others look for them. Activations last: a fused one is in the way of fold_affine.
 constexpr std::array kPasses = {
-    Pass{"remove_dead", remove_dead},           Pass{"fold_constants", fold_constants},
-    Pass{"merge_constants", merge_constants},   Pass{"merge_nodes", merge_nodes},
-    Pass{"merge_movement", merge_movement},     Pass{"merge_dilation", merge_dilation},
-    Pass{"fold_affine", fold_affine},           Pass{"merge_padding", merge_padding},
-    Pass{"fuse_activations", fuse_activations},
+    Pass{"remove_dead", remove_dead},         Pass{"fold_constants", fold_constants},
+    Pass{"merge_constants", merge_constants}, Pass{"merge_nodes", merge_nodes},
+    Pass{"merge_movement", merge_movement},   Pass{"merge_dilation", merge_dilation},
+    Pass{"move_reshapes", move_reshapes},     Pass{"fold_affine", fold_affine},
+    Pass{"merge_padding", merge_padding},     Pass{"fuse_activations", fuse_activations},
 };
 
 /// Rewrites only ever shrink a graph, so this many rounds are reached by no sensible model.

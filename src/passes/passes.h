@@ -22,6 +22,8 @@ int merge_constants(ir::Graph& graph);
 int merge_nodes(ir::Graph& graph);
 /// Chains of RESHAPE or of TRANSPOSE become one node, those that change nothing vanish, so do such CASTs and PADs.
 int merge_movement(ir::Graph& graph);
+/// What a convolution's result meets per channel behind a RESHAPE comes before it, where it can be folded.
+int move_reshapes(ir::Graph& graph);
 /// SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND become one dilated convolution.
 int merge_dilation(ir::Graph& graph);
 /// A PAD of zeros before a convolution becomes its SAME padding where that pads as much.

@@ -104,12 +104,29 @@ void expect_same_results(const ir::Graph& before, const ir::Graph& after) {
   }
 }
 
+/// Shapes that the file would say are those that are inferred.
+void expect_inferred_shapes(const ir::Graph& graph) {
+  const ir::Subgraph& subgraph = graph.subgraphs[0];
+  ops::Inference inference(graph, 0);
+  for (int v : subgraph.inputs) {
+    if (subgraph.values[static_cast<size_t>(v)].signature) return;
+    inference.set_shape(v, subgraph.values[static_cast<size_t>(v)].shape);
+  }
+  for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
+    ASSERT_TRUE(inference.infer(static_cast<int>(n)));
+    for (int v : subgraph.nodes[n].outputs) {
+      EXPECT_EQ(inference.fact(v).shape, subgraph.values[static_cast<size_t>(v)].shape) << ir::to_text(graph);
+    }
+  }
+}
+
 /// Runs all passes on what was built, checks results, signature and names of outputs, and gives the ops that are left.
 std::vector<std::string> ops_after_passes(GraphBuilder& b, const std::vector<int>& outputs) {
   const auto graph = b.finish(outputs);
   const ir::Graph before = *graph;
   run_passes(*graph, true);
   expect_same_results(before, *graph);
+  expect_inferred_shapes(*graph);
   for (size_t i = 0; i < before.signatures[0].outputs.size(); ++i) {
     const auto& [name, value] = graph->signatures[0].outputs[i];
     EXPECT_EQ(name, before.signatures[0].outputs[i].first);
@@ -304,6 +321,27 @@ TEST(MergePadding, OtherPaddingStays) {
   EXPECT_EQ(graph->subgraphs[0].nodes.size(), 2U);
 }
 
+// move_reshapes
+
+TEST(MoveReshapes, BatchNormReachesTheConvolutionOfASequence) {
+  Bench b;
+  const int x = b.input("x", kF32, {-1, 8, 4});
+  int y = b.conv(b.reshape(x, {-1, 1, 8, 4}), 3, 3, ir::Padding::kSame);
+  y = b.reshape(y, {-1, 8, 3});
+  y = b.node("MUL", {y, b.floats({3})}, "scaled");
+  y = b.node("ADD", {y, b.floats({1, 1, 3})}, "shifted");
+  y = b.node("RELU", {y}, "y");
+  EXPECT_EQ(ops_after_passes(b, {y}), (Ops{"RESHAPE", "CONV_2D", "RESHAPE"}));
+}
+
+TEST(MoveReshapes, NotWhenChannelsAreMixed) {
+  Bench b;
+  const int x = b.input("x", kF32, {1, 4, 4, 2});
+  int y = b.reshape(b.conv(x, 3, 3, ir::Padding::kSame), {1, 16 * 3});
+  y = b.node("MUL", {y, b.floats({48})}, "scaled");
+  EXPECT_EQ(ops_after_passes(b, {y}), (Ops{"CONV_2D", "RESHAPE", "MUL"}));
+}
+
 // merge_dilation
 
 TEST(MergeDilation, BatchesOfPixelsBecomeDilation) {
@@ -467,7 +505,7 @@ TEST(Passes, BodiesOfLoopsAreImprovedToo) {
 }
 
 TEST(Passes, AreListedByName) {
-  EXPECT_EQ(all_passes().size(), 9U);
+  EXPECT_EQ(all_passes().size(), 10U);
   for (const Pass& pass : all_passes()) EXPECT_NE(std::string(pass.name), "");
 }
 
@@ -507,7 +545,9 @@ std::shared_ptr<ir::Graph> random_graph(uint32_t seed) {
         y = b.node(unary[pick(4)], {x}, "unary");
         break;
       case 7:
-        y = b.reshape(b.reshape(x, {-1, 36, 4}), {-1, 6, 6, 4});
+        y = b.reshape(x, {-1, 36, 4});
+        if (pick(2) == 0) y = b.node(binary[pick(4)], {y, b.floats({4})}, "affine");
+        y = b.reshape(y, {-1, 6, 6, 4});
         break;
       case 8:
         y = b.transpose(x, {0, 2, 1, 3});
@@ -534,6 +574,7 @@ TEST(Passes, RandomGraphsComputeTheSame) {
     before_nodes += before.subgraphs[0].nodes.size();
     after_nodes += graph->subgraphs[0].nodes.size();
     expect_same_results(before, *graph);
+    expect_inferred_shapes(*graph);
     if (HasFatalFailure()) return;
   }
   EXPECT_LT(after_nodes * 10, before_nodes * 8);

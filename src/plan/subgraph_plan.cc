@@ -105,6 +105,8 @@ void SubgraphPlan::start(std::span<const Shape> inputs, std::span<const int64_t>
     value.shape_known = true;
     value.computed = true;
     if (source.constant) {
+      require(source.source == nullptr, ErrorCode::kInternal, "constant '{}' has no bytes yet: write the graph first",
+              source.name);
       value.storage = Storage::kConstant;
       value.bytes = static_cast<int64_t>(source.data.size());
       value.address = const_cast<std::byte*>(source.data.data());  // kernels never write to inputs that are constants
