@@ -119,12 +119,15 @@ void convert(const std::byte* from, std::byte* to, int64_t count) {
   }
 }
 
-class Converted final : public ConstantSource {
+class Converted final : public PlannedSource {
  public:
   Converted(Source source, DType from, DType to) : source_(std::move(source)), from_(from), to_(to) {
     count_ = source_->bytes() / (dtype_bits(from) / 8);
   }
   int64_t bytes() const override { return count_ * (dtype_bits(to_) / 8); }
+  int64_t extra_bytes() const override {
+    return (source_->bytes() <= bytes() ? 0 : source_->bytes()) + ir::extra_bytes(*source_);
+  }
   void read(std::span<std::byte> out) const override {
     if (count_ == 0) return;
     const auto narrow = static_cast<size_t>(source_->bytes());

@@ -113,7 +113,7 @@ std::array<int64_t, kMaxRank> dense_strides(const Shape& shape) {
   return strides;
 }
 
-class Transposed final : public ConstantSource {
+class Transposed final : public PlannedSource {
  public:
   Transposed(Source source, const Shape& shape, std::span<const int> permutation, int64_t element_bytes)
       : source_(std::move(source)),
@@ -123,6 +123,7 @@ class Transposed final : public ConstantSource {
     for (int axis : permutation_) result_.push_back(shape_[axis]);
   }
   int64_t bytes() const override { return source_->bytes(); }
+  int64_t extra_bytes() const override { return source_->bytes() + ir::extra_bytes(*source_); }
   void read(std::span<std::byte> out) const override {
     if (out.empty()) return;
     const Temporary original(source_->bytes());
@@ -146,13 +147,14 @@ class Transposed final : public ConstantSource {
   int64_t element_bytes_;
 };
 
-class Scaled final : public ConstantSource {
+class Scaled final : public PlannedSource {
  public:
   Scaled(Source source, const Shape& shape, int axis, std::vector<float> factors)
       : source_(std::move(source)), factors_(std::move(factors)) {
     for (int a = axis + 1; a < shape.rank(); ++a) inner_ *= shape[a];
   }
   int64_t bytes() const override { return source_->bytes(); }
+  int64_t extra_bytes() const override { return ir::extra_bytes(*source_); }
   void read(std::span<std::byte> out) const override {
     source_->read(out);
     const auto channels = static_cast<int64_t>(factors_.size());
@@ -173,10 +175,18 @@ class Scaled final : public ConstantSource {
   int64_t inner_ = 1;
 };
 
-class Combined final : public ConstantSource {
+class Combined final : public PlannedSource {
  public:
   explicit Combined(std::vector<VectorTerm> terms) : terms_(std::move(terms)) {}
   int64_t bytes() const override { return terms_.front().vector->bytes(); }
+  int64_t extra_bytes() const override {
+    int64_t largest = 0;
+    for (const VectorTerm& term : terms_) {
+      largest = std::max(largest, ir::extra_bytes(*term.vector));
+      if (term.factor) largest = std::max(largest, ir::extra_bytes(*term.factor));
+    }
+    return 2 * bytes() + largest;
+  }
   void read(std::span<std::byte> out) const override {
     if (out.empty()) return;
     auto* sum = reinterpret_cast<float*>(out.data());
@@ -197,7 +207,7 @@ class Combined final : public ConstantSource {
   std::vector<VectorTerm> terms_;
 };
 
-class Sliced final : public ConstantSource {
+class Sliced final : public PlannedSource {
  public:
   Sliced(Source source, const Shape& shape, std::span<const int64_t> begin, const Shape& size, int64_t element_bytes)
       : source_(std::move(source)), shape_(shape), size_(size), element_bytes_(element_bytes) {
@@ -205,6 +215,7 @@ class Sliced final : public ConstantSource {
     for (size_t axis = 0; axis < begin.size(); ++axis) offset_ += begin[axis] * strides[axis];
   }
   int64_t bytes() const override { return size_.elements() * element_bytes_; }
+  int64_t extra_bytes() const override { return source_->bytes() + ir::extra_bytes(*source_); }
   void read(std::span<std::byte> out) const override {
     if (out.empty()) return;
     const Temporary whole(source_->bytes());
@@ -220,7 +231,7 @@ class Sliced final : public ConstantSource {
   int64_t offset_ = 0;
 };
 
-class Concatenated final : public ConstantSource {
+class Concatenated final : public PlannedSource {
  public:
   Concatenated(std::vector<Source> parts, const std::vector<Shape>& shapes, int axis, int64_t element_bytes)
       : parts_(std::move(parts)) {
@@ -233,6 +244,13 @@ class Concatenated final : public ConstantSource {
     }
   }
   int64_t bytes() const override { return rows_ * all_; }
+  int64_t extra_bytes() const override {
+    int64_t largest = 0;
+    for (const Source& part : parts_) {
+      largest = std::max(largest, (rows_ == 1 ? 0 : part->bytes()) + ir::extra_bytes(*part));
+    }
+    return largest;
+  }
   void read(std::span<std::byte> out) const override {
     int64_t at = 0;
     for (size_t p = 0; p < parts_.size(); ++p) {
@@ -341,6 +359,11 @@ Source concatenated_source(std::vector<Source> parts, std::vector<Shape> shapes,
   tensor_bytes(result, element_bytes);
   if (parts.size() == 1) return parts[0];
   return std::make_shared<Concatenated>(std::move(parts), shapes, axis, element_bytes);
+}
+
+int64_t extra_bytes(const ConstantSource& source) {
+  const auto* planned = dynamic_cast<const PlannedSource*>(&source);
+  return planned == nullptr ? 0 : planned->extra_bytes();
 }
 
 std::vector<std::byte> read_all(const ConstantSource& source) {

@@ -15,6 +15,14 @@ namespace leadline::ir {
 
 using Source = std::shared_ptr<const ConstantSource>;
 
+/// A source that says what memory its read() takes besides the result, so that a conversion can be planned.
+class PlannedSource : public ConstantSource {
+ public:
+  virtual int64_t extra_bytes() const = 0;
+};
+/// The same of any source; those that do not say are taken to need nothing.
+int64_t extra_bytes(const ConstantSource& source);
+
 /// Bytes held in memory. Extra memory: none.
 Source owned_source(std::vector<std::byte> bytes);
 /// Bytes that `owner` keeps alive (a mapped file, a graph's storage). Extra memory: none.

@@ -139,6 +139,23 @@ TEST(Sources, SlicesAndConcatenatesAreInverse) {
   EXPECT_EQ(values_of<float>(concatenated_source({left, left}, {{2, 1, 4}, {2, 1, 4}}, 0, 4)).size(), 16U);
 }
 
+TEST(Sources, TheirMemoryIsPlanned) {
+  const Source source = source_of(counting<float>(6));  // 24 bytes
+  const int order[] = {1, 0};
+  const int64_t begin[] = {0, 1};
+  const Source turned = transposed_source(source, {2, 3}, order, 4);
+  EXPECT_EQ(extra_bytes(*source), 0);
+  EXPECT_EQ(extra_bytes(*turned), 24);
+  EXPECT_EQ(extra_bytes(*scaled_source(source, {2, 3}, 0, {1, 2})), 0);
+  EXPECT_EQ(extra_bytes(*scaled_source(turned, {3, 2}, 0, {1, 2, 3})), 24);
+  EXPECT_EQ(extra_bytes(*combined_source({{source, nullptr, 1.0F}, {turned, nullptr, 1.0F}})), 72);
+  EXPECT_EQ(extra_bytes(*converted_source(source, DType::kFloat32, DType::kFloat64)), 0);
+  EXPECT_EQ(extra_bytes(*converted_source(source, DType::kFloat32, DType::kFloat16)), 24);
+  EXPECT_EQ(extra_bytes(*sliced_source(source, {2, 3}, begin, {2, 2}, 4)), 24);
+  EXPECT_EQ(extra_bytes(*concatenated_source({source, source}, {{2, 3}, {2, 3}}, 1, 4)), 24);
+  EXPECT_EQ(extra_bytes(*concatenated_source({source, source}, {{2, 3}, {2, 3}}, 0, 4)), 0);
+}
+
 TEST(Sources, WrongSizesAreRefused) {
   const Source source = source_of(counting<float>(6));
   const int order[] = {1, 0};

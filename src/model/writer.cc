@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "ir/sources.h"
 #include "model/options.h"
 #include "ops/registry.h"
 #include "tflite_generated.h"
@@ -315,6 +316,14 @@ FileWriter::FileWriter(const ir::Graph& graph, int64_t flatbuffer_limit)
 FileWriter::~FileWriter() = default;
 
 int64_t FileWriter::bytes() const { return layout_->bytes; }
+
+int64_t FileWriter::extra_bytes() const {
+  int64_t largest = 0;
+  for (const Contents& contents : layout_->writer.buffers()) {
+    if (contents.source != nullptr) largest = std::max(largest, ir::extra_bytes(*contents.source));
+  }
+  return largest;
+}
 
 void FileWriter::write(std::span<std::byte> out) const {
   require(static_cast<int64_t>(out.size()) == layout_->bytes, ErrorCode::kInternal,

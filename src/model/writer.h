@@ -27,8 +27,9 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
 
   int64_t bytes() const;
-  /// `out` has exactly bytes() bytes. Sources read straight into their place, one after another from front to back: a
-  /// write takes the memory of `out` and what the hungriest source needs besides its result.
+  /// Memory that write() takes besides `out`: what the hungriest source says it needs.
+  int64_t extra_bytes() const;
+  /// `out` has exactly bytes() bytes. Sources read straight into their place, one after another from front to back.
   void write(std::span<std::byte> out) const;
 
  private:

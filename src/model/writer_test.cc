@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ir/sources.h"
 #include "model/reader.h"
 #include "tests/cpp/sketch.h"
 
@@ -237,6 +238,15 @@ TEST(WriterSources, TheSizeIsKnownBeforeAnythingIsRead) {
   std::vector<std::byte> file(static_cast<size_t>(writer.bytes()), std::byte{0xFF});  // no byte is left as it was
   writer.write(file);
   EXPECT_EQ(file, s.file());
+}
+
+TEST(WriterSources, TheHungriestSourceTellsTheMemory) {
+  Sketch s = sample();
+  const int order[] = {1, 0};
+  lazy(s, "a", ir::transposed_source(std::make_shared<Numbers>(6000), {60, 100}, order, 1));
+  lazy(s, "b", ir::transposed_source(std::make_shared<Numbers>(2000), {20, 100}, order, 1));
+  EXPECT_EQ(FileWriter(s.graph()).extra_bytes(), 6000);
+  EXPECT_EQ(FileWriter(sample().graph()).extra_bytes(), 0);
 }
 
 TEST(WriterSources, AFailingSourceFailsTheWrite) {

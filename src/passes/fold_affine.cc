@@ -98,11 +98,14 @@ std::optional<Affine> affine_of(Editor& e, const ir::Node& node) {
 }
 
 /// sum over all but the output axis of w[o, ..., i] * shift[i], plus the bias. Extra memory: the weights.
-class ShiftedBias final : public ir::ConstantSource {
+class ShiftedBias final : public ir::PlannedSource {
  public:
   ShiftedBias(ir::Source weights, ir::Source bias, std::vector<float> shift, int64_t outputs)
       : weights_(std::move(weights)), bias_(std::move(bias)), shift_(std::move(shift)), outputs_(outputs) {}
   int64_t bytes() const override { return outputs_ * static_cast<int64_t>(sizeof(float)); }
+  int64_t extra_bytes() const override {
+    return weights_->bytes() + bytes() + std::max(ir::extra_bytes(*weights_), bias_ ? ir::extra_bytes(*bias_) : 0);
+  }
   void read(std::span<std::byte> out) const override {
     std::vector<float> weights(static_cast<size_t>(weights_->bytes()) / sizeof(float));
     weights_->read(std::as_writable_bytes(std::span(weights)));
