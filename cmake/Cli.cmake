@@ -9,7 +9,6 @@ if(NOT cli_sources OR NOT EXISTS ${cli_main})
 endif()
 
 find_package(CLI11 REQUIRED)
-find_package(ZLIB REQUIRED)
 add_library(leadline_cli_parts STATIC ${cli_sources})
 leadline_compile_options(leadline_cli_parts)
 target_include_directories(leadline_cli_parts PUBLIC ${PROJECT_SOURCE_DIR}/src)

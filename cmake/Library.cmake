@@ -18,7 +18,7 @@ target_include_directories(leadline
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(leadline SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
 target_link_libraries(leadline
-  PRIVATE fmt::fmt Threads::Threads $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  PRIVATE fmt::fmt Threads::Threads ZLIB::ZLIB $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 
 # Position-independent code with visible symbols must not be inlined across functions that somebody could
 # replace at load time; either of these says that nobody does.

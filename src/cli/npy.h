@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/zip.h"
+#include "base/zip.h"
 #include "leadline/types.h"
 
 namespace leadline::cli {

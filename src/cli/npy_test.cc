@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/zip.h"
 #include "leadline/error.h"
 
 namespace leadline::cli {

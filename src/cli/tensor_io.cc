@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 
+#include "cli/zip.h"
 #include "leadline/error.h"
 
 namespace leadline::cli {

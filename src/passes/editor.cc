@@ -37,7 +37,7 @@ class ActivationField final : public ir::FieldVisitor {
 };
 
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node, size_t depth) {
-  const ops::OpDef* op = ops::find_op(node.op);
+  const ops::OpDef* op = ops::registry().find(node.op);
   if (op == nullptr) return false;
   for (const auto* list : {&node.inputs, &node.outputs}) {
     for (int v : *list) {

@@ -20,7 +20,7 @@ CLEAN = {
     "src/model/read.cc": SPDX + '#include <flatbuffers/flatbuffers.h>\n#include "model/tflite_generated.h"\n',
     "src/plan/plan_test.cc": SPDX + '#include "runtime/session.h"\n#include "leadline/model.h"\n',
     "src/api/model.cc": SPDX + '#include "leadline/model.h"\n#include "model/read.h"\n',
-    "src/cli/main.cc": SPDX + '#include "leadline/model.h"\n#include "cli/main.h"\n',
+    "src/cli/main.cc": SPDX + '#include "leadline/model.h"\n#include "base/zip.h"\n#include "cli/main.h"\n',
     "python/src/module.cc": SPDX + '#include <nanobind/nanobind.h>\n#include "module.h"\n#include "leadline/model.h"\n',
 }
 
@@ -50,7 +50,7 @@ def test_clean_tree_passes(tmp_path):
         ("src/model/a.cc", '#include "runtime/session.h"', "src/model may not include src/runtime"),
         ("src/debug/a.cc", '#include "quantize/recipe.h"', "src/debug may not include src/quantize"),
         ("src/runtime/a.cc", '#include "api/model.h"', "src/runtime may not include src/api"),
-        ("src/cli/a.cc", '#include "base/error.h"', "src/cli may not include src/base"),
+        ("src/cli/a.cc", '#include "ir/graph.h"', "src/cli may not include src/ir"),
         ("python/src/a.cc", '#include "runtime/session.h"', "python/src may not include src/runtime"),
         ("examples/a.cc", '#include "base/error.h"', "may not include src/base"),
         ("src/runtime/a.cc", '#include "leadline/model.h"', "src/runtime may use only the public headers"),
