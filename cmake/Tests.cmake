@@ -12,6 +12,12 @@ add_custom_command(OUTPUT ${small_model} COMMAND sample_model ${small_model} DEP
 add_custom_target(leadline_sample ALL DEPENDS ${small_model})
 add_dependencies(product leadline_sample)
 
+# What tests/python/test_containers.py compares with h5py and Keras.
+add_executable(container_dump ${PROJECT_SOURCE_DIR}/tests/container_dump/main.cc)
+leadline_compile_options(container_dump)
+target_include_directories(container_dump PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(container_dump PRIVATE leadline fmt::fmt nlohmann_json::nlohmann_json)
+
 leadline_sources(test_sources TESTS src tests/cpp)
 if(NOT TARGET leadline_cli_parts)
   list(FILTER test_sources EXCLUDE REGEX "/src/cli/")
