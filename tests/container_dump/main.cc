@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "import/hdf5/file.h"
-#include "import/keras/keras_file.h"
+#include "import/keras/weights.h"
 #include "leadline/error.h"
 
 namespace {

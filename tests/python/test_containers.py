@@ -187,6 +187,21 @@ def build_models(keras):
     return {"recurrent": recurrent, "attention": attention, "nested": nested, "long_names": long_names}
 
 
+def test_deflated_archive_is_read_as_the_stored_one(tmp_path):
+    weights = io.BytesIO()
+    with h5py.File(weights, "w") as file:
+        file["layers/dense/vars/0"] = np.arange(5000, dtype="f4")
+    arrays = []
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        path = tmp_path / "model.keras"
+        with zipfile.ZipFile(path, "w", method) as archive:
+            archive.writestr("config.json", "{}")
+            with archive.open("model.weights.h5", "w", force_zip64=True) as entry:  # sizes follow the data
+                entry.write(weights.getvalue())
+        arrays.append(dump("keras", path, tmp_path)[1]["data"])
+    assert arrays[0] == arrays[1] == np.arange(5000, dtype="f4").tobytes()
+
+
 def randomize(model):
     rng = np.random.default_rng(1)
     model.set_weights([rng.random(w.shape).astype(w.dtype) if w.dtype.kind == "f" else w for w in model.get_weights()])

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "import/keras/keras_file.h"
+#include "import/keras/weights.h"
 
 namespace leadline::keras {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/keras/keras_file.h"
+#include "import/keras/weights.h"
 
 #include <algorithm>
 #include <charconv>
