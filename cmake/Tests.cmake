@@ -18,6 +18,12 @@ leadline_compile_options(container_dump)
 target_include_directories(container_dump PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(container_dump PRIVATE leadline fmt::fmt nlohmann_json::nlohmann_json)
 
+# What the importer reads from a SavedModel, for the tests that compare it with TensorFlow.
+add_executable(saved_model_dump ${PROJECT_SOURCE_DIR}/tests/saved_model_dump/main.cc)
+leadline_compile_options(saved_model_dump)
+target_include_directories(saved_model_dump PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(saved_model_dump PRIVATE leadline fmt::fmt nlohmann_json::nlohmann_json)
+
 leadline_sources(test_sources TESTS src tests/cpp)
 if(NOT TARGET leadline_cli_parts)
   list(FILTER test_sources EXCLUDE REGEX "/src/cli/")

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns signatures of a resolved program into flat functions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "import/saved_model/bundle.h"
+#include "import/saved_model/program.h"
+#include "import/saved_model/saved_model.h"
+#include "import/saved_model/variables.h"
+
+namespace leadline::saved_model {
+
+/// Collects the constants of all functions of a model: each once.
+class ConstantPool {
+ public:
+  /// `bundle` may be null when the model has no variables.
+  ConstantPool(FlatModel& model, Program& program, std::shared_ptr<Bundle> bundle)
+      : model_(model), program_(program), bundle_(std::move(bundle)) {
+    if (bundle_) places_ = find_variables(program_, *bundle_);
+  }
+
+  int constant(const NodeDef& node);
+  int variable(const NodeDef& node, std::string_view name);
+
+ private:
+  FlatModel& model_;
+  Program& program_;
+  std::shared_ptr<Bundle> bundle_;
+  std::unordered_map<std::string, VariablePlace> places_;
+  std::unordered_map<const NodeDef*, int> constants_;
+  std::unordered_map<std::string, int> variables_;
+};
+
+/// Adds the function of a signature, and those of its control flow, to the model.
+void flatten_signature(FlatModel& model, Program& program, ConstantPool& pool, const SignatureDef& signature);
+
+}  // namespace leadline::saved_model
