@@ -149,7 +149,7 @@ class Hdf5Writer {
     return out;
   }
 
-  static void message(Node& node, uint16_t number, std::string body) {
+  static void message(Node& node, uint16_t number, const std::string& body) {
     std::string out;
     put<uint16_t>(out, number);
     node.messages.push_back(out + body);

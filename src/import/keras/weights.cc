@@ -88,6 +88,10 @@ struct KerasFile::State {
   std::string version;
   std::string root;  // group of the layers, by name
 
+  /// Called wherever the file was looked at. Headers lie between the weights, and the system maps large pieces around
+  /// each of them: without this, reading the headers alone would make most of the file resident.
+  void drop_pages() const { bytes->drop_pages(bytes->span().data(), static_cast<int64_t>(bytes->span().size())); }
+
   std::string group_of(std::string_view layer) const;
   Variable variable(const std::shared_ptr<const State>& self, const std::string& path, std::string shown) const;
 };
@@ -113,11 +117,12 @@ class DatasetSource final : public ir::ConstantSource {
           fail(ErrorCode::kInternal, "{} bytes of memory for {} of data", out.size(), view->size());
         }
         std::copy(view->begin(), view->end(), out.begin());
-        // A weight is read once: its pages need not stay beside the copy.
-        file_bytes_.drop_pages(view->data(), static_cast<int64_t>(view->size()));
-        return;
+      } else {
+        h5_.read(path_, out);
       }
-      h5_.read(path_, out);
+      // A weight is read once: its pages need not stay beside the copy.
+      const std::span<const std::byte> all = file_bytes_.span();
+      file_bytes_.drop_pages(all.data(), static_cast<int64_t>(all.size()));
     });
   }
 
@@ -134,6 +139,7 @@ class DatasetSource final : public ir::ConstantSource {
 
 /// The group of a layer by path, under its present or its older name; empty text when there is none.
 std::string KerasFile::State::group_of(std::string_view layer) const {
+  drop_pages();
   std::string path(layer);
   if (h5->is_group(path)) return path;
   std::string older;
@@ -148,6 +154,7 @@ std::string KerasFile::State::group_of(std::string_view layer) const {
 
 Variable KerasFile::State::variable(const std::shared_ptr<const State>& self, const std::string& path,
                                     std::string shown) const {
+  drop_pages();
   const hdf5::DatasetInfo info = h5->dataset(path);
   std::optional<DType> dtype = info.dtype;
   // h5py knows no bfloat16: Keras writes the bytes and notes what they are.
@@ -223,6 +230,7 @@ std::vector<std::string> KerasFile::layers() const {
       if (depth > kMaxDepth || ++groups > kMaxGroups) {
         fail(ErrorCode::kInvalidModel, "groups lie more than {} deep or are more than {}", kMaxDepth, kMaxGroups);
       }
+      state_->drop_pages();
       const std::vector<std::string> names = h5.children(path);
       if (std::find(names.begin(), names.end(), kVars) != names.end()) result.push_back(path);
       for (const std::string& child : names) {
