@@ -170,7 +170,7 @@ KerasFile KerasFile::open(const std::string& path, std::shared_ptr<Budget> budge
   return from_bytes(path, ModelBytes::map_file(path), std::move(budget));
 }
 
-KerasFile KerasFile::from_bytes(std::string name, std::shared_ptr<const ModelBytes> bytes,
+KerasFile KerasFile::from_bytes(const std::string& name, std::shared_ptr<const ModelBytes> bytes,
                                 std::shared_ptr<Budget> budget) {
   auto state = std::make_shared<State>();
   state->name = printable(name);

@@ -36,7 +36,7 @@ class KerasFile {
   /// Maps the file. What has to be unpacked is charged to `budget`. Throws Error(kIo), Error(kInvalidModel).
   static KerasFile open(const std::string& path, std::shared_ptr<Budget> budget);
   /// The same for bytes in memory; `name` is for messages.
-  static KerasFile from_bytes(std::string name, std::shared_ptr<const ModelBytes> bytes,
+  static KerasFile from_bytes(const std::string& name, std::shared_ptr<const ModelBytes> bytes,
                               std::shared_ptr<Budget> budget);
 
   Layout layout() const;
