@@ -16,22 +16,21 @@ namespace {
 
 constexpr int64_t kMaxOutputs = 1 << 20;
 
-/// The definition, as far as outputs go, of an op that the file does not define.
-OpDef known_op(std::string_view op) {
-  OpDef made;
-  made.name = op;
+/// The outputs of an op that the file does not define. One without a name answers to any.
+std::vector<ArgDef> known_outputs(std::string_view op) {
+  std::vector<ArgDef> outputs;
   const auto at = std::lower_bound(std::begin(kOpOutputs), std::end(kOpOutputs), op,
                                    [](const OpOutputs& entry, std::string_view name) { return entry.op < name; });
-  if (at == std::end(kOpOutputs) || at->op != op) return made;
+  if (at == std::end(kOpOutputs) || at->op != op) return {ArgDef{}};
   for (std::string_view rest = at->outputs; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     const auto star = word.find('*');
-    ArgDef& arg = made.outputs.emplace_back();
+    ArgDef& arg = outputs.emplace_back();
     arg.name = word.substr(0, star);
     if (star != std::string_view::npos) arg.number_attr = word.substr(star + 1);
     rest.remove_prefix(std::min(word.size() + 1, rest.size()));
   }
-  return made;
+  return outputs;
 }
 
 bool parse_number(std::string_view text, int64_t& value) {
@@ -139,6 +138,13 @@ const OpDef* Program::op_def(std::string_view op) const {
   return at == ops_.end() ? nullptr : at->second;
 }
 
+const std::vector<ArgDef>& Program::output_args(std::string_view op) const {
+  if (const OpDef* const defined = op_def(op)) return defined->outputs;
+  const auto [at, is_new] = undefined_.try_emplace(op);
+  if (is_new) at->second = known_outputs(op);
+  return at->second;
+}
+
 const AttrValue* Program::attr(const NodeDef& node, std::string_view name) const {
   if (const AttrValue* own = find_attr(node.attrs, name)) return own;
   const OpDef* const op = op_def(node.op);
@@ -157,23 +163,17 @@ int64_t Program::arg_size(const NodeDef& node, const ArgDef& arg) const {
 }
 
 int Program::output_count(const NodeDef& node) const {
-  const OpDef* const defined = op_def(node.op);
-  const OpDef op = defined != nullptr ? OpDef{{}, {}, defined->outputs, {}} : known_op(node.op);
-  if (defined == nullptr && op.outputs.empty()) return 1;
   int64_t count = 0;
-  for (const ArgDef& arg : op.outputs) count += arg_size(node, arg);
+  for (const ArgDef& arg : output_args(node.op)) count += arg_size(node, arg);
   if (count > kMaxOutputs) fail_node(node, ErrorCode::kInvalidModel, "it has too many outputs");
   return static_cast<int>(count);
 }
 
 int Program::output_number(const NodeDef& node, std::string_view arg, int64_t index, std::string_view user) const {
-  const OpDef* const defined = op_def(node.op);
-  const OpDef op = defined != nullptr ? OpDef{{}, {}, defined->outputs, {}} : known_op(node.op);
-  if (defined == nullptr && op.outputs.empty() && index == 0) return 0;
   int64_t first = 0;
-  for (const ArgDef& output : op.outputs) {
+  for (const ArgDef& output : output_args(node.op)) {
     const int64_t size = arg_size(node, output);
-    if (output.name == arg && index < size) return static_cast<int>(first + index);
+    if ((output.name == arg || output.name.empty()) && index < size) return static_cast<int>(first + index);
     first += size;
     if (first > kMaxOutputs) break;
   }

@@ -59,6 +59,7 @@ class Program {
   [[noreturn]] void fail_node(const NodeDef& node, ErrorCode code, std::string_view problem) const;
 
  private:
+  const std::vector<ArgDef>& output_args(std::string_view op) const;
   int64_t arg_size(const NodeDef& node, const ArgDef& arg) const;
   int output_number(const NodeDef& node, std::string_view arg, int64_t index, std::string_view user) const;
   static void index_nodes(Body& body, const WireFile& file);
@@ -69,6 +70,7 @@ class Program {
   std::unordered_map<std::string_view, const FunctionDef*> functions_;
   std::unordered_map<std::string_view, std::unique_ptr<Body>> bodies_;  // made when first asked for
   std::unordered_map<std::string_view, const OpDef*> ops_;
+  mutable std::unordered_map<std::string_view, std::vector<ArgDef>> undefined_;  // outputs of ops not in ops_
 };
 
 }  // namespace leadline::saved_model

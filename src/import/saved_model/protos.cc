@@ -32,10 +32,13 @@ std::string_view read_entry(WireReader m, Read read) {
   return key;
 }
 
-void add_attr(WireReader m, Attrs& attrs) {
-  Attr attr;
+/// Attributes of TensorFlow's own machinery ("_output_shapes", "_class") are left out: they are hints, and large.
+void add_attr(const WireReader& m, Attrs& attrs) {
   WireFile& file = m.file();
-  attr.name = read_entry(m, [&](WireReader& value) { attr.value = read_attr_value(value.message("AttrValue")); });
+  Attr attr;
+  attr.name = read_entry(m, [](WireReader&) {});
+  if (attr.name.starts_with('_')) return;
+  read_entry(m, [&](WireReader& value) { attr.value = read_attr_value(value.message("AttrValue")); });
   add(file, attrs, std::move(attr));
 }
 

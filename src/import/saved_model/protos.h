@@ -91,7 +91,7 @@ struct AttrParts {
 };
 
 struct Attr {
-  std::string_view name;
+  std::string_view name;  // never "_..."
   AttrValue value;
 };
 using Attrs = std::vector<Attr>;
