@@ -17,6 +17,7 @@ constexpr std::array kPasses = {
     Pass{"merge_movement", merge_movement},   Pass{"merge_dilation", merge_dilation},
     Pass{"move_reshapes", move_reshapes},     Pass{"fold_affine", fold_affine},
     Pass{"merge_padding", merge_padding},     Pass{"fuse_activations", fuse_activations},
+    Pass{"complete_biases", complete_biases},
 };
 
 /// Rewrites only ever shrink a graph, so this many rounds are reached by no sensible model.

@@ -33,6 +33,8 @@ int merge_padding(ir::Graph& graph);
 int fold_affine(ir::Graph& graph);
 /// RELU, RELU6 and RELU_N1_TO_1 become the activation of the node before them.
 int fuse_activations(ir::Graph& graph);
+/// Float convolutions without a bias get one of zeros: LiteRT refuses CONV_2D without.
+int complete_biases(ir::Graph& graph);
 
 struct Pass {
   const char* name;

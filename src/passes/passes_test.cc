@@ -480,6 +480,22 @@ TEST(FuseActivations, OthersStay) {
   EXPECT_EQ(ops_after_passes(joined, {joined.node("RELU", {wide}, "y")}), (Ops{"CONCATENATION", "RELU"}));
 }
 
+// complete_biases
+
+TEST(CompleteBiases, ConvolutionsShareZeros) {
+  Bench b;
+  const int x = b.input("x", kF32, {1, 5, 6, 4});
+  const int y = b.conv(b.node("ABS", {b.conv(x, 4, 3, ir::Padding::kSame)}, "abs"), 4, 1, ir::Padding::kSame);
+  const auto graph = b.finish({y});
+  const ir::Graph before = *graph;
+  run_passes(*graph, true);
+  expect_same_results(before, *graph);
+  const auto& nodes = graph->subgraphs[0].nodes;
+  ASSERT_EQ(nodes.size(), 3U);
+  ASSERT_EQ(nodes[0].inputs.size(), 3U);
+  EXPECT_EQ(nodes[0].inputs[2], nodes[2].inputs[2]);
+}
+
 // All together
 
 TEST(Passes, BodiesOfLoopsAreImprovedToo) {
@@ -505,7 +521,7 @@ TEST(Passes, BodiesOfLoopsAreImprovedToo) {
 }
 
 TEST(Passes, AreListedByName) {
-  EXPECT_EQ(all_passes().size(), 10U);
+  EXPECT_EQ(all_passes().size(), 11U);
   for (const Pass& pass : all_passes()) EXPECT_NE(std::string(pass.name), "");
 }
 
