@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions. Those over one axis are convolutions over an image of height 1.
+#include "ops/conv.h"
+
+#include "import/keras/spatial.h"
+#include "ops/conv_3d.h"
+
+namespace leadline::keras {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+
+/// Zeros in front, so that no output sees what comes after it. `axis` is the one of time.
+int causal_padding(Emitter& e, int x, const Window& w, int axis) {
+  std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(e.rank(x)));
+  pads[static_cast<size_t>(axis)].first = (w.sizes.back() - 1) * w.dilations.back();
+  return e.pad(x, pads);
+}
+
+/// A window along time as one over an image of height 1.
+Window with_height(Window w) {
+  for (auto* list : {&w.sizes, &w.strides, &w.dilations}) list->insert(list->begin(), 1);
+  return w;
+}
+
+int emit_conv_2d(Emitter& e, int x, int filter, int bias, const Window& w) {
+  ops::Conv2DAttributes a;
+  a.padding = w.padding;
+  a.stride_h = small(w.strides[0]);
+  a.stride_w = small(w.strides[1]);
+  a.dilation_h = small(w.dilations[0]);
+  a.dilation_w = small(w.dilations[1]);
+  if (w.causal) x = causal_padding(e, x, w, 2);
+  return e.builder().node("CONV_2D", {x, filter, bias}, e.name("Conv2D"), a);
+}
+
+int emit_depthwise(Emitter& e, int x, int filter, int bias, int64_t multiplier, const Window& w) {
+  ops::DepthwiseConv2DAttributes a;
+  a.padding = w.padding;
+  a.stride_h = small(w.strides[0]);
+  a.stride_w = small(w.strides[1]);
+  a.dilation_h = small(w.dilations[0]);
+  a.dilation_w = small(w.dilations[1]);
+  a.depth_multiplier = small(multiplier);
+  if (w.causal) x = causal_padding(e, x, w, 2);
+  const int version = w.dilations[0] != 1 || w.dilations[1] != 1 ? 2 : 1;
+  return e.builder().add({"DEPTHWISE_CONV_2D",
+                          {x, filter, bias},
+                          {{e.name("depthwise")}},
+                          std::make_shared<ops::DepthwiseConv2DAttributes>(a),
+                          version})[0];
+}
+
+/// Biases are no option of these ops: zeros stand for none.
+int bias_or_zeros(Call& call, size_t index, int64_t channels) {
+  if (call.config.boolean("use_bias", true)) return call.constant(index, "bias", {channels});
+  require(channels >= 0 && channels <= (1 << 24), kBad, "{} channels", channels);
+  return call.e.floats(std::vector<float>(static_cast<size_t>(channels), 0.0F));
+}
+
+int64_t channels_of(Emitter& e, int x) {
+  const int64_t channels = e.dims(x).back();
+  require(channels > 0, ErrorCode::kUnsupported, "the number of channels is not known");
+  return channels;
+}
+
+void check_rank(Call& call, int rank) {
+  require(call.e.rank(call.x()) == rank, ErrorCode::kUnsupported, "the input has rank {}, expected {}",
+          call.e.rank(call.x()), rank);
+}
+
+int64_t input_channels(Call& call, int x) {
+  const int64_t groups = call.config.integer("groups", 1);
+  const int64_t channels = channels_of(call.e, x);
+  require(groups > 0 && channels % groups == 0, kBad, "{} channels in {} groups", channels, groups);
+  return channels / groups;
+}
+
+}  // namespace
+
+Window read_window(Call& call, const char* size_key, size_t axes) {
+  Window w;
+  w.sizes = call.config.integers(size_key, axes, 1);
+  const bool pools = std::string_view(size_key) == "pool_size";
+  w.strides = call.config.integers("strides", axes, 1);
+  if (pools && !call.config.has("strides")) w.strides = w.sizes;
+  w.dilations = call.config.integers("dilation_rate", axes, 1);
+  for (const auto* list : {&w.sizes, &w.strides, &w.dilations}) {
+    for (const int64_t n : *list) {
+      require(n > 0 && n <= (1 << 20), kBad, "a window has a size, stride or dilation of {}", n);
+    }
+  }
+  const std::string padding = call.config.text("padding", "valid");
+  w.causal = padding == "causal" && axes == 1;
+  require(padding == "same" || padding == "valid" || w.causal, kBad, "the padding is '{}'", printable(padding));
+  w.padding = padding == "same" ? ir::Padding::kSame : ir::Padding::kValid;
+  return w;
+}
+
+Outputs conv_1d(Call& call) {
+  check_rank(call, 3);
+  const Window w = read_window(call, "kernel_size", 1);
+  const int64_t filters = call.config.integer("filters");
+  const int y = with_channels_last(call, [&](int x) {
+    Emitter& e = call.e;
+    const int64_t channels = input_channels(call, x);
+    const int filter =
+        call.constant(0, "kernel", {w.sizes[0], channels, filters}, {2, 0, 1}, {filters, 1, w.sizes[0], channels});
+    const int bias = bias_or_zeros(call, 1, filters);
+    return e.squeeze(emit_conv_2d(e, e.expand_dims(x, 1), filter, bias, with_height(w)), 1);
+  });
+  return {activation_of(call, y, "activation")};
+}
+
+Outputs conv_2d(Call& call) {
+  check_rank(call, 4);
+  const Window w = read_window(call, "kernel_size", 2);
+  const int64_t filters = call.config.integer("filters");
+  const int y = with_channels_last(call, [&](int x) {
+    const Dims kernel = {w.sizes[0], w.sizes[1], input_channels(call, x), filters};
+    const int filter = call.constant(0, "kernel", kernel, {3, 0, 1, 2});
+    return emit_conv_2d(call.e, x, filter, bias_or_zeros(call, 1, filters), w);
+  });
+  return {activation_of(call, y, "activation")};
+}
+
+Outputs conv_3d(Call& call) {
+  check_rank(call, 5);
+  const Window w = read_window(call, "kernel_size", 3);
+  const int64_t filters = call.config.integer("filters");
+  call.refuse_if(call.config.integer("groups", 1) != 1, "has groups, which CONV_3D does not have");
+  const int y = with_channels_last(call, [&](int x) {
+    const Dims kernel = {w.sizes[0], w.sizes[1], w.sizes[2], channels_of(call.e, x), filters};
+    ops::Conv3DAttributes a;
+    a.padding = w.padding;
+    a.stride_d = small(w.strides[0]);
+    a.stride_h = small(w.strides[1]);
+    a.stride_w = small(w.strides[2]);
+    a.dilation_d = small(w.dilations[0]);
+    a.dilation_h = small(w.dilations[1]);
+    a.dilation_w = small(w.dilations[2]);
+    const int filter = call.constant(0, "kernel", kernel);
+    return call.e.builder().node("CONV_3D", {x, filter, bias_or_zeros(call, 1, filters)}, call.e.name("Conv3D"), a);
+  });
+  return {activation_of(call, y, "activation")};
+}
+
+namespace {
+
+/// A depthwise convolution over `axes` spatial axes, and the pointwise one after it if the layer has one.
+Outputs depthwise(Call& call, size_t axes, bool separable) {
+  check_rank(call, static_cast<int>(axes) + 2);
+  const Window w = read_window(call, "kernel_size", axes);
+  const int64_t multiplier = call.config.integer("depth_multiplier", 1);
+  require(multiplier > 0 && multiplier <= (1 << 16), kBad, "a depth multiplier of {}", multiplier);
+  const int y = with_channels_last(call, [&](int x) {
+    Emitter& e = call.e;
+    const int64_t channels = channels_of(e, x);
+    const int64_t wide = channels * multiplier;
+    Dims kernel(w.sizes.begin(), w.sizes.end());
+    kernel.insert(kernel.end(), {channels, multiplier});
+    const Window image = axes == 1 ? with_height(w) : w;
+    const int filter = call.constant(0, "depthwise_kernel", kernel, {}, {1, image.sizes[0], image.sizes[1], wide});
+    const int input = axes == 1 ? e.expand_dims(x, 1) : x;
+    const int no_bias = separable ? e.floats(std::vector<float>(static_cast<size_t>(wide), 0.0F)) : 0;
+    const int bias = separable ? no_bias : bias_or_zeros(call, 1, wide);
+    int result = emit_depthwise(e, input, filter, bias, multiplier, image);
+    if (separable) {
+      const int64_t filters = call.config.integer("filters");
+      Dims point(axes, 1);
+      point.insert(point.end(), {wide, filters});
+      const std::vector<int> order = axes == 1 ? std::vector<int>{2, 0, 1} : std::vector<int>{3, 0, 1, 2};
+      const int pointwise = call.constant(1, "pointwise_kernel", point, order, {filters, 1, 1, wide});
+      Window one;
+      one.sizes = one.strides = one.dilations = {1, 1};
+      result = emit_conv_2d(e, result, pointwise, bias_or_zeros(call, 2, filters), one);
+    }
+    return axes == 1 ? e.squeeze(result, 1) : result;
+  });
+  return {activation_of(call, y, "activation")};
+}
+
+}  // namespace
+
+Outputs depthwise_conv_1d(Call& call) { return depthwise(call, 1, false); }
+Outputs depthwise_conv_2d(Call& call) { return depthwise(call, 2, false); }
+Outputs separable_conv_1d(Call& call) { return depthwise(call, 1, true); }
+Outputs separable_conv_2d(Call& call) { return depthwise(call, 2, true); }
+
+}  // namespace leadline::keras

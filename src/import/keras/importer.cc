@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/keras/importer.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "import/keras/functional.h"
+#include "import/keras/keras.h"
+
+namespace leadline::keras {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+constexpr int kMaxModelDepth = 32;
+
+bool is_model(const Layer& layer) {
+  return !layer.is_operation && layer.config.is_object() && layer.config.has("layers") &&
+         (layer.class_name == "Sequential" || layer.config.has("output_layers"));
+}
+
+/// Policies under which Keras computes in 16 bits keep float32 results here: what they approximate.
+void check_policy(const Layer& layer) {
+  if (!layer.config.is_object() || layer.is_operation) return;
+  const auto dtype = layer.config.find("dtype");
+  if (!dtype || !dtype->is_object()) return;
+  const auto config = dtype->find("config");
+  const std::string name = config && config->is_object() ? config->text("name", "float32") : "float32";
+  const bool good = name == "float32" || name == "mixed_float16" || name == "mixed_bfloat16" || name == "float16" ||
+                    name == "bfloat16" || name.starts_with("int") || name == "bool" || name.starts_with("uint");
+  require(good && name.find("_from_") == std::string::npos, ErrorCode::kUnsupported,
+          "the layer has the dtype policy '{}'; save the model with float32 or a mixed policy", printable(name));
+}
+
+DType input_dtype(const Config& config) {
+  const auto dtype = config.find("dtype");
+  if (!dtype) return DType::kFloat32;
+  const std::string name = dtype->is_text() ? dtype->text() : dtype->get("config").text("name", "float32");
+  if (name.starts_with("mixed_")) return DType::kFloat32;
+  const auto found = dtype_from_name(name);
+  require(found.has_value(), ErrorCode::kUnsupported, "an input has the unknown type '{}'", printable(name));
+  return *found;
+}
+
+std::optional<Dims> input_shape(const Config& config) {
+  for (const char* key : {"batch_shape", "batch_input_shape", "build_input_shape"}) {
+    const auto found = config.find(key);
+    if (!found || !found->is_list()) continue;
+    Dims dims;
+    for (const Config& size : found->items()) dims.push_back(size.is_null() ? -1 : size.integer());
+    return dims;
+  }
+  return {};
+}
+
+}  // namespace
+
+Layer describe_layer(const Config& description, const LayerAddress& parent, const std::string& part) {
+  Layer layer{description.text("class_name"), "", description.get("config"), parent, false, false};
+  // A Sequential of Keras before 2.3 is the bare list of its layers.
+  layer.name = layer.config.is_object() ? layer.config.text("name", description.text("name", part)) : part;
+  layer.address.path += (parent.path.empty() ? "" : "/") + part;
+  layer.address.names.push_back(layer.name);
+  const std::string module = description.text("module", "");
+  layer.is_operation = module.find(".ops") != std::string::npos || module == "keras.ops";
+  layer.is_lambda = layer.class_name == "TFOpLambda" || layer.class_name == "SlicingOpLambda";
+  return layer;
+}
+
+ir::Source Importer::shared_source(const std::string& key, const std::function<ir::Source()>& make) {
+  const auto it = sources_.find(key);
+  return it != sources_.end() ? it->second : sources_.emplace(key, make()).first->second;
+}
+
+std::vector<int> Importer::call(const Layer& layer, const std::vector<int>& inputs) {
+  Arguments arguments;
+  for (const int tensor : inputs) {
+    arguments.positional.emplace_back();
+    arguments.positional.back().tensor = tensor;
+  }
+  return call(layer, arguments);
+}
+
+std::vector<int> Importer::call(const Layer& layer, const Arguments& arguments) {
+  const std::string outer = emitter_.prefix();
+  emitter_.set_prefix(outer.empty() ? layer.name : outer + "/" + layer.name);
+  path_.push_back(fmt::format("{} ({})", printable(layer.name), printable(layer.class_name)));
+  std::vector<int> result;
+  try {
+    result = call_class(layer, arguments);
+  } catch (const Error& error) {
+    if (located_) throw;
+    located_ = true;
+    throw Error(error.code(), fmt::format("{}: {}", fmt::join(path_, "/"), error.what()));
+  }
+  path_.pop_back();
+  emitter_.set_prefix(outer);
+  return result;
+}
+
+std::vector<int> Importer::call_class(const Layer& layer, const Arguments& arguments) {
+  Call call(*this, emitter_, layer, arguments);
+  if (is_model(layer)) return call_model(layer, call.inputs);
+  check_policy(layer);
+  const LayerClass* row = layer.is_operation ? find_operation(layer.class_name) : find_layer(layer.class_name);
+  if (row == nullptr) {
+    call.unsupported(layer.is_operation
+                         ? "of keras.ops is not known to Leadline; express it with other operations"
+                         : "is of a class not known to Leadline; replace it by built-in layers or register a "
+                           "conversion for it");
+  }
+  const bool masked = std::any_of(call.inputs.begin(), call.inputs.end(), [&](int v) { return masked_.contains(v); });
+  if (masked && row->mask == Mask::kRefuse) {
+    call.unsupported(
+        "would use a mask (from Masking or Embedding(mask_zero=True)), which is not converted; build the "
+        "model without masks");
+  }
+  std::vector<int> result = row->emit(call);
+  const bool makes_mask =
+      layer.class_name == "Masking" || (layer.class_name == "Embedding" && layer.config.boolean("mask_zero", false));
+  if (makes_mask || (masked && row->mask == Mask::kPass)) masked_.insert(result.begin(), result.end());
+  return result;
+}
+
+int Importer::model_input(const Layer& layer) {
+  const auto dims = input_shape(layer.config);
+  require(dims.has_value(), kBad, "the input '{}' has no shape; build the model before it is saved",
+          printable(layer.name));
+  require(!layer.config.boolean("sparse", false) && !layer.config.boolean("ragged", false), ErrorCode::kUnsupported,
+          "the input '{}' is sparse or ragged; Leadline converts dense inputs", printable(layer.name));
+  const int tensor = builder_.input(layer.name, input_dtype(layer.config), *dims);
+  input_names_.emplace_back(layer.name, tensor);
+  return tensor;
+}
+
+std::vector<int> Importer::call_model(const Layer& layer, const std::vector<int>& inputs) {
+  require(depth_ < kMaxModelDepth, kBad, "models are nested deeper than {}", kMaxModelDepth);
+  ++depth_;
+  std::vector<int> result =
+      layer.class_name == "Sequential" ? run_sequential(layer, inputs) : run_functional(layer, inputs);
+  --depth_;
+  return result;
+}
+
+std::vector<int> Importer::run_sequential(const Layer& model, std::vector<int> inputs) {
+  const bool outermost = std::exchange(outermost_, false);
+  const Config list = model.config.is_list() ? model.config : model.config.get("layers");
+  const std::vector<Layer> layers = describe_layers(list, model.address);
+  require(!layers.empty(), kBad, "the model '{}' has no layers", printable(model.name));
+  if (outermost) {
+    Layer first = layers[0];
+    if (first.class_name != "InputLayer" && !input_shape(first.config)) first.config = model.config;
+    if (first.class_name != "InputLayer") first.name += "_input";
+    inputs = {model_input(first)};
+    output_names_ = {layers.back().name};
+  }
+  for (const Layer& layer : layers) {
+    if (layer.class_name == "InputLayer") continue;
+    inputs = call(layer, inputs);
+  }
+  return inputs;
+}
+
+std::vector<int> Importer::run_functional(const Layer& model, const std::vector<int>& inputs) {
+  const bool outermost = std::exchange(outermost_, false);
+  const Functional plan(model);
+  std::vector<std::vector<std::vector<int>>> made(plan.layers().size());  // of each call of each layer
+  for (size_t i = 0; i < made.size(); ++i) made[i].resize(plan.calls(i).size());
+
+  require(outermost || inputs.size() == plan.inputs().size(), kBad, "the model '{}' has {} inputs, it is given {}",
+          printable(model.name), plan.inputs().size(), inputs.size());
+  for (size_t i = 0; i < plan.inputs().size(); ++i) {
+    const size_t layer = plan.inputs()[i];
+    made[layer] = {{outermost ? model_input(plan.layers()[layer]) : inputs[i]}};
+  }
+  const auto tensor_of = [&](const TensorReference& reference) {
+    const auto [layer, node] = plan.locate(reference);
+    const std::vector<int>& outputs = made[layer][node];
+    require(reference.output >= 0 && static_cast<size_t>(reference.output) < outputs.size(), kBad,
+            "'{}' has {} outputs, number {} is used", printable(reference.layer), outputs.size(), reference.output);
+    return outputs[static_cast<size_t>(reference.output)];
+  };
+  for (const auto& [layer, node] : plan.order()) {
+    Arguments arguments = plan.calls(layer)[node];
+    resolve(arguments, tensor_of);
+    made[layer][node] = call(plan.layers()[layer], arguments);
+  }
+  std::vector<int> outputs;
+  for (const auto& [name, reference] : plan.outputs()) {
+    outputs.push_back(tensor_of(reference));
+    if (outermost) output_names_.push_back(name);
+  }
+  return outputs;
+}
+
+std::shared_ptr<ir::Graph> Importer::import(const Config& model) {
+  Layer layer = describe_layer(model, {}, "");
+  layer.address = {};
+  if (layer.name.empty()) layer.name = "model";
+  require(layer.config.is_list() || is_model(layer), ErrorCode::kUnsupported,
+          "the model is of class '{}', which its configuration does not describe; Leadline converts Functional and "
+          "Sequential models (a subclassed model can be exported as a SavedModel)",
+          printable(layer.class_name));
+  const std::vector<int> outputs = layer.config.is_list() ? run_sequential(layer, {}) : call(layer, Arguments{});
+  require(outputs.size() == output_names_.size(), kBad, "the model has {} outputs and {} names for them",
+          outputs.size(), output_names_.size());
+  ops::SignatureNames named;
+  std::unordered_map<std::string, int> used;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int count = used[output_names_[i]]++;
+    named.emplace_back(count == 0 ? output_names_[i] : fmt::format("{}_{}", output_names_[i], count), outputs[i]);
+  }
+  return builder_.finish(input_names_, named);
+}
+
+std::shared_ptr<ir::Graph> import_keras(std::string_view config_json, const WeightSource& weights) {
+  return Importer(weights).import(Config::parse(config_json));
+}
+
+}  // namespace leadline::keras

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the layers of a Keras model and lets each say what it computes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "import/keras/layer.h"
+
+namespace leadline::keras {
+
+/// A layer from its description; `parent` is what it is in, `part` its place there ("layers/dense").
+Layer describe_layer(const Config& description, const LayerAddress& parent, const std::string& part);
+
+class Importer {
+ public:
+  explicit Importer(const WeightSource& weights) : weights_(weights), emitter_(builder_) {}
+
+  /// The whole model.
+  std::shared_ptr<ir::Graph> import(const Config& model);
+
+  /// Calls a layer, which may be a model.
+  std::vector<int> call(const Layer& layer, const Arguments& arguments);
+  std::vector<int> call(const Layer& layer, const std::vector<int>& inputs);
+
+  Emitter& emitter() { return emitter_; }
+  const WeightSource& weights() const { return weights_; }
+  /// The same source whenever the same is asked for, so that shared layers share their bytes.
+  ir::Source shared_source(const std::string& key, const std::function<ir::Source()>& make);
+
+ private:
+  std::vector<int> call_class(const Layer& layer, const Arguments& arguments);
+  std::vector<int> call_model(const Layer& layer, const std::vector<int>& inputs);
+  std::vector<int> run_sequential(const Layer& model, std::vector<int> inputs);
+  std::vector<int> run_functional(const Layer& model, const std::vector<int>& inputs);
+  int model_input(const Layer& layer);
+
+  const WeightSource& weights_;
+  ops::GraphBuilder builder_;
+  Emitter emitter_;
+  std::map<std::string, ir::Source> sources_;
+  std::set<int> masked_;
+  int depth_ = 0;
+  std::vector<std::string> path_;  // layers whose calls are under way
+  bool located_ = false;           // the error under way names its path
+  bool outermost_ = true;
+  ops::SignatureNames input_names_;
+  std::vector<std::string> output_names_;
+};
+
+}  // namespace leadline::keras

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of all layers; layers.cc says which class has which.
+#pragma once
+
+#include "import/keras/layer.h"
+
+namespace leadline::keras {
+
+using Outputs = std::vector<int>;
+
+// activation.cc
+Outputs activation_layer(Call& call);
+Outputs relu_layer(Call& call);
+Outputs leaky_relu_layer(Call& call);
+Outputs prelu_layer(Call& call);
+Outputs elu_layer(Call& call);
+Outputs softmax_layer(Call& call);
+// The layer or operation whose name is the activation's.
+Outputs named_activation(Call& call);
+
+// dense.cc
+Outputs dense(Call& call);
+Outputs einsum_dense(Call& call);
+Outputs embedding(Call& call);
+
+// conv.cc, conv_transpose.cc
+Outputs conv_1d(Call& call);
+Outputs conv_2d(Call& call);
+Outputs conv_3d(Call& call);
+Outputs depthwise_conv_1d(Call& call);
+Outputs depthwise_conv_2d(Call& call);
+Outputs separable_conv_1d(Call& call);
+Outputs separable_conv_2d(Call& call);
+Outputs conv_1d_transpose(Call& call);
+Outputs conv_2d_transpose(Call& call);
+Outputs conv_3d_transpose(Call& call);
+
+// pooling.cc
+Outputs max_pooling(Call& call);
+Outputs average_pooling(Call& call);
+Outputs global_max_pooling(Call& call);
+Outputs global_average_pooling(Call& call);
+
+// normalization.cc
+Outputs batch_normalization(Call& call);
+Outputs layer_normalization(Call& call);
+Outputs rms_normalization(Call& call);
+Outputs group_normalization(Call& call);
+Outputs unit_normalization(Call& call);
+Outputs rescaling(Call& call);
+Outputs normalization(Call& call);
+Outputs layer_scale(Call& call);
+
+// merge.cc
+Outputs add_layer(Call& call);
+Outputs subtract_layer(Call& call);
+Outputs multiply_layer(Call& call);
+Outputs average_layer(Call& call);
+Outputs maximum_layer(Call& call);
+Outputs minimum_layer(Call& call);
+Outputs concatenate_layer(Call& call);
+Outputs dot_layer(Call& call);
+
+// reshape.cc
+Outputs identity(Call& call);
+Outputs reshape_layer(Call& call);
+Outputs permute(Call& call);
+Outputs flatten(Call& call);
+Outputs repeat_vector(Call& call);
+Outputs zero_padding(Call& call);
+Outputs cropping(Call& call);
+
+// resize.cc
+Outputs up_sampling_1d(Call& call);
+Outputs up_sampling_2d(Call& call);
+Outputs up_sampling_3d(Call& call);
+Outputs resizing(Call& call);
+Outputs center_crop(Call& call);
+
+// attention.cc
+Outputs multi_head_attention(Call& call);
+Outputs grouped_query_attention(Call& call);
+Outputs attention(Call& call);
+Outputs additive_attention(Call& call);
+
+// recurrent.cc, wrappers.cc
+Outputs lstm(Call& call);
+Outputs gru(Call& call);
+Outputs simple_rnn(Call& call);
+Outputs bidirectional(Call& call);
+Outputs time_distributed(Call& call);
+
+}  // namespace leadline::keras

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which class of layer has which function.
+#include <algorithm>
+
+#include "import/keras/layer_functions.h"
+
+namespace leadline::keras {
+namespace {
+
+constexpr LayerClass kLayers[] = {
+    {"Dense", dense},
+    {"EinsumDense", einsum_dense},
+    {"Embedding", embedding, Mask::kStop},
+    {"Conv1D", conv_1d},
+    {"Conv2D", conv_2d},
+    {"Conv3D", conv_3d},
+    {"Convolution1D", conv_1d},
+    {"Convolution2D", conv_2d},
+    {"Convolution3D", conv_3d},
+    {"DepthwiseConv1D", depthwise_conv_1d},
+    {"DepthwiseConv2D", depthwise_conv_2d},
+    {"SeparableConv1D", separable_conv_1d},
+    {"SeparableConv2D", separable_conv_2d},
+    {"SeparableConvolution1D", separable_conv_1d},
+    {"SeparableConvolution2D", separable_conv_2d},
+    {"Conv1DTranspose", conv_1d_transpose},
+    {"Conv2DTranspose", conv_2d_transpose},
+    {"Conv3DTranspose", conv_3d_transpose},
+    {"Convolution2DTranspose", conv_2d_transpose},
+    {"MaxPooling1D", max_pooling, Mask::kStop},
+    {"MaxPooling2D", max_pooling, Mask::kStop},
+    {"MaxPooling3D", max_pooling, Mask::kStop},
+    {"AveragePooling1D", average_pooling, Mask::kStop},
+    {"AveragePooling2D", average_pooling, Mask::kStop},
+    {"AveragePooling3D", average_pooling, Mask::kStop},
+    {"GlobalMaxPooling1D", global_max_pooling, Mask::kStop},
+    {"GlobalMaxPooling2D", global_max_pooling, Mask::kStop},
+    {"GlobalMaxPooling3D", global_max_pooling, Mask::kStop},
+    {"GlobalAveragePooling1D", global_average_pooling, Mask::kRefuse},
+    {"GlobalAveragePooling2D", global_average_pooling, Mask::kStop},
+    {"GlobalAveragePooling3D", global_average_pooling, Mask::kStop},
+    {"ZeroPadding1D", zero_padding},
+    {"ZeroPadding2D", zero_padding},
+    {"ZeroPadding3D", zero_padding},
+    {"Cropping1D", cropping},
+    {"Cropping2D", cropping},
+    {"Cropping3D", cropping},
+    {"UpSampling1D", up_sampling_1d},
+    {"UpSampling2D", up_sampling_2d},
+    {"UpSampling3D", up_sampling_3d},
+    {"Resizing", resizing},
+    {"CenterCrop", center_crop},
+    {"Rescaling", rescaling},
+    {"Normalization", normalization},
+    {"Reshape", reshape_layer, Mask::kStop},
+    {"Permute", permute, Mask::kStop},
+    {"Flatten", flatten, Mask::kStop},
+    {"RepeatVector", repeat_vector, Mask::kStop},
+    {"Add", add_layer},
+    {"Subtract", subtract_layer},
+    {"Multiply", multiply_layer},
+    {"Average", average_layer},
+    {"Maximum", maximum_layer},
+    {"Minimum", minimum_layer},
+    {"Concatenate", concatenate_layer},
+    {"Dot", dot_layer, Mask::kStop},
+    {"BatchNormalization", batch_normalization},
+    {"BatchNormalizationV1", batch_normalization},
+    {"LayerNormalization", layer_normalization},
+    {"GroupNormalization", group_normalization},
+    {"UnitNormalization", unit_normalization},
+    {"RMSNormalization", rms_normalization},
+    {"LayerScale", layer_scale},
+    {"Activation", activation_layer},
+    {"ReLU", relu_layer},
+    {"LeakyReLU", leaky_relu_layer},
+    {"PReLU", prelu_layer},
+    {"ELU", elu_layer},
+    {"Softmax", softmax_layer},
+    {"MultiHeadAttention", multi_head_attention, Mask::kRefuse},
+    {"GroupedQueryAttention", grouped_query_attention, Mask::kRefuse},
+    {"GroupQueryAttention", grouped_query_attention, Mask::kRefuse},
+    {"Attention", attention, Mask::kRefuse},
+    {"AdditiveAttention", additive_attention, Mask::kRefuse},
+    {"LSTM", lstm, Mask::kRefuse},
+    {"GRU", gru, Mask::kRefuse},
+    {"SimpleRNN", simple_rnn, Mask::kRefuse},
+    {"Bidirectional", bidirectional, Mask::kRefuse},
+    {"TimeDistributed", time_distributed, Mask::kRefuse},
+    // At inference these give what they get.
+    {"InputLayer", identity},
+    {"Identity", identity},
+    {"Dropout", identity},
+    {"AlphaDropout", identity},
+    {"SpatialDropout1D", identity},
+    {"SpatialDropout2D", identity},
+    {"SpatialDropout3D", identity},
+    {"GaussianDropout", identity},
+    {"GaussianNoise", identity},
+    {"ActivityRegularization", identity},
+    {"StochasticDepth", identity},
+    {"DropPath", identity},
+    {"RandomFlip", identity},
+    {"RandomRotation", identity},
+    {"RandomZoom", identity},
+    {"RandomTranslation", identity},
+    {"RandomContrast", identity},
+    {"RandomBrightness", identity},
+};
+
+}  // namespace
+
+const LayerClass* find_layer(std::string_view class_name) {
+  const size_t registered = class_name.rfind('>');  // "Custom>LayerScale" of Keras 2
+  if (registered != std::string_view::npos) class_name = class_name.substr(registered + 1);
+  const auto* it = std::find_if(std::begin(kLayers), std::end(kLayers),
+                                [&](const LayerClass& row) { return row.name == class_name; });
+  return it == std::end(kLayers) ? nullptr : it;
+}
+
+}  // namespace leadline::keras

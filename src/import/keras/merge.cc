@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that make one tensor of several.
+#include <algorithm>
+
+#include "import/keras/layer_functions.h"
+
+namespace leadline::keras {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+
+/// Inputs of lower rank get axes after the batch, as Keras does it.
+std::vector<int> same_rank(Call& call) {
+  Emitter& e = call.e;
+  int rank = 0;
+  for (const int x : call.inputs) rank = std::max(rank, e.rank(x));
+  std::vector<int> result;
+  for (int x : call.inputs) {
+    while (e.rank(x) < rank) x = e.expand_dims(x, std::min(1, e.rank(x)));
+    result.push_back(x);
+  }
+  return result;
+}
+
+int merge(Call& call, const char* op) {
+  const std::vector<int> parts = same_rank(call);
+  require(!parts.empty(), kBad, "the layer is called with nothing to merge");
+  int result = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) result = call.e.binary(op, result, parts[i]);
+  return result;
+}
+
+int normalized(Emitter& e, int x, int axis) {
+  const int square = e.reduce("SUM", e.mul(x, x), {axis}, true);
+  return e.mul(x, e.unary("RSQRT", e.binary("MAXIMUM", square, e.scalar(1e-12F))));
+}
+
+}  // namespace
+
+Outputs add_layer(Call& call) { return {merge(call, "ADD")}; }
+Outputs multiply_layer(Call& call) { return {merge(call, "MUL")}; }
+Outputs maximum_layer(Call& call) { return {merge(call, "MAXIMUM")}; }
+Outputs minimum_layer(Call& call) { return {merge(call, "MINIMUM")}; }
+
+Outputs subtract_layer(Call& call) {
+  require(call.inputs.size() == 2, kBad, "the layer is called with {} tensors, it needs 2", call.inputs.size());
+  return {merge(call, "SUB")};
+}
+
+Outputs average_layer(Call& call) {
+  const int sum = merge(call, "ADD");
+  return {call.e.mul(sum, 1.0 / static_cast<double>(call.inputs.size()))};
+}
+
+Outputs concatenate_layer(Call& call) {
+  return {call.e.concat(call.inputs, call.e.axis(call.x(), call.config.integer("axis", -1)))};
+}
+
+/// A product over one axis of each tensor; the first axis is the batch.
+Outputs dot_layer(Call& call) {
+  Emitter& e = call.e;
+  int a = call.input(0);
+  int b = call.input(1);
+  const std::vector<int64_t> axes = call.config.integers("axes", 2, -1);
+  const int axis_a = e.axis(a, axes[0]);
+  const int axis_b = e.axis(b, axes[1]);
+  if (call.config.boolean("normalize", false)) {
+    a = normalized(e, a, axis_a);
+    b = normalized(e, b, axis_b);
+  }
+  const int rank_a = e.rank(a);
+  const int rank_b = e.rank(b);
+  call.refuse_if(rank_a > 3 || rank_b > 3 || rank_a < 2 || rank_b < 2 || axis_a == 0 || axis_b == 0,
+                 "multiplies tensors of a rank that is not converted (2 and 3 are)");
+  if (rank_a == 2 && rank_b == 2) return {e.reduce("SUM", e.mul(a, b), {1}, true)};
+  if (rank_a == 2) a = e.expand_dims(a, 1);
+  if (rank_b == 2) b = e.expand_dims(b, 2);
+  const bool adj_a = rank_a == 3 && axis_a == 1;
+  const bool adj_b = rank_b == 3 && axis_b == 2;
+  const int product = e.matmul(a, b, adj_a, adj_b);
+  if (rank_a == 2) return {e.squeeze(product, 1)};
+  if (rank_b == 2) return {e.squeeze(product, 2)};
+  return {product};
+}
+
+}  // namespace leadline::keras

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/keras/operations.h"
+
+#include <algorithm>
+
+#include "ops/concatenation.h"
+
+namespace leadline::keras {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+
+/// Numbers as the operation's configuration has them, or an argument that is constant.
+std::optional<Config> setting(const Call& call, size_t position, std::string_view name) {
+  if (const Argument* found = call.arguments.find(position, name); found != nullptr && found->constant) {
+    return found->constant;
+  }
+  return call.config.find(name);
+}
+
+template <const char* const& Op>
+Outputs binary(Call& call) {
+  const Argument* first = call.arguments.find(0, "x1");
+  const Argument* second = call.arguments.find(1, "x2");
+  require(first != nullptr && second != nullptr, kBad, "the operation needs two operands");
+  int like = first->tensor >= 0 ? first->tensor : second->tensor;
+  require(like >= 0, kBad, "no operand is a tensor");
+  int a = operand(call, 0, "x1", like);
+  int b = operand(call, 1, "x2", like);
+  Emitter& e = call.e;
+  if (e.dtype(a) != e.dtype(b)) {  // integers become what the other is
+    const DType type = e.dtype(a) == DType::kFloat32 || e.dtype(b) == DType::kFloat32 ? DType::kFloat32 : e.dtype(a);
+    a = e.cast(a, type);
+    b = e.cast(b, type);
+  }
+  const std::string_view op = Op;
+  const bool compares = op == "LESS" || op == "LESS_EQUAL" || op == "GREATER" || op == "GREATER_EQUAL" ||
+                        op == "EQUAL" || op == "NOT_EQUAL";
+  if (op == "DIV" && e.dtype(a) != DType::kFloat32) {
+    a = e.cast(a, DType::kFloat32);
+    b = e.cast(b, DType::kFloat32);
+  }
+  return {compares ? e.compare(Op, a, b) : e.binary(Op, a, b)};
+}
+
+template <const char* const& Op>
+Outputs unary(Call& call) {
+  return {call.e.unary(Op, call.x())};
+}
+
+template <const char* const& Op>
+Outputs reduction(Call& call) {
+  Emitter& e = call.e;
+  std::vector<int64_t> list;
+  if (const auto axis = setting(call, 1, "axis")) {
+    list = axis->integers();
+  } else {
+    for (int i = 0; i < e.rank(call.x()); ++i) list.push_back(i);
+  }
+  return {e.reduce(Op, call.x(), e.axes(call.x(), list), call.config.boolean("keepdims", false))};
+}
+
+#define LEADLINE_OP(name, text) constexpr const char* name = text
+LEADLINE_OP(kAdd, "ADD");
+LEADLINE_OP(kSub, "SUB");
+LEADLINE_OP(kMul, "MUL");
+LEADLINE_OP(kDiv, "DIV");
+LEADLINE_OP(kPow, "POW");
+LEADLINE_OP(kFloorDiv, "FLOOR_DIV");
+LEADLINE_OP(kFloorMod, "FLOOR_MOD");
+LEADLINE_OP(kMaximum, "MAXIMUM");
+LEADLINE_OP(kMinimum, "MINIMUM");
+LEADLINE_OP(kLess, "LESS");
+LEADLINE_OP(kLessEqual, "LESS_EQUAL");
+LEADLINE_OP(kGreater, "GREATER");
+LEADLINE_OP(kGreaterEqual, "GREATER_EQUAL");
+LEADLINE_OP(kEqual, "EQUAL");
+LEADLINE_OP(kNotEqual, "NOT_EQUAL");
+LEADLINE_OP(kExp, "EXP");
+LEADLINE_OP(kLog, "LOG");
+LEADLINE_OP(kSqrt, "SQRT");
+LEADLINE_OP(kRsqrt, "RSQRT");
+LEADLINE_OP(kSin, "SIN");
+LEADLINE_OP(kCos, "COS");
+LEADLINE_OP(kAbs, "ABS");
+LEADLINE_OP(kNeg, "NEG");
+LEADLINE_OP(kFloor, "FLOOR");
+LEADLINE_OP(kCeil, "CEIL");
+LEADLINE_OP(kRound, "ROUND");
+LEADLINE_OP(kSign, "SIGN");
+LEADLINE_OP(kLogicalNot, "LOGICAL_NOT");
+LEADLINE_OP(kLogicalAnd, "LOGICAL_AND");
+LEADLINE_OP(kLogicalOr, "LOGICAL_OR");
+LEADLINE_OP(kMean, "MEAN");
+LEADLINE_OP(kSum, "SUM");
+LEADLINE_OP(kProd, "REDUCE_PROD");
+LEADLINE_OP(kReduceMax, "REDUCE_MAX");
+LEADLINE_OP(kReduceMin, "REDUCE_MIN");
+LEADLINE_OP(kAny, "REDUCE_ANY");
+LEADLINE_OP(kAll, "REDUCE_ALL");
+#undef LEADLINE_OP
+
+Outputs square(Call& call) { return {call.e.mul(call.x(), call.x())}; }
+
+Outputs concatenate(Call& call) {
+  const auto axis = setting(call, 1, "axis");
+  return {call.e.concat(call.inputs, call.e.axis(call.x(), axis ? axis->integer() : 0))};
+}
+
+Outputs stack(Call& call) {
+  const auto setting_axis = setting(call, 1, "axis");
+  int64_t axis = setting_axis ? setting_axis->integer() : 0;
+  const int rank = call.e.rank(call.x()) + 1;
+  require(axis >= -rank && axis < rank, kBad, "axis {} of a tensor of rank {}", axis, rank);
+  ops::PackAttributes a;
+  a.axis = static_cast<int32_t>(axis < 0 ? axis + rank : axis);
+  a.values_count = static_cast<int32_t>(call.inputs.size());
+  return {call.e.builder().node("PACK", call.inputs, call.e.name("stack"), a)};
+}
+
+Outputs reshape_op(Call& call) {
+  Emitter& e = call.e;
+  const Argument* given = call.arguments.find(1, "newshape");
+  std::vector<Emitter::Size> sizes;
+  const auto add = [&](const Config& value) { sizes.emplace_back(-1, value.is_null() ? -1 : value.integer()); };
+  if (given != nullptr && given->is_list && call.inputs.size() > 1) {
+    call.unsupported("has a shape that is computed, which is not converted; use constants and -1");
+  }
+  const auto shape = setting(call, 1, "newshape");
+  require(shape.has_value(), kBad, "the new shape is missing");
+  if (shape->is_integer()) {
+    add(*shape);
+  } else {
+    for (const Config& item : shape->items()) add(item);
+  }
+  Dims target;
+  for (const auto& [tensor, value] : sizes) target.push_back(value);
+  return {e.reshape(call.x(), target)};
+}
+
+Outputs transpose_op(Call& call) {
+  Emitter& e = call.e;
+  std::vector<int> order;
+  if (const auto axes = setting(call, 1, "axes")) {
+    for (const int64_t axis : axes->integers()) order.push_back(e.axis(call.x(), axis));
+  } else {
+    for (int axis = e.rank(call.x()); axis-- > 0;) order.push_back(axis);
+  }
+  return {e.transpose(call.x(), order)};
+}
+
+Outputs expand_dims_op(Call& call) {
+  const auto found = setting(call, 1, "axis");
+  std::vector<int64_t> list = found ? found->integers() : std::vector<int64_t>{0};
+  int x = call.x();
+  const int rank = call.e.rank(x) + static_cast<int>(list.size());
+  for (int64_t& axis : list) {
+    require(axis >= -rank && axis < rank, kBad, "axis {} of a tensor of rank {}", axis, rank);
+    if (axis < 0) axis += rank;
+  }
+  std::sort(list.begin(), list.end());
+  for (const int64_t axis : list) x = call.e.expand_dims(x, static_cast<int>(axis));
+  return {x};
+}
+
+Outputs squeeze_op(Call& call) {
+  Emitter& e = call.e;
+  int x = call.x();
+  std::vector<int32_t> axes;
+  if (const auto found = setting(call, 1, "axis")) {
+    axes = e.axes(x, found->integers());
+  } else {
+    for (int i = 0; i < e.rank(x); ++i) {
+      if (e.dims(x)[static_cast<size_t>(i)] == 1) axes.push_back(i);
+    }
+  }
+  std::reverse(axes.begin(), axes.end());
+  for (const int32_t axis : axes) x = e.squeeze(x, axis);
+  return {x};
+}
+
+Outputs matmul_op(Call& call) {
+  Emitter& e = call.e;
+  call.refuse_if(e.rank(call.input(0)) < 2 || e.rank(call.input(1)) < 2, "multiplies vectors, which is not converted");
+  return {e.matmul(call.input(0), call.input(1))};
+}
+
+Outputs clip_op(Call& call) {
+  Emitter& e = call.e;
+  const auto low = setting(call, 1, "x_min");
+  const auto high = setting(call, 2, "x_max");
+  int x = call.x();
+  if (low) x = e.binary("MAXIMUM", x, e.scalar_like(x, low->number()));
+  if (high) x = e.binary("MINIMUM", x, e.scalar_like(x, high->number()));
+  return {x};
+}
+
+Outputs cast_op(Call& call) {
+  const auto name = setting(call, 1, "dtype");
+  const auto type = name ? dtype_from_name(name->text()) : std::nullopt;
+  require(type.has_value(), ErrorCode::kUnsupported, "casts to an unknown type");
+  return {call.e.cast(call.x(), *type)};
+}
+
+Outputs split_op(Call& call) {
+  const auto parts = setting(call, 1, "indices_or_sections");
+  const auto axis = setting(call, 2, "axis");
+  require(parts.has_value(), kBad, "the number of parts is missing");
+  Emitter& e = call.e;
+  const int where = e.axis(call.x(), axis ? axis->integer() : 0);
+  if (parts->is_integer()) {
+    require(parts->integer() > 0 && parts->integer() <= 4096, kBad, "split into {} parts", parts->integer());
+    return e.split(call.x(), where, static_cast<int>(parts->integer()));
+  }
+  Outputs result;
+  int64_t from = 0;
+  for (const int64_t to : parts->integers()) {
+    result.push_back(e.slice(call.x(), where, from, to));
+    from = to;
+  }
+  result.push_back(e.slice(call.x(), where, from, INT64_MAX));
+  return result;
+}
+
+Outputs where_op(Call& call) {
+  require(call.inputs.size() == 3, ErrorCode::kUnsupported, "where is converted with three tensors");
+  return {call.e.select(call.inputs[0], call.inputs[1], call.inputs[2])};
+}
+
+/// x[a, b:c, ..., None] with constants.
+Outputs get_item(Call& call) {
+  Emitter& e = call.e;
+  const Argument* key = call.arguments.find(1, "key");
+  require(key != nullptr && key->constant.has_value() && call.inputs.size() == 1, ErrorCode::kUnsupported,
+          "an index is not constant, which is not converted");
+  std::vector<Config> items;
+  if (key->constant->is_list()) {
+    items = key->constant->items();
+  } else {
+    items = {*key->constant};
+  }
+  const auto is = [](const Config& c, std::string_view what) {
+    return c.is_object() && c.text("class_name", "") == what;
+  };
+  const auto is_dots = [&](const Config& c) { return is(c, "__ellipsis__") || (c.is_text() && c.text() == "..."); };
+  const auto takes = [&](const Config& c) { return !c.is_null() && !is_dots(c); };
+  const auto used = std::count_if(items.begin(), items.end(), takes);
+  int x = call.x();
+  int axis = 0;
+  for (const Config& item : items) {
+    if (is_dots(item)) {
+      axis += e.rank(call.x()) - static_cast<int>(used);
+    } else if (item.is_null()) {
+      x = e.expand_dims(x, axis++);
+    } else if (item.is_integer()) {
+      require(axis < e.rank(x), kBad, "there are more indices than axes");
+      x = e.take(x, axis, item.integer());
+    } else {
+      if (!is(item, "__slice__")) item.wrong("an index or a slice");
+      require(axis < e.rank(x), kBad, "there are more indices than axes");
+      const Config range = item.get("config");
+      const int64_t step = range.integer("step", 1);
+      require(step > 0, ErrorCode::kUnsupported, "a slice with step {} is not converted", step);
+      if (range.has("start") || range.has("stop") || step != 1) {
+        x = e.slice(x, axis, range.integer("start", 0), range.integer("stop", INT64_MAX), step);
+      }
+      ++axis;
+    }
+  }
+  return {x};
+}
+
+constexpr LayerClass kOperations[] = {
+    {"Add", binary<kAdd>},
+    {"Subtract", binary<kSub>},
+    {"Multiply", binary<kMul>},
+    {"Divide", binary<kDiv>},
+    {"TrueDivide", binary<kDiv>},
+    {"Power", binary<kPow>},
+    {"FloorDivide", binary<kFloorDiv>},
+    {"Mod", binary<kFloorMod>},
+    {"Maximum", binary<kMaximum>},
+    {"Minimum", binary<kMinimum>},
+    {"Less", binary<kLess>},
+    {"LessEqual", binary<kLessEqual>},
+    {"Greater", binary<kGreater>},
+    {"GreaterEqual", binary<kGreaterEqual>},
+    {"Equal", binary<kEqual>},
+    {"NotEqual", binary<kNotEqual>},
+    {"LogicalAnd", binary<kLogicalAnd>},
+    {"LogicalOr", binary<kLogicalOr>},
+    {"LogicalNot", unary<kLogicalNot>},
+    {"Exp", unary<kExp>},
+    {"Log", unary<kLog>},
+    {"Sqrt", unary<kSqrt>},
+    {"Rsqrt", unary<kRsqrt>},
+    {"Sin", unary<kSin>},
+    {"Cos", unary<kCos>},
+    {"Abs", unary<kAbs>},
+    {"Absolute", unary<kAbs>},
+    {"Negative", unary<kNeg>},
+    {"Floor", unary<kFloor>},
+    {"Ceil", unary<kCeil>},
+    {"Round", unary<kRound>},
+    {"Sign", unary<kSign>},
+    {"Square", square},
+    {"Mean", reduction<kMean>},
+    {"Sum", reduction<kSum>},
+    {"Prod", reduction<kProd>},
+    {"Max", reduction<kReduceMax>},
+    {"Min", reduction<kReduceMin>},
+    {"Any", reduction<kAny>},
+    {"All", reduction<kAll>},
+    {"Concatenate", concatenate},
+    {"Stack", stack},
+    {"Reshape", reshape_op},
+    {"Transpose", transpose_op},
+    {"ExpandDims", expand_dims_op},
+    {"Squeeze", squeeze_op},
+    {"Matmul", matmul_op},
+    {"Clip", clip_op},
+    {"Cast", cast_op},
+    {"Split", split_op},
+    {"Where", where_op},
+    {"GetItem", get_item},
+    {"Identity", identity},
+    {"StopGradient", identity},
+    {"Copy", identity},
+    {"Relu", named_activation},
+    {"Relu6", named_activation},
+    {"Sigmoid", named_activation},
+    {"Tanh", named_activation},
+    {"Softplus", named_activation},
+    {"Softsign", named_activation},
+    {"Silu", named_activation},
+    {"LogSigmoid", named_activation},
+    {"LeakyRelu", named_activation},
+    {"HardSigmoid", named_activation},
+    {"HardSilu", named_activation},
+    {"HardTanh", named_activation},
+    {"TanhShrink", named_activation},
+    {"SoftShrink", named_activation},
+    {"HardShrink", named_activation},
+    {"Elu", named_activation},
+    {"Celu", named_activation},
+    {"Selu", named_activation},
+    {"Gelu", named_activation},
+    {"Softmax", named_activation},
+    {"LogSoftmax", named_activation},
+};
+
+}  // namespace
+
+int operand(Call& call, size_t index, std::string_view name, int like) {
+  const Argument* found = call.arguments.find(index, name);
+  require(found != nullptr, kBad, "operand '{}' is missing", name);
+  if (found->tensor >= 0) return found->tensor;
+  require(found->constant.has_value(), kBad, "operand '{}' is neither a tensor nor a constant", name);
+  Emitter& e = call.e;
+  const Config& value = *found->constant;
+  if (value.is_number()) {
+    const bool fraction = !value.is_integer() && e.dtype(like) != DType::kFloat32;
+    return fraction ? e.scalar(static_cast<float>(value.number())) : e.scalar_like(like, value.number());
+  }
+  // Arrays are saved as {"class_name": "__tensor__" or "__numpy__", "config": {"value": ..., "dtype": ...}}.
+  const Config list = value.is_object() ? value.get("config").get("value") : value;
+  if (list.is_number()) return e.scalar_like(like, list.number());
+  Dims dims;
+  for (Config at = list; at.is_list() && dims.size() < kMaxRank; at = at.at(0)) {
+    dims.push_back(static_cast<int64_t>(at.size()));
+    if (at.size() == 0) break;
+  }
+  const std::vector<double> numbers = list.numbers(1 << 20);
+  require(e.dtype(like) == DType::kFloat32, ErrorCode::kUnsupported, "arrays are converted beside float32 tensors");
+  return e.floats(std::vector<float>(numbers.begin(), numbers.end()), dims);
+}
+
+const LayerClass* find_operation(std::string_view class_name) {
+  const auto* it = std::find_if(std::begin(kOperations), std::end(kOperations),
+                                [&](const LayerClass& row) { return row.name == class_name; });
+  return it == std::end(kOperations) ? nullptr : it;
+}
+
+}  // namespace leadline::keras

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What convolutions, pooling and padding share: windows over the spatial axes, and the order of the axes.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "import/keras/layer_functions.h"
+#include "ir/attributes.h"
+
+namespace leadline::keras {
+
+/// Runs `body` on the input with channels last, and gives its result the order that the layer has.
+template <typename Body>
+int with_channels_last(Call& call, Body&& body) {
+  Emitter& e = call.e;
+  const int x = call.x();
+  if (!channels_first(call) || e.rank(x) < 3) return body(x);
+  std::vector<int> to = {0};
+  for (int axis = 2; axis < e.rank(x); ++axis) to.push_back(axis);
+  to.push_back(1);
+  const int y = body(e.transpose(x, to));
+  std::vector<int> back = {0, e.rank(y) - 1};
+  for (int axis = 1; axis + 1 < e.rank(y); ++axis) back.push_back(axis);
+  if (e.rank(y) < 3) return y;  // only batch and channels are left
+  return e.transpose(y, back);
+}
+
+/// Windows along the spatial axes, each entry one axis.
+struct Window {
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  ir::Padding padding = ir::Padding::kValid;
+  bool causal = false;
+};
+
+/// Reads the window of a layer; `size_key` is kernel_size or pool_size.
+Window read_window(Call& call, const char* size_key, size_t axes);
+
+inline int32_t small(int64_t value) { return static_cast<int32_t>(value); }
+
+}  // namespace leadline::keras
