@@ -118,6 +118,11 @@ class HeaderReader {
   std::vector<std::pair<uint64_t, uint64_t>> blocks_;
 };
 
+void require_whole(uint64_t end, std::span<const std::byte> bytes) {
+  require(end <= bytes.size(), ErrorCode::kInvalidModel, "the HDF5 file is truncated: it has {} bytes, expected {}",
+          bytes.size(), end);
+}
+
 }  // namespace
 
 Superblock read_superblock(std::span<const std::byte> bytes, bool verify_checksums) {
@@ -136,13 +141,15 @@ Superblock read_superblock(std::span<const std::byte> bytes, bool verify_checksu
   if (old) {
     cursor.skip(9);
     if (cursor.version() == 1) cursor.skip(4);
-    for (int i = 0; i < 4; ++i) cursor.address();  // base, free space, end of file, driver
-    cursor.address();                              // offset of the root group's name
+    for (int i = 0; i < 2; ++i) cursor.address();  // base, free space
+    require_whole(cursor.address(), bytes);
+    for (int i = 0; i < 2; ++i) cursor.address();  // driver, offset of the root group's name
     result.root = cursor.address();
     return result;
   }
   cursor.skip(1);
-  for (int i = 0; i < 3; ++i) cursor.address();  // base, extension, end of file
+  for (int i = 0; i < 2; ++i) cursor.address();  // base, extension
+  require_whole(cursor.address(), bytes);
   result.root = cursor.address();
   verify_checksum(result.file, result.file.bytes, cursor.position(), "superblock");
   return result;
