@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ir/verifier.h"
 #include "ops/inference.h"
+#include "ops/registry.h"
 
 namespace leadline::passes {
 namespace {
