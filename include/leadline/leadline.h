@@ -3,6 +3,7 @@
 #pragma once
 
 #include "leadline/budget.h"         // IWYU pragma: export
+#include "leadline/converter.h"      // IWYU pragma: export
 #include "leadline/custom_op.h"      // IWYU pragma: export
 #include "leadline/error.h"          // IWYU pragma: export
 #include "leadline/interpreter.h"    // IWYU pragma: export

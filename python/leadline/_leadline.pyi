@@ -409,6 +409,44 @@ def make_tensor_info(name: str, dtype: DType, shape: Sequence[int], signature: S
 def make_sparsity_info(traversal_order: Sequence[int], block_map: Sequence[int], dimensions: Sequence[tuple[int, tuple[Sequence[int], Sequence[int]] | None]]) -> SparsityInfo:
     """Dimensions are (dense size, None) or (0, (segments, indices))."""
 
+class ConversionPlan:
+    """What a conversion gives and takes, known before weights are read."""
+
+    @property
+    def result_bytes(self) -> int:
+        """Of the .tflite file, exactly."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """The file and the largest tensor on its way into it."""
+
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def tensors(self) -> int: ...
+
+class Converter:
+    """A model that was read and simplified, ready to be written as .tflite."""
+
+    @staticmethod
+    def from_keras(path: str | os.PathLike, budget: Budget | None = None) -> Converter:
+        """
+        A Keras model file: .keras or a whole-model .h5. Weights stay in the file.
+        """
+
+    def plan(self) -> ConversionPlan:
+        """What the conversion gives and takes."""
+
+    def convert(self) -> bytes:
+        """The bytes of the .tflite file. BudgetError when it does not fit."""
+
+    def convert_to(self, path: str | os.PathLike) -> None:
+        """Writes the file, which appears whole or not at all."""
+
+    def to_text(self) -> str:
+        """One line per node, for people."""
+
 class OpInfo:
     """One op of the .tflite format, or a custom op of Leadline's own."""
 

@@ -22,7 +22,16 @@ from leadline import _leadline, _tensors
 from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError
 from leadline._reports import Profile, interpreter_html
 
-__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "load_delegate"]
+__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "TFLiteConverter", "load_delegate"]
+
+
+def __getattr__(name: str):
+    # Converting needs modules that running does not, and their imports take time.
+    if name == "TFLiteConverter":
+        from leadline._converter import TFLiteConverter
+
+        return TFLiteConverter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @enum.unique

@@ -27,6 +27,7 @@ void init_types(nb::module_& m);
 void init_budget(nb::module_& m);
 void init_model(nb::module_& m);
 void init_model_builder(nb::module_& m);
+void init_converter(nb::module_& m);
 void init_op_list(nb::module_& m);
 void init_observer(nb::module_& m);
 void init_plan(nb::module_& m);

@@ -34,6 +34,7 @@ class Command {
   bool json_ = false;
 };
 
+std::unique_ptr<Command> convert_command(CLI::App& program);
 std::unique_ptr<Command> inspect_command(CLI::App& program);
 std::unique_ptr<Command> ops_command(CLI::App& program);
 std::unique_ptr<Command> plan_command(CLI::App& program);

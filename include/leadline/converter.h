@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keras models -> .tflite, without TensorFlow.
+//
+//   const auto converter = leadline::Converter::from_keras("model.keras");
+//   std::cout << converter.plan().peak_bytes << " bytes at most\n";
+//   converter.convert_to("model.tflite");
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "leadline/budget.h"
+#include "leadline/error.h"
+
+namespace leadline {
+
+/// What a conversion gives and takes, known before weights are read.
+struct ConversionPlan {
+  int64_t result_bytes = 0;  ///< of the .tflite file, exactly
+  int64_t peak_bytes = 0;    ///< the file and the largest tensor on its way into it
+  int nodes = 0;
+  int tensors = 0;
+};
+
+/// A model that was read and simplified, ready to be written. Its weights stay in the file it came from, which must not
+/// change meanwhile. Cheap to copy (a handle). Thread-safe.
+class Converter {
+ public:
+  /// A Keras model file: `.keras` of Keras 3 or tf_keras, or a whole-model `.h5`. `budget` is charged for what has to
+  /// be unpacked and for the result; null means Budget::machine_default(). The model gets the signature serving_default
+  /// with the names of Keras; its batch dimension may change. BatchNormalization, activations and paddings are merged
+  /// into the layers before them where that keeps the result.
+  /// Throws Error: kIo, kInvalidModel, kUnsupported (naming the layer and its path); BudgetError.
+  static Converter from_keras(const std::string& path, std::shared_ptr<Budget> budget = nullptr);
+
+  ConversionPlan plan() const;
+  /// The .tflite file. Throws BudgetError before anything is read when it does not fit.
+  std::vector<std::byte> convert() const;
+  /// The same into memory of exactly plan().result_bytes.
+  void convert_into(std::span<std::byte> out) const;
+  /// The same into a file, which appears whole or not at all. Throws Error(kIo) too.
+  void convert_to(const std::string& path) const;
+  /// One line per node, for people.
+  std::string to_text() const;
+
+ private:
+  struct Data;
+  explicit Converter(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  std::shared_ptr<const Data> data_;
+};
+
+}  // namespace leadline

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leadline/converter.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "import/keras/file_weights.h"
+#include "import/keras/keras.h"
+#include "import/keras/weights.h"
+#include "ir/graph.h"
+#include "model/writer.h"
+#include "passes/passes.h"
+
+namespace leadline {
+namespace {
+
+/// Charged for as long as it lives.
+class Charge {
+ public:
+  Charge(std::shared_ptr<Budget> budget, int64_t bytes, MemoryCategory category)
+      : budget_(std::move(budget)), bytes_(bytes), category_(category) {
+    budget_->charge(bytes_, category_);
+  }
+  ~Charge() { budget_->release(bytes_, category_); }
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+
+ private:
+  std::shared_ptr<Budget> budget_;
+  int64_t bytes_;
+  MemoryCategory category_;
+};
+
+/// A new file beside `path` that takes its place when all of it was written, and vanishes otherwise.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path) : path_(path), written_path_(path + ".XXXXXX") {
+    descriptor_ = mkstemp(written_path_.data());
+    if (descriptor_ < 0) fail_with_errno("cannot be created");
+  }
+  ~NewFile() {
+    if (descriptor_ < 0) return;
+    close(descriptor_);
+    unlink(written_path_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) fail_with_errno("cannot be written");
+      bytes = bytes.subspan(static_cast<size_t>(count));
+    }
+  }
+  void finish() {
+    const mode_t mask = umask(0);
+    umask(mask);
+    if (fchmod(descriptor_, 0666 & ~mask) != 0) fail_with_errno("cannot be written");
+    if (rename(written_path_.c_str(), path_.c_str()) != 0) fail_with_errno("cannot be written");
+    close(descriptor_);
+    descriptor_ = -1;
+  }
+
+ private:
+  [[noreturn]] void fail_with_errno(const char* what) const {
+    fail(ErrorCode::kIo, "'{}' {}: {}", path_, what, std::strerror(errno));
+  }
+
+  std::string path_;
+  std::string written_path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace
+
+struct Converter::Data {
+  Data(std::shared_ptr<Budget> given, std::shared_ptr<ir::Graph> imported)
+      : budget(std::move(given)),
+        graph(std::move(imported)),
+        charge(budget, ir::graph_bytes(*graph), MemoryCategory::kGraph),
+        writer(*graph) {}
+
+  std::shared_ptr<Budget> budget;
+  std::shared_ptr<const ir::Graph> graph;
+  Charge charge;
+  model::FileWriter writer;
+};
+
+Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget> budget) {
+  auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
+  const keras::KerasFile file = keras::KerasFile::open(path, counted);
+  require(!file.config().empty(), ErrorCode::kInvalidModel,
+          "{}: the file has weights but no description of the model; save the whole model with model.save()", path);
+  try {
+    std::shared_ptr<ir::Graph> graph = keras::import_keras(file.config(), keras::FileWeights(file));
+    passes::run_passes(*graph);
+    return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
+  } catch (const BudgetError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+ConversionPlan Converter::plan() const {
+  ConversionPlan plan;
+  plan.result_bytes = data_->writer.bytes();
+  plan.peak_bytes = plan.result_bytes + data_->writer.extra_bytes();
+  for (const ir::Subgraph& subgraph : data_->graph->subgraphs) {
+    plan.nodes += static_cast<int>(subgraph.nodes.size());
+    plan.tensors += static_cast<int>(subgraph.values.size());
+  }
+  return plan;
+}
+
+void Converter::convert_into(std::span<std::byte> out) const {
+  require(static_cast<int64_t>(out.size()) == data_->writer.bytes(), ErrorCode::kInvalidArgument,
+          "the model takes {} bytes, the memory for it has {}", data_->writer.bytes(), out.size());
+  const Charge charge(data_->budget, plan().peak_bytes, MemoryCategory::kModelFile);
+  data_->writer.write(out);
+}
+
+std::vector<std::byte> Converter::convert() const {
+  const Charge charge(data_->budget, plan().peak_bytes, MemoryCategory::kModelFile);
+  std::vector<std::byte> file(static_cast<size_t>(data_->writer.bytes()));
+  data_->writer.write(file);
+  return file;
+}
+
+void Converter::convert_to(const std::string& path) const {
+  const std::vector<std::byte> content = convert();
+  NewFile file(path);
+  file.write(content);
+  file.finish();
+}
+
+std::string Converter::to_text() const { return ir::to_text(*data_->graph); }
+
+}  // namespace leadline

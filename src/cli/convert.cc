@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// `leadline convert`: Keras models to .tflite.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+#include "leadline/budget.h"
+#include "leadline/converter.h"
+#include "leadline/error.h"
+#include "leadline/types.h"
+
+namespace leadline::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  leadline convert model.keras -o model.tflite\n"
+    "  leadline convert model.h5 -o model.tflite --memory 200MB";
+
+class ConvertCommand final : public Command {
+ public:
+  explicit ConvertCommand(CLI::App& program)
+      : Command(program, "convert", "Convert a Keras model (.keras, .h5) to .tflite", kExamples) {
+    app().add_option("MODEL", model_path_, "The model: .keras, or a whole-model .h5")->required();
+    app().add_option("-o,--output", output_path_, "The .tflite file; by default beside the model")->type_name("FILE");
+    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
+  }
+
+  void run() override {
+    std::shared_ptr<Budget> budget;
+    if (!memory_.empty()) budget = Budget::with_limit(parse_bytes(memory_));
+    const std::string output =
+        output_path_.empty() ? std::filesystem::path(model_path_).replace_extension(".tflite").string() : output_path_;
+    const Converter converter = Converter::from_keras(model_path_, budget);
+    const ConversionPlan plan = converter.plan();
+    converter.convert_to(output);
+    if (json()) {
+      print_json({{"model", model_path_},
+                  {"output", output},
+                  {"result_bytes", plan.result_bytes},
+                  {"peak_bytes", plan.peak_bytes},
+                  {"nodes", plan.nodes},
+                  {"tensors", plan.tensors}});
+      return;
+    }
+    fmt::print("Wrote {}: {}, {} nodes, {} tensors\n", printable(output), format_bytes(plan.result_bytes), plan.nodes,
+               plan.tensors);
+  }
+
+ private:
+  std::string model_path_;
+  std::string output_path_;
+  std::string memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> convert_command(CLI::App& program) { return std::make_unique<ConvertCommand>(program); }
+
+}  // namespace leadline::cli

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras models to .tflite: what Keras predicts, LiteRT and Leadline compute from the converted file."""
+
+import json
+import subprocess
+import zipfile
+
+import numpy as np
+import pytest
+from test_cli import PROGRAM
+
+import leadline
+from leadline import lite
+
+keras_models = pytest.importorskip("keras_models", reason="keras is not installed")
+
+
+def input_names(model) -> list[str]:
+    """The names of the input layers: those of the signature."""
+    return [tensor._keras_history.operation.name for tensor in model.inputs]
+
+
+def run(interpreter_class, content: bytes, model, values) -> list[np.ndarray]:
+    """By the names of the signature, which are those of Keras; outputs in the model's order."""
+    runner = interpreter_class(model_content=content).get_signature_runner("serving_default")
+    results = runner(**dict(zip(input_names(model), values, strict=True)))
+    return [results[name] for name in model.output_names] if len(results) > 1 else list(results.values())
+
+
+def predict(model, values) -> list[np.ndarray]:
+    result = model(dict(zip(input_names(model), values)) if len(values) > 1 else values[0], training=False)
+    return [np.asarray(part) for part in (result if isinstance(result, (list, tuple)) else [result])]
+
+
+def assert_close(ours, wanted) -> None:
+    assert len(ours) == len(wanted)
+    for left, right in zip(ours, wanted):
+        assert left.shape == right.shape
+        span = float(right.max() - right.min()) or 1.0
+        np.testing.assert_allclose(left, right, atol=1e-4 * span, rtol=0)
+
+
+@pytest.mark.parametrize("name", keras_models.MODELS)
+def test_model_computes_what_keras_does(name, litert):
+    model = keras_models.make(name)
+    content = lite.TFLiteConverter.from_keras_model(model).convert()
+    for batch in (1, 3):
+        values = keras_models.example(model, batch)
+        wanted = predict(model, values)
+        assert_close(run(lite.Interpreter, content, model, values), wanted)
+        assert_close(run(litert, content, model, values), wanted)
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".h5"])
+@pytest.mark.parametrize("name", ["convnet", "nested", "two_in_two_out"])
+def test_saved_forms_give_the_same_file(name, suffix, tmp_path):
+    model = keras_models.make(name)
+    path = tmp_path / f"model{suffix}"
+    model.save(path)
+    assert lite.TFLiteConverter.from_keras_file(path).convert() == lite.TFLiteConverter.from_keras_model(model).convert()
+
+
+def test_result_is_small():
+    """BatchNormalization, paddings and activations vanish into the convolutions."""
+    converter = lite.TFLiteConverter.from_keras_model(keras_models.make("mobilenet_v2"))
+    ops = [node.op for node in leadline.Model.from_bytes(converter.convert()).subgraph(0).nodes]
+    assert converter.plan().nodes == len(ops)
+    assert set(ops) <= {"CONV_2D", "DEPTHWISE_CONV_2D", "ADD", "MEAN", "FULLY_CONNECTED", "SOFTMAX", "PAD"}
+    assert ops.count("CONV_2D") + ops.count("DEPTHWISE_CONV_2D") == 52
+
+
+def test_plan_is_exact_and_budgets_hold(tmp_path):
+    model = keras_models.make("mobilenet_v2")
+    path = tmp_path / "model.keras"
+    model.save(path)
+    plan = lite.TFLiteConverter.from_keras_file(path).plan()
+    content = lite.TFLiteConverter.from_keras_file(path).convert()
+    assert plan.result_bytes == len(content) <= plan.peak_bytes
+    with pytest.raises(leadline.BudgetError):
+        lite.TFLiteConverter.from_keras_file(path, budget=leadline.Budget(plan.result_bytes // 2)).convert()
+
+
+def test_unknown_layers_are_named(tmp_path):
+    model = keras_models.make("nested")
+    path = tmp_path / "model.keras"
+    model.save(path)
+    with zipfile.ZipFile(path) as archive:
+        entries = {entry: archive.read(entry) for entry in archive.namelist()}
+    config = json.loads(entries["config.json"])
+    config["config"]["layers"][1]["class_name"] = "Wavelet"
+    entries["config.json"] = json.dumps(config).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry, data in entries.items():
+            archive.writestr(entry, data)
+    with pytest.raises(leadline.UnsupportedError, match="Wavelet"):
+        lite.TFLiteConverter.from_keras_file(path)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    model = keras_models.make("nested")
+    for suffix in (".keras", ".h5"):
+        path = tmp_path / f"model{suffix}"
+        model.save(path)
+        whole = path.read_bytes()
+        for length in (0, 10, len(whole) // 2, len(whole) - 1):
+            path.write_bytes(whole[:length])
+            with pytest.raises(leadline.Error):
+                lite.TFLiteConverter.from_keras_file(path).convert()
+
+
+def test_quantization_is_refused_for_now():
+    converter = lite.TFLiteConverter.from_keras_model(keras_models.make("nested"))
+    converter.optimizations = ["DEFAULT"]
+    with pytest.raises(leadline.UnsupportedError, match="quantization"):
+        converter.convert()
+    with pytest.raises(leadline.InvalidArgumentError, match="Keras model"):
+        lite.TFLiteConverter.from_keras_model(object())
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="the leadline program is not built")
+def test_command_line(tmp_path):
+    model = keras_models.make("nested")
+    model.save(tmp_path / "model.keras")
+    target = tmp_path / "out.tflite"
+    command = [PROGRAM, "convert", tmp_path / "model.keras", "-o", target, "--json"]
+    answer = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    assert answer["result_bytes"] == target.stat().st_size
+    values = keras_models.example(model, 2)
+    assert_close(run(lite.Interpreter, target.read_bytes(), model, values), predict(model, values))
+    refused = subprocess.run([PROGRAM, "convert", tmp_path / "none.keras"], capture_output=True, text=True)
+    assert refused.returncode == 5 and "none.keras" in refused.stderr
