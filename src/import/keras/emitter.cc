@@ -29,6 +29,8 @@ int32_t narrow(int64_t value) {
 
 /// Names of ops as TensorFlow has them, which is how tensors are called in files of its converter.
 std::string tensor_word(std::string_view op) {
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (std::any_of(op.begin(), op.end(), is_small)) return std::string(op);
   std::string word;
   bool up = true;
   for (const char c : op) {

@@ -50,7 +50,9 @@ Argument argument_of(const Config& value) {
 
 /// A named argument as Keras 2 writes it: tensors are lists of three there.
 Argument old_argument_of(const Config& value) {
-  if (is_reference_list(value) && value.size() == 3) return tensor_argument(reference_of(value));
+  if (is_reference_list(value) && value.size() == 3 && value.at(0).text() != "_CONSTANT_VALUE") {
+    return tensor_argument(reference_of(value));
+  }
   Argument argument;
   argument.constant = value;
   if (!value.is_list()) return argument;
@@ -76,7 +78,7 @@ Arguments old_call(const Config& node) {
     }
     if (item.size() == 4) add_named(item.at(3), arguments, old_argument_of);
   };
-  if (is_reference_list(node)) {
+  if (node.is_list() && node.size() > 0 && node.at(0).is_text()) {
     add(node);
   } else if (node.is_object()) {
     for (const auto& [key, item] : node.members()) add(item);

@@ -55,14 +55,13 @@ std::optional<Dims> input_shape(const Config& config) {
 }  // namespace
 
 Layer describe_layer(const Config& description, const LayerAddress& parent, const std::string& part) {
-  Layer layer{description.text("class_name"), "", description.get("config"), parent, false, false};
+  Layer layer{description.text("class_name"), "", description.get("config"), parent, false};
   // A Sequential of Keras before 2.3 is the bare list of its layers.
   layer.name = layer.config.is_object() ? layer.config.text("name", description.text("name", part)) : part;
   layer.address.path += (parent.path.empty() ? "" : "/") + part;
   layer.address.names.push_back(layer.name);
   const std::string module = description.text("module", "");
   layer.is_operation = module.find(".ops") != std::string::npos || module == "keras.ops";
-  layer.is_lambda = layer.class_name == "TFOpLambda" || layer.class_name == "SlicingOpLambda";
   return layer;
 }
 

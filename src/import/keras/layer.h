@@ -25,7 +25,6 @@ struct Layer {
   Config config;
   LayerAddress address;
   bool is_operation = false;  // of keras.ops
-  bool is_lambda = false;     // a call of a TensorFlow function, as tf_keras writes it
 };
 
 /// An output of a call of a layer.

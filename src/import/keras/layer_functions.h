@@ -89,5 +89,14 @@ Outputs gru(Call& call);
 Outputs simple_rnn(Call& call);
 Outputs bidirectional(Call& call);
 Outputs time_distributed(Call& call);
+Outputs spectral_normalization(Call& call);
+
+// categories.cc
+Outputs category_encoding(Call& call);
+Outputs discretization(Call& call);
+Outputs masking(Call& call);
+
+// lambda.cc
+Outputs tensorflow_function(Call& call);
 
 }  // namespace leadline::keras

@@ -87,6 +87,12 @@ constexpr LayerClass kLayers[] = {
     {"SimpleRNN", simple_rnn, Mask::kRefuse},
     {"Bidirectional", bidirectional, Mask::kRefuse},
     {"TimeDistributed", time_distributed, Mask::kRefuse},
+    {"SpectralNormalization", spectral_normalization},
+    {"CategoryEncoding", category_encoding, Mask::kStop},
+    {"Discretization", discretization, Mask::kStop},
+    {"Masking", masking},
+    {"TFOpLambda", tensorflow_function, Mask::kStop},
+    {"SlicingOpLambda", tensorflow_function, Mask::kStop},
     // At inference these give what they get.
     {"InputLayer", identity},
     {"Identity", identity},

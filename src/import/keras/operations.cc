@@ -57,7 +57,8 @@ Outputs reduction(Call& call) {
   } else {
     for (int i = 0; i < e.rank(call.x()); ++i) list.push_back(i);
   }
-  return {e.reduce(Op, call.x(), e.axes(call.x(), list), call.config.boolean("keepdims", false))};
+  const auto keep = setting(call, 2, "keepdims");
+  return {e.reduce(Op, call.x(), e.axes(call.x(), list), keep && keep->boolean())};
 }
 
 #define LEADLINE_OP(name, text) constexpr const char* name = text
@@ -242,6 +243,8 @@ Outputs get_item(Call& call) {
   const auto is = [](const Config& c, std::string_view what) {
     return c.is_object() && c.text("class_name", "") == what;
   };
+  // Keras 2 writes slices without a class.
+  const auto is_slice = [&](const Config& c) { return is(c, "__slice__") || (c.is_object() && !c.has("class_name")); };
   const auto is_dots = [&](const Config& c) { return is(c, "__ellipsis__") || (c.is_text() && c.text() == "..."); };
   const auto takes = [&](const Config& c) { return !c.is_null() && !is_dots(c); };
   const auto used = std::count_if(items.begin(), items.end(), takes);
@@ -256,9 +259,9 @@ Outputs get_item(Call& call) {
       require(axis < e.rank(x), kBad, "there are more indices than axes");
       x = e.take(x, axis, item.integer());
     } else {
-      if (!is(item, "__slice__")) item.wrong("an index or a slice");
+      if (!is_slice(item)) item.wrong("an index or a slice");
       require(axis < e.rank(x), kBad, "there are more indices than axes");
-      const Config range = item.get("config");
+      const Config range = item.find("config").value_or(item);
       const int64_t step = range.integer("step", 1);
       require(step > 0, ErrorCode::kUnsupported, "a slice with step {} is not converted", step);
       if (range.has("start") || range.has("stop") || step != 1) {

@@ -114,7 +114,6 @@ Loop run_loop(Call& call, const Cell& cell, bool keep_sequence) {
 }
 
 Outputs finish(Call& call, const Cell& cell) {
-  Emitter& e = call.e;
   const bool sequences = call.config.boolean("return_sequences", false);
   const Loop loop = run_loop(call, cell, sequences);
   Outputs result = {sequences ? loop.sequence : loop.states[0]};

@@ -48,6 +48,11 @@ Outputs bidirectional(Call& call) {
   return result;
 }
 
+/// The kernel was normalized in training; a run uses it as it is.
+Outputs spectral_normalization(Call& call) {
+  return call.importer.call(call.inner(call.config.get("layer"), "layer"), call.inputs);
+}
+
 /// Batch and time become one axis; the layer does not see the difference.
 Outputs time_distributed(Call& call) {
   Emitter& e = call.e;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers to categories, categories to vectors; Masking.
+#include "import/keras/layer_functions.h"
+#include "ops/bucketize.h"
+#include "ops/one_hot.h"
+
+namespace leadline::keras {
+namespace {
+
+constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+
+/// Integers along the last axis as rows of zeros and ones, summed up unless there is one per row.
+int encode(Call& call, int x, int64_t depth, const std::string& mode) {
+  Emitter& e = call.e;
+  require(depth > 0 && depth <= INT32_MAX, kBad, "{} categories", depth);
+  const bool one_per_row = mode == "one_hot";
+  call.refuse_if(!one_per_row && mode != "multi_hot" && mode != "count",
+                 fmt::format("has the output mode '{}', which is not known", printable(mode)));
+  if (one_per_row && e.rank(x) > 1 && e.dims(x).back() == 1) x = e.squeeze(x, e.rank(x) - 1);
+  ops::OneHotAttributes attributes;
+  attributes.axis = -1;
+  const int size = e.integer(static_cast<int32_t>(depth));
+  const int hot = e.builder().node("ONE_HOT", {e.cast(x, DType::kInt32), size, e.scalar(1.0F), e.scalar(0.0F)},
+                                   e.name("OneHot"), attributes, DType::kFloat32);
+  if (one_per_row || e.rank(x) < 2) return hot;
+  return e.reduce(mode == "count" ? "SUM" : "REDUCE_MAX", hot, {e.rank(hot) - 2}, false);
+}
+
+}  // namespace
+
+Outputs category_encoding(Call& call) {
+  call.refuse_if(call.inputs.size() > 1, "is called with weights of counts, which is not converted");
+  return {encode(call, call.x(), call.config.integer("num_tokens"), call.config.text("output_mode", "multi_hot"))};
+}
+
+Outputs discretization(Call& call) {
+  Emitter& e = call.e;
+  const auto boundaries = call.config.find("bin_boundaries");
+  call.refuse_if(!boundaries || !boundaries->is_list(), "has no bin_boundaries; adapt it before the model is saved");
+  ops::BucketizeAttributes attributes;
+  for (const double b : boundaries->numbers(1 << 20)) attributes.boundaries.push_back(static_cast<float>(b));
+  const int x = e.cast(call.x(), DType::kFloat32);
+  const int buckets = e.builder().node("BUCKETIZE", {x}, e.name("Bucketize"), attributes, DType::kInt32);
+  const std::string mode = call.config.text("output_mode", "int");
+  if (mode == "int") return {e.cast(buckets, DType::kInt64)};
+  return {encode(call, buckets, static_cast<int64_t>(attributes.boundaries.size()) + 1, mode)};
+}
+
+/// Steps that have the mask's value everywhere become zeros; the mask itself is refused by layers that would use it.
+Outputs masking(Call& call) {
+  Emitter& e = call.e;
+  const int x = call.x();
+  const int differs = e.compare("NOT_EQUAL", x, e.scalar_like(x, call.config.number("mask_value", 0.0)));
+  const int any = e.reduce("REDUCE_ANY", differs, {e.rank(x) - 1}, true);
+  return {e.mul(x, e.cast(any, e.dtype(x)))};
+}
+
+}  // namespace leadline::keras
