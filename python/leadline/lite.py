@@ -22,15 +22,17 @@ from leadline import _leadline, _tensors
 from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError
 from leadline._reports import Profile, interpreter_html
 
-__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "TFLiteConverter", "load_delegate"]
+_CONVERSION = ("Optimize", "OpsSet", "RepresentativeDataset", "TFLiteConverter", "TargetSpec")
+
+__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "load_delegate", *_CONVERSION]
 
 
 def __getattr__(name: str):
     # Converting needs modules that running does not, and their imports take time.
-    if name == "TFLiteConverter":
-        from leadline._converter import TFLiteConverter
+    if name in _CONVERSION:
+        from leadline import _converter
 
-        return TFLiteConverter
+        return getattr(_converter, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,6 +4,7 @@
 import json
 import subprocess
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,12 +110,36 @@ def test_damaged_files_are_refused(tmp_path):
 
 
 def test_quantization_is_refused_for_now():
-    converter = lite.TFLiteConverter.from_keras_model(keras_models.make("nested"))
-    converter.optimizations = ["DEFAULT"]
-    with pytest.raises(leadline.UnsupportedError, match="quantization"):
-        converter.convert()
+    content = keras_models.make("nested")
+    for setting, value in (
+        ("optimizations", [lite.Optimize.DEFAULT]),
+        ("representative_dataset", lambda: [[np.zeros((1, 5), np.float32)]]),
+        ("inference_input_type", np.int8),
+        ("target_spec", lite.TargetSpec(supported_ops=[lite.OpsSet.TFLITE_BUILTINS_INT8])),
+    ):
+        converter = lite.TFLiteConverter.from_keras_model(content)
+        setattr(converter, setting, value)
+        with pytest.raises(leadline.UnsupportedError, match=setting):
+            converter.convert()
     with pytest.raises(leadline.InvalidArgumentError, match="Keras model"):
         lite.TFLiteConverter.from_keras_model(object())
+
+
+def test_many_conversions_leave_memory_flat(tmp_path):
+    path = tmp_path / "model.keras"
+    keras_models.make("convnet").save(path)
+    budget = leadline.Budget(64 << 20)
+
+    def rounds(count: int) -> tuple[int, int]:
+        for _ in range(count):
+            lite.TFLiteConverter.from_keras_file(path, budget=budget).convert()
+        resident = int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        return budget.used, resident
+
+    used, resident = rounds(20)
+    used_later, resident_later = rounds(100)
+    assert used_later == used == 0
+    assert resident_later - resident < 2 << 20
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="the leadline program is not built")
