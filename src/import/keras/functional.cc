@@ -141,7 +141,9 @@ std::vector<Layer> describe_layers(const Config& list, const LayerAddress& model
   std::map<std::string, int> used;
   for (const Config& description : list.items()) {
     Layer layer = describe_layer(description, model, "");
-    std::string word = snake_case(layer.class_name);
+    // The one class that is saved by another name than its own.
+    const bool renamed = layer.class_name == "GroupQueryAttention";
+    std::string word = snake_case(renamed ? "GroupedQueryAttention" : layer.class_name);
     if (!layer.is_operation) {  // operations are no layers and have no place
       const int count = used[word]++;
       if (count > 0) word += fmt::format("_{}", count);

@@ -22,8 +22,15 @@ int merge_directions(Call& call, int forward, int backward, const std::string& m
 Outputs bidirectional(Call& call) {
   Emitter& e = call.e;
   const Config description = call.config.get("layer");
-  const Layer forward = call.inner(description, "forward_layer");
-  Layer backward = call.inner(call.config.find("backward_layer").value_or(description), "backward_layer");
+  const auto direction = [&](const Config& layer, const std::string& prefix) {
+    Layer result = call.inner(layer, prefix + "layer");
+    // Keras 2 describes the layer before it was given a direction.
+    if (!result.name.starts_with(prefix)) result.name = prefix + result.name;
+    result.address.names.back() = result.name;
+    return result;
+  };
+  const Layer forward = direction(description, "forward_");
+  const Layer backward = direction(call.config.find("backward_layer").value_or(description), "backward_");
   // tf_keras may leave the backward layer out: it is the forward one that reads backwards.
   const bool reads_backwards = backward.config.boolean("go_backwards", false);
   const bool turned = reads_backwards == forward.config.boolean("go_backwards", false);
