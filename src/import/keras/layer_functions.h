@@ -54,6 +54,7 @@ Outputs layer_scale(Call& call);
 // merge.cc
 Outputs add_layer(Call& call);
 Outputs subtract_layer(Call& call);
+Outputs custom_scale_layer(Call& call);
 Outputs multiply_layer(Call& call);
 Outputs average_layer(Call& call);
 Outputs maximum_layer(Call& call);

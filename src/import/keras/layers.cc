@@ -59,6 +59,7 @@ constexpr LayerClass kLayers[] = {
     {"Add", add_layer},
     {"Subtract", subtract_layer},
     {"Multiply", multiply_layer},
+    {"CustomScaleLayer", custom_scale_layer},
     {"Average", average_layer},
     {"Maximum", maximum_layer},
     {"Minimum", minimum_layer},

@@ -47,6 +47,12 @@ Outputs subtract_layer(Call& call) {
   return {merge(call, "SUB")};
 }
 
+/// Part of keras.applications.InceptionResNetV2: the first tensor and a share of the second.
+Outputs custom_scale_layer(Call& call) {
+  require(call.inputs.size() == 2, kBad, "the layer is called with {} tensors, it needs 2", call.inputs.size());
+  return {call.e.add(call.inputs[0], call.e.mul(call.inputs[1], call.config.number("scale", 1.0)))};
+}
+
 Outputs average_layer(Call& call) {
   const int sum = merge(call, "ADD");
   return {call.e.mul(sum, 1.0 / static_cast<double>(call.inputs.size()))};
