@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+# Keras without TensorFlow: nothing to compile; its convolutions are JAX's.
+os.environ.setdefault("KERAS_BACKEND", "numpy")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
 sys.path.insert(0, str(Path(__file__).parent))  # tflite_builder, oracle, ...
 
 

@@ -3,14 +3,9 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("KERAS_BACKEND", "numpy")  # nothing to compile; its convolutions are JAX's
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-
-import keras  # noqa: E402
-import numpy as np  # noqa: E402
-from keras import layers  # noqa: E402
+import keras
+import numpy as np
+from keras import layers
 
 
 def randomize(model: keras.Model) -> keras.Model:
