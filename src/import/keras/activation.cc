@@ -243,7 +243,7 @@ Outputs prelu_layer(Call& call) {
 }
 
 Outputs softmax_layer(Call& call) {
-  call.refuse_if(call.inputs.size() > 1, "is called with a mask, which is not converted");
+  call.refuse_if(call.inputs.size() > 1 || call.mask() >= 0, "is called with a mask, which is not converted");
   const auto axis = call.config.find("axis");
   if (!axis || axis->is_integer()) return {softmax_on(call.e, call.x(), axis ? axis->integer() : -1, "SOFTMAX")};
   const std::vector<int64_t> axes = axis->integers();

@@ -2,6 +2,7 @@
 // Attention layers.
 #include <cmath>
 
+#include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
 namespace leadline::keras {
@@ -44,26 +45,24 @@ int from_heads(Call& call, int x, int like, const char* name, int64_t heads, int
   return e.fully_connected(merged, weights, offset);
 }
 
-/// Scores that a mask [time, time] or [batch, time, time] rules out become very small.
-int masked_scores(Call& call, int scores, int mask) {
-  Emitter& e = call.e;
-  const int real = e.dtype(mask) == DType::kBool ? e.cast(mask, DType::kFloat32) : mask;
-  const int wide = e.rank(real) == 3 ? e.expand_dims(real, 1) : real;
-  return e.add(scores, e.mul(e.sub(wide, e.scalar(1.0F)), e.scalar(3.0e38F)));
-}
-
 /// A mask that lets each query see what is not after it, for known lengths.
-int causal(Call& call, int scores, int query, int key) {
+int causal(Call& call, int query, int key) {
   Emitter& e = call.e;
   const int64_t rows = e.dims(query)[1];
   const int64_t columns = e.dims(key)[1];
   call.refuse_if(rows < 0 || columns < 0 || rows > 8192 || columns > 8192,
                  "uses a causal mask with lengths that are unknown or beyond 8192");
-  std::vector<float> values(static_cast<size_t>(rows * columns), 0.0F);
+  std::vector<std::byte> sees(static_cast<size_t>(rows * columns), std::byte{0});
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = r + 1; c < columns; ++c) values[static_cast<size_t>(r * columns + c)] = -3.0e38F;
+    for (int64_t c = 0; c <= r && c < columns; ++c) sees[static_cast<size_t>(r * columns + c)] = std::byte{1};
   }
-  return e.add(scores, e.floats(values, {rows, columns}));
+  return e.builder().constant(e.name("causal"), DType::kBool, {1, 1, rows, columns}, std::span<const std::byte>(sees));
+}
+
+/// Scores where a bool mask is false become very small, as small as Keras makes them.
+int masked_scores(Emitter& e, int scores, int mask) {
+  const int real = e.cast(mask, DType::kFloat32);
+  return e.add(scores, e.mul(e.sub(real, e.scalar(1.0F)), e.scalar(1.0e9F)));
 }
 
 bool flag(const Call& call, std::string_view name) {
@@ -96,9 +95,21 @@ Heads tensors_of(Call& call) {
 int attend(Call& call, const Heads& raw, int query, int key, int value, int64_t key_size) {
   Emitter& e = call.e;
   int scores = e.matmul(e.mul(query, 1.0 / std::sqrt(static_cast<double>(key_size))), key, false, true);
-  const Argument* mask = call.arguments.find(SIZE_MAX, "attention_mask");
-  if (mask != nullptr && mask->tensor >= 0) scores = masked_scores(call, scores, mask->tensor);
-  if (flag(call, "use_causal_mask")) scores = causal(call, scores, raw.query, raw.value);
+  int mask = -1;
+  const auto also = [&](int other) { mask = mask < 0 ? other : e.compare("LOGICAL_AND", mask, other); };
+  const auto wide = [&](int steps, int axis) {  // [batch, time] -> [batch, 1, time, 1] or [batch, 1, 1, time]
+    return e.expand_dims(e.expand_dims(steps, 1), axis);
+  };
+  const Argument* given = call.arguments.find(SIZE_MAX, "attention_mask");
+  if (given != nullptr && given->tensor >= 0) {
+    const int whole = e.cast(given->tensor, DType::kBool);
+    also(e.rank(whole) == 3 ? e.expand_dims(whole, 1) : whole);
+  }
+  if (const int m = call.importer.mask_of(raw.query); m >= 0) also(wide(m, 3));
+  if (const int m = call.importer.mask_of(raw.value); m >= 0) also(wide(m, 2));
+  if (const int m = call.importer.mask_of(raw.key); m >= 0 && raw.key != raw.value) also(wide(m, 2));
+  if (flag(call, "use_causal_mask")) also(causal(call, raw.query, raw.value));
+  if (mask >= 0) scores = masked_scores(e, scores, mask);
   return e.matmul(e.softmax(scores), value);
 }
 
@@ -124,7 +135,9 @@ Outputs multi_head_attention(Call& call) {
   const int key = to_heads(call, h.key, "key_dense", "key", heads, key_size, bias);
   const int value = to_heads(call, h.value, "value_dense", "value", heads, value_size, bias);
   const int result = attend(call, h, query, key, value, key_size);
-  return {from_heads(call, result, h.query, "attention_output", heads, value_size, bias)};
+  const int y = from_heads(call, result, h.query, "attention_output", heads, value_size, bias);
+  call.importer.set_mask(y, call.importer.mask_of(h.query));
+  return {y};
 }
 
 /// Several heads of queries share one of keys and values.
@@ -155,7 +168,9 @@ namespace {
 
 Outputs finish_attention(Call& call, int scores, const Heads& h) {
   Emitter& e = call.e;
-  if (flag(call, "use_causal_mask")) scores = causal(call, scores, h.query, h.value);
+  if (flag(call, "use_causal_mask")) {
+    scores = masked_scores(e, scores, e.squeeze(causal(call, h.query, h.value), 0));
+  }
   return {e.matmul(e.softmax(scores), h.value)};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers to categories, categories to vectors; Masking.
+#include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 #include "ops/bucketize.h"
 #include "ops/one_hot.h"
@@ -46,13 +47,15 @@ Outputs discretization(Call& call) {
   return {encode(call, buckets, static_cast<int64_t>(attributes.boundaries.size()) + 1, mode)};
 }
 
-/// Steps that have the mask's value everywhere become zeros; the mask itself is refused by layers that would use it.
+/// Steps that have the mask's value everywhere become zeros, and do not count.
 Outputs masking(Call& call) {
   Emitter& e = call.e;
   const int x = call.x();
   const int differs = e.compare("NOT_EQUAL", x, e.scalar_like(x, call.config.number("mask_value", 0.0)));
   const int any = e.reduce("REDUCE_ANY", differs, {e.rank(x) - 1}, true);
-  return {e.mul(x, e.cast(any, e.dtype(x)))};
+  const int result = e.mul(x, e.cast(any, e.dtype(x)));
+  if (e.rank(x) == 3) call.importer.set_mask(result, e.reduce("REDUCE_ANY", differs, {2}, false));
+  return {result};
 }
 
 }  // namespace leadline::keras

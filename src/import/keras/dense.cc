@@ -2,6 +2,7 @@
 // Dense, EinsumDense, Embedding.
 #include <algorithm>
 
+#include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
 namespace leadline::keras {
@@ -138,7 +139,12 @@ Outputs embedding(Call& call) {
   Emitter& e = call.e;
   const int table =
       call.constant(0, "embeddings", {call.config.integer("input_dim"), call.config.integer("output_dim")});
-  return {e.gather(table, e.cast(call.x(), DType::kInt32), 0)};
+  const int indices = e.cast(call.x(), DType::kInt32);
+  const int result = e.gather(table, indices, 0);
+  if (call.config.boolean("mask_zero", false)) {
+    call.importer.set_mask(result, e.compare("NOT_EQUAL", indices, e.integer(0)));
+  }
+  return {result};
 }
 
 }  // namespace leadline::keras

@@ -145,13 +145,25 @@ TEST(KerasImport, CyclesAreErrors) {
   EXPECT_TRUE(thrown_by([&] { import_keras(config, MemoryWeights()); }).names("need each other"));
 }
 
-TEST(KerasImport, MasksAreRefusedWhereTheyWouldMatter) {
+TEST(KerasImport, MaskedStepsDoNotCount) {
+  const std::string config =
+      sequential("[null, 3]", layer("Embedding", R"("name": "e", "input_dim": 4, "output_dim": 1, "mask_zero": true)") +
+                                  ", " + layer("SimpleRNN", R"("name": "r", "units": 1, "activation": "linear",
+                                                        "use_bias": false)"));
+  MemoryWeights w;
+  w.add("layers/embedding", {4, 1}, {5, 1, 2, 3});
+  w.add("layers/simple_rnn/cell", {1, 1}, {1}).add("layers/simple_rnn/cell", {1, 1}, {10});
+  EXPECT_EQ(run(import_keras(config, w), {1, 0, 3}), (std::vector<float>{13}));
+  EXPECT_EQ(run(import_keras(config, w), {1, 2, 0}), (std::vector<float>{12}));
+}
+
+TEST(KerasImport, MasksAreRefusedWhereTheyAreNotConverted) {
   const std::string config =
       sequential("[null, 3]", layer("Embedding", R"("name": "e", "input_dim": 4, "output_dim": 2, "mask_zero": true)") +
-                                  ", " + layer("SimpleRNN", R"("name": "r", "units": 2, "activation": "tanh")"));
+                                  ", " + layer("TimeDistributed", R"("name": "t", "layer": {})"));
   MemoryWeights w;
   w.add("layers/embedding", {4, 2}, std::vector<float>(8));
-  EXPECT_TRUE(thrown_by([&] { import_keras(config, w); }).names("mask"));
+  EXPECT_TRUE(thrown_by([&] { import_keras(config, w); }).names("masks"));
 }
 
 TEST(KerasImport, RecurrentLayersLoopOverTime) {

@@ -107,17 +107,32 @@ std::vector<int> Importer::call_class(const Layer& layer, const Arguments& argum
                          : "is of a class not known to Leadline; replace it by built-in layers or register a "
                            "conversion for it");
   }
-  const bool masked = std::any_of(call.inputs.begin(), call.inputs.end(), [&](int v) { return masked_.contains(v); });
-  if (masked && row->mask == Mask::kRefuse) {
+  std::vector<int> masks;
+  for (const int tensor : call.inputs) {
+    const int mask = mask_of(tensor);
+    if (mask >= 0 && std::find(masks.begin(), masks.end(), mask) == masks.end()) masks.push_back(mask);
+  }
+  if (call.arguments.find(SIZE_MAX, "mask") != nullptr && call.mask() >= 0) masks = {call.mask()};
+  if (!masks.empty() &&
+      (row->mask == Mask::kRefuse || (row->mask == Mask::kPass && !layer.is_operation && masks.size() > 1))) {
     call.unsupported(
-        "would use a mask (from Masking or Embedding(mask_zero=True)), which is not converted; build the "
-        "model without masks");
+        "would use masks (from Masking or Embedding(mask_zero=True)), which is not converted for it; build "
+        "the model without masks");
   }
   std::vector<int> result = row->emit(call);
-  const bool makes_mask =
-      layer.class_name == "Masking" || (layer.class_name == "Embedding" && layer.config.boolean("mask_zero", false));
-  if (makes_mask || (masked && row->mask == Mask::kPass)) masked_.insert(result.begin(), result.end());
+  if (row->mask == Mask::kPass && !layer.is_operation && !masks.empty()) {
+    for (const int tensor : result) set_mask(tensor, masks[0]);
+  }
   return result;
+}
+
+int Importer::mask_of(int tensor) const {
+  const auto it = masks_.find(tensor);
+  return it == masks_.end() ? -1 : it->second;
+}
+
+void Importer::set_mask(int tensor, int mask) {
+  if (mask >= 0) masks_[tensor] = mask;
 }
 
 int Importer::model_input(const Layer& layer) {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +26,10 @@ class Importer {
   std::vector<int> call(const Layer& layer, const Arguments& arguments);
   std::vector<int> call(const Layer& layer, const std::vector<int>& inputs);
 
+  /// Which steps of a sequence count, as a bool tensor [batch, time]; -1 when all do.
+  int mask_of(int tensor) const;
+  void set_mask(int tensor, int mask);
+
   Emitter& emitter() { return emitter_; }
   const WeightSource& weights() const { return weights_; }
   /// The same source whenever the same is asked for, so that shared layers share their bytes.
@@ -43,7 +46,7 @@ class Importer {
   ops::GraphBuilder builder_;
   Emitter emitter_;
   std::map<std::string, ir::Source> sources_;
-  std::set<int> masked_;
+  std::map<int, int> masks_;  // by the tensor they belong to
   int depth_ = 0;
   std::vector<std::string> path_;  // layers whose calls are under way
   bool located_ = false;           // the error under way names its path

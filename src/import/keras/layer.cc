@@ -47,10 +47,17 @@ void collect_tensors(const Argument& argument, std::vector<int>& out) {
 Call::Call(Importer& importer_in, Emitter& emitter, const Layer& layer_in, const Arguments& arguments_in)
     : importer(importer_in), e(emitter), layer(layer_in), config(layer_in.config), arguments(arguments_in) {
   for (const Argument& argument : arguments.positional) collect_tensors(argument, inputs);
-  for (const auto& [key, argument] : arguments.named) collect_tensors(argument, inputs);
+  for (const auto& [key, argument] : arguments.named) {
+    if (key != "mask") collect_tensors(argument, inputs);
+  }
 }
 
 int Call::x() const { return input(0); }
+
+int Call::mask() const {
+  const Argument* given = arguments.find(SIZE_MAX, "mask");
+  return given != nullptr && given->tensor >= 0 ? given->tensor : importer.mask_of(x());
+}
 
 int Call::input(size_t index) const {
   require(index < inputs.size(), kBad, "the layer is called with {} tensors, it needs {}", inputs.size(), index + 1);

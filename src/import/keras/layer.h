@@ -64,11 +64,13 @@ class Call {
   const Layer& layer;
   const Config& config;
   const Arguments& arguments;
-  std::vector<int> inputs;  // all tensors among the arguments
+  std::vector<int> inputs;  // all tensors among the arguments, but the mask
 
   /// The first tensor; throws when there is none.
   int x() const;
   int input(size_t index) const;
+  /// The mask [batch, time] that is given or belongs to the first tensor; -1 when there is none.
+  int mask() const;
 
   /// A variable of the layer, which must have sizes `expected` (-1: any).
   const Weight& weight(size_t index, std::string_view name, const Dims& expected);
@@ -98,6 +100,7 @@ class Call {
 enum class Mask {
   kPass,    // the result has the mask of the input
   kStop,    // the result has none, and the layer does not look at it
+  kUse,     // the layer looks at it, and says what its result has
   kRefuse,  // the layer would look at it
 };
 

@@ -65,6 +65,15 @@ Outputs pool_all(Call& call, const char* op) {
 Outputs max_pooling(Call& call) { return pool(call, "MAX_POOL_2D"); }
 Outputs average_pooling(Call& call) { return pool(call, "AVERAGE_POOL_2D"); }
 Outputs global_max_pooling(Call& call) { return pool_all(call, "REDUCE_MAX"); }
-Outputs global_average_pooling(Call& call) { return pool_all(call, "MEAN"); }
+Outputs global_average_pooling(Call& call) {
+  Emitter& e = call.e;
+  const int x = call.x();
+  if (call.mask() < 0 || e.rank(x) != 3) return pool_all(call, "MEAN");
+  call.refuse_if(channels_first(call), "has a mask and channels first, which is not converted");
+  // The mean of the steps that count.
+  const int counts = e.expand_dims(e.cast(call.mask(), DType::kFloat32), 2);
+  const bool keep = call.config.boolean("keepdims", false);
+  return {e.div(e.reduce("SUM", e.mul(x, counts), {1}, keep), e.reduce("SUM", counts, {1}, keep))};
+}
 
 }  // namespace leadline::keras

@@ -4,6 +4,7 @@
 // do neither.
 #include <functional>
 
+#include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 #include "ops/control_flow.h"
 
@@ -67,6 +68,12 @@ Loop run_loop(Call& call, const Cell& cell, bool keep_sequence) {
     const int shape = e.sizes_vector({{gates, 0}, {gates, 1}, {-1, cell.units}});
     carried.push_back(e.builder().node("FILL", {shape, e.scalar(0.0F)}, e.name("sequence"), DType::kFloat32));
   }
+  const size_t mask_at = carried.size();
+  int mask = call.mask();
+  if (mask >= 0) {
+    if (call.config.boolean("go_backwards", false)) mask = e.reverse(mask, 1);
+    carried.push_back(mask);
+  }
   const size_t first_state = carried.size();
   const std::vector<int> initial = initial_states(call, cell);
   carried.insert(carried.end(), initial.begin(), initial.end());
@@ -91,13 +98,18 @@ Loop run_loop(Call& call, const Cell& cell, bool keep_sequence) {
     std::vector<int> in;
     declare(e, carried, in, dims, types);
     const std::vector<int> states(in.begin() + static_cast<std::ptrdiff_t>(first_state), in.end());
-    const std::vector<int> next = cell.step(e.gather(in[1], in[0], 1), states);
+    std::vector<int> next = cell.step(e.gather(in[1], in[0], 1), states);
+    if (mask >= 0) {  // steps that do not count leave everything as it was
+      const int counts = e.reshape(e.gather(in[mask_at], in[0], 1), {-1, 1});
+      for (size_t i = 0; i < next.size(); ++i) next[i] = e.select(counts, next[i], states[i]);
+    }
     std::vector<int> out = {e.add(in[0], 1.0), in[1]};
     if (keep_sequence) {
       const int start = e.concat({e.ints({0}), e.reshape(in[0], {1}), e.ints({0})}, 0);
       const int row = e.builder().node("EXPAND_DIMS", {next[0], e.integer(1)}, e.name("row"));
       out.push_back(e.builder().node("DYNAMIC_UPDATE_SLICE", {in[2], row, start}, e.name("update")));
     }
+    if (mask >= 0) out.push_back(in[mask_at]);
     out.insert(out.end(), next.begin(), next.end());
     e.builder().end_subgraph(out);
   }
@@ -116,7 +128,10 @@ Loop run_loop(Call& call, const Cell& cell, bool keep_sequence) {
 Outputs finish(Call& call, const Cell& cell) {
   const bool sequences = call.config.boolean("return_sequences", false);
   const Loop loop = run_loop(call, cell, sequences);
+  call.refuse_if(call.mask() >= 0 && call.config.boolean("zero_output_for_mask", false),
+                 "has zero_output_for_mask, which is not converted");
   Outputs result = {sequences ? loop.sequence : loop.states[0]};
+  if (sequences) call.importer.set_mask(result[0], call.mask());
   if (call.config.boolean("return_state", false)) {
     result.insert(result.end(), loop.states.begin(), loop.states.end());
   }

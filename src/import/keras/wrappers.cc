@@ -41,14 +41,29 @@ Outputs bidirectional(Call& call) {
   std::vector<int> second = {turned ? e.reverse(call.x(), 1) : call.x()};
   first.insert(first.end(), call.inputs.begin() + 1, call.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(states));
   second.insert(second.end(), call.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(states), call.inputs.end());
-  const std::vector<int> a = call.importer.call(forward, first);
-  const std::vector<int> b = call.importer.call(backward, second);
+  const auto run = [&](const Layer& layer, const std::vector<int>& tensors, bool turn) {
+    Arguments arguments;
+    for (const int tensor : tensors) {
+      arguments.positional.emplace_back();
+      arguments.positional.back().tensor = tensor;
+    }
+    if (call.mask() >= 0) {
+      arguments.named.emplace_back("mask", Argument{});
+      arguments.named.back().second.tensor = turn ? e.reverse(call.mask(), 1) : call.mask();
+    }
+    return call.importer.call(layer, arguments);
+  };
+  const std::vector<int> a = run(forward, first, false);
+  const std::vector<int> b = run(backward, second, turned);
   const int back = sequences ? e.reverse(b.at(0), 1) : b.at(0);
   Outputs result;
   if (const auto mode = call.config.find("merge_mode")) {
     result = {merge_directions(call, a.at(0), back, mode->text())};
   } else {
     result = {a.at(0), back};
+  }
+  if (sequences) {
+    for (const int tensor : result) call.importer.set_mask(tensor, call.mask());
   }
   result.insert(result.end(), a.begin() + 1, a.end());
   result.insert(result.end(), b.begin() + 1, b.end());
