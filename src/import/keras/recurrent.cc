@@ -128,10 +128,14 @@ Loop run_loop(Call& call, const Cell& cell, bool keep_sequence) {
 Outputs finish(Call& call, const Cell& cell) {
   const bool sequences = call.config.boolean("return_sequences", false);
   const Loop loop = run_loop(call, cell, sequences);
-  call.refuse_if(call.mask() >= 0 && call.config.boolean("zero_output_for_mask", false),
-                 "has zero_output_for_mask, which is not converted");
   Outputs result = {sequences ? loop.sequence : loop.states[0]};
-  if (sequences) call.importer.set_mask(result[0], call.mask());
+  const int mask = call.mask();
+  if (sequences && mask >= 0 && call.config.boolean("zero_output_for_mask", false)) {
+    Emitter& e = call.e;
+    const int in_order = call.config.boolean("go_backwards", false) ? e.reverse(mask, 1) : mask;
+    result[0] = e.mul(result[0], e.expand_dims(e.cast(in_order, DType::kFloat32), 2));
+  }
+  if (sequences) call.importer.set_mask(result[0], mask);
   if (call.config.boolean("return_state", false)) {
     result.insert(result.end(), loop.states.begin(), loop.states.end());
   }
