@@ -149,11 +149,11 @@ constexpr Named kActivations[] = {
      }},
     {"softmax",
      [](Emitter& e, int x, const Parameters& p) {
-       return softmax_on(e, x, static_cast<int64_t>(p.number("axis", -1)), "SOFTMAX");
+       return softmax_on(e, x, static_cast<int64_t>(std::clamp(p.number("axis", -1), -100.0, 100.0)), "SOFTMAX");
      }},
     {"log_softmax",
      [](Emitter& e, int x, const Parameters& p) {
-       return softmax_on(e, x, static_cast<int64_t>(p.number("axis", -1)), "LOG_SOFTMAX");
+       return softmax_on(e, x, static_cast<int64_t>(std::clamp(p.number("axis", -1), -100.0, 100.0)), "LOG_SOFTMAX");
      }},
 };
 

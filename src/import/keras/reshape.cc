@@ -116,8 +116,9 @@ Outputs cropping(Call& call) {
     const auto [before, after] = crops[i];
     const int axis = first + static_cast<int>(i);
     const int64_t size = e.dims(x)[static_cast<size_t>(axis)];
-    require(before >= 0 && after >= 0 && (size < 0 || before + after < size), kBad, "{} and {} are cropped from {}",
-            before, after, size);
+    require(
+        before >= 0 && after >= 0 && before <= INT32_MAX && after <= INT32_MAX && (size < 0 || before + after < size),
+        kBad, "{} and {} are cropped from {}", before, after, size);
     if (before == 0 && after == 0) continue;
     x = e.slice(x, axis, before, after == 0 ? INT64_MAX : -after);
   }
