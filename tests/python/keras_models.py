@@ -76,7 +76,22 @@ def recurrent(layer) -> keras.Model:
     return keras.Sequential([keras.Input((6, 5), name="steps"), layer, layers.Dense(3)])
 
 
+def unet() -> keras.Model:
+    x = inputs = keras.Input((16, 16, 3), name="image")
+    kept = []
+    for filters in (4, 8):
+        x = layers.Conv2D(filters, 3, padding="same", activation="relu")(x)
+        kept.append(x)
+        x = layers.MaxPooling2D()(x)
+    x = layers.Conv2D(16, 3, padding="same", activation="relu")(x)
+    for filters in (8, 4):
+        x = layers.Conv2DTranspose(filters, 2, strides=2, padding="same")(x)
+        x = layers.Conv2D(filters, 3, padding="same", activation="relu")(layers.Concatenate()([x, kept.pop()]))
+    return keras.Model(inputs, layers.Conv2D(1, 1, activation="sigmoid")(x), name="unet")
+
+
 MODELS = {
+    "unet": unet,
     "convnet": convnet,
     "two_in_two_out": two_in_two_out,
     "transformer": transformer,
@@ -102,3 +117,30 @@ def example(model: keras.Model, batch: int) -> list[np.ndarray]:
         integer = "int" in str(tensor.dtype)
         values.append(rng.integers(0, 50, shape).astype(np.int32) if integer else rng.normal(0, 1, shape).astype("f4"))
     return values
+
+
+# Those of keras.applications that are quick to make; the others take a few seconds each.
+QUICK_APPLICATIONS = ["MobileNet", "MobileNetV3Small", "EfficientNetB0"]
+APPLICATIONS = [
+    *QUICK_APPLICATIONS, "MobileNetV2", "MobileNetV3Large", "EfficientNetV2B0", "ResNet50", "ResNet50V2", "InceptionV3",
+    "InceptionResNetV2", "Xception", "DenseNet121", "NASNetMobile", "VGG16", "ConvNeXtTiny",
+]  # fmt: skip
+
+
+def application(name: str) -> keras.Model:
+    """With weights that neither fade nor explode on the way through the network."""
+    keras.utils.clear_session(free_memory=False)
+    model = getattr(keras.applications, name)(weights=None, classifier_activation=None)
+    rng = np.random.default_rng(1)
+    values = []
+    for variable in model.weights:
+        shape = variable.shape
+        if "kernel" in variable.path and len(shape) > 1:
+            fan_in = shape[0] * shape[1] if "depthwise" in variable.path else np.prod(shape[:-1])
+            values.append(rng.normal(0, np.sqrt(1.6 / fan_in), shape))
+        elif "variance" in variable.path or "gamma" in variable.path:
+            values.append(rng.uniform(0.7, 1.3, shape))
+        else:
+            values.append(rng.uniform(-0.1, 0.1, shape) if shape else np.asarray(variable))
+    model.set_weights([np.asarray(value, np.float32) for value in values])
+    return model

@@ -52,6 +52,22 @@ def test_model_computes_what_keras_does(name, litert):
         assert_close(run(litert, content, model, values), wanted)
 
 
+@pytest.mark.parametrize("name", keras_models.APPLICATIONS)
+def test_application_computes_what_keras_does(name, litert, long_run, tmp_path):
+    if name not in keras_models.QUICK_APPLICATIONS and not long_run:
+        pytest.skip("LEADLINE_LONG=1 runs it")
+    model = keras_models.application(name)
+    path = tmp_path / "model.keras"
+    model.save(path)
+    content = lite.TFLiteConverter.from_keras_file(path).convert()
+    shape = [224 if size is None else size for size in model.inputs[0].shape[1:]]
+    values = [np.random.default_rng(2).uniform(0, 1, (1, *shape)).astype(np.float32)]
+    wanted = predict(model, values)
+    for interpreter in (lite.Interpreter, litert):
+        runner = interpreter(model_content=content).get_signature_runner("serving_default")
+        assert_close(list(runner(**dict(zip(input_names(model), values))).values()), wanted)
+
+
 @pytest.mark.parametrize("suffix", [".keras", ".h5"])
 @pytest.mark.parametrize("name", ["convnet", "nested", "two_in_two_out"])
 def test_saved_forms_give_the_same_file(name, suffix, tmp_path):
