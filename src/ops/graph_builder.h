@@ -47,7 +47,7 @@ struct NodeSpec {
   std::vector<int> inputs;
   std::vector<NodeOutput> outputs;
   std::shared_ptr<const ir::Attributes> attributes = nullptr;  // null: the op's defaults
-  int version = 0;  // 0: the oldest that LiteRT knows
+  int version = 0;                                             // 0: the oldest that LiteRT knows
   std::vector<std::byte> custom_options = {};
 };
 

@@ -80,9 +80,8 @@ TEST(Pooling, EmptyBatchGivesEmptyOutput) {
 
 TEST(Pooling, HostileAttributesAreRefused) {
   const std::vector<float> data(16);
-  for (const PoolAttributes& a :
-       {pool(ir::Padding::kSame, 0, 2), pool(ir::Padding::kSame, -1, 2), pool(ir::Padding::kSame, 1, 0),
-        pool(ir::Padding::kValid, 1, 6)}) {
+  for (const PoolAttributes& a : {pool(ir::Padding::kSame, 0, 2), pool(ir::Padding::kSame, -1, 2),
+                                  pool(ir::Padding::kSame, 1, 0), pool(ir::Padding::kValid, 1, 6)}) {
     OpTester t("MAX_POOL_2D");
     t.attributes(a).input<float>({1, 4, 4, 1}, data).output(DType::kFloat32);
     EXPECT_THROW(t.run(), Error);
