@@ -113,6 +113,22 @@ std::array<int64_t, kMaxRank> dense_strides(const Shape& shape) {
   return strides;
 }
 
+/// The transpose of a matrix, in blocks that stay in the cache: a large one would otherwise miss it with every element.
+void transpose_matrix(const std::byte* in, std::byte* out, int64_t rows, int64_t columns) {
+  constexpr int64_t kBlock = 32;
+  const auto* source = reinterpret_cast<const uint32_t*>(in);
+  auto* target = reinterpret_cast<uint32_t*>(out);
+  for (int64_t top = 0; top < rows; top += kBlock) {
+    const int64_t bottom = std::min(top + kBlock, rows);
+    for (int64_t left = 0; left < columns; left += kBlock) {
+      const int64_t right = std::min(left + kBlock, columns);
+      for (int64_t column = left; column < right; ++column) {
+        for (int64_t row = top; row < bottom; ++row) target[column * rows + row] = source[row * columns + column];
+      }
+    }
+  }
+}
+
 class Transposed final : public PlannedSource {
  public:
   Transposed(Source source, const Shape& shape, std::span<const int> permutation, int64_t element_bytes)
@@ -128,6 +144,16 @@ class Transposed final : public PlannedSource {
     if (out.empty()) return;
     const Temporary original(source_->bytes());
     source_->read(original.span());
+    // The last axes to the front, as a whole: what kernels of Keras need.
+    const int first = permutation_.empty() ? 0 : permutation_[0];
+    bool rotation = element_bytes_ == sizeof(uint32_t) && reinterpret_cast<uintptr_t>(out.data()) % 4 == 0;
+    const int rank = shape_.rank();
+    for (int i = 0; i < rank; ++i) rotation = rotation && permutation_[static_cast<size_t>(i)] == (first + i) % rank;
+    if (rotation) {
+      int64_t rows = 1;
+      for (int axis = 0; axis < first; ++axis) rows *= shape_[axis];
+      return transpose_matrix(original.data(), out.data(), rows, shape_.elements() / rows);
+    }
     const auto dense = dense_strides(shape_);
     std::array<int64_t, kMaxRank> strides{};
     for (size_t i = 0; i < permutation_.size(); ++i) strides[i] = dense[static_cast<size_t>(permutation_[i])];

@@ -72,6 +72,18 @@ TEST(Sources, TransposesEveryElementSize) {
             (std::vector<double>{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11}));
 }
 
+TEST(Sources, TransposesMatricesBeyondABlock) {
+  constexpr int kRows = 5 * 14, kColumns = 45;
+  const int order[] = {2, 0, 1};  // the last axis to the front: the transpose of a matrix of 70 rows
+  const auto result =
+      values_of<int32_t>(transposed_source(source_of(counting<int32_t>(kRows * kColumns)), {5, 14, 45}, order, 4));
+  for (int row = 0; row < kRows; ++row) {
+    for (int column = 0; column < kColumns; ++column) {
+      ASSERT_EQ(result[static_cast<size_t>(column * kRows + row)], row * kColumns + column);
+    }
+  }
+}
+
 TEST(Sources, TwoTranspositionsBecomeOne) {
   const Source source = source_of(counting<float>(6));
   const int order[] = {1, 0};
