@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/converter.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-
-#include "base/buffer.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "import/keras/file_weights.h"
 #include "import/keras/keras.h"
 #include "import/keras/weights.h"
@@ -37,48 +28,6 @@ class Charge {
   std::shared_ptr<Budget> budget_;
   int64_t bytes_;
   MemoryCategory category_;
-};
-
-/// A new file beside `path` that takes its place when all of it was written, and vanishes otherwise.
-class NewFile {
- public:
-  explicit NewFile(const std::string& path) : path_(path), written_path_(path + ".XXXXXX") {
-    descriptor_ = mkstemp(written_path_.data());
-    if (descriptor_ < 0) fail_with_errno("cannot be created");
-  }
-  ~NewFile() {
-    if (descriptor_ < 0) return;
-    close(descriptor_);
-    unlink(written_path_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  void write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) fail_with_errno("cannot be written");
-      bytes = bytes.subspan(static_cast<size_t>(count));
-    }
-  }
-  void finish() {
-    const mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(descriptor_, 0666 & ~mask) != 0) fail_with_errno("cannot be written");
-    if (rename(written_path_.c_str(), path_.c_str()) != 0) fail_with_errno("cannot be written");
-    close(descriptor_);
-    descriptor_ = -1;
-  }
-
- private:
-  [[noreturn]] void fail_with_errno(const char* what) const {
-    fail(ErrorCode::kIo, "'{}' {}: {}", path_, what, std::strerror(errno));
-  }
-
-  std::string path_;
-  std::string written_path_;
-  int descriptor_ = -1;
 };
 
 }  // namespace
@@ -139,7 +88,7 @@ std::vector<std::byte> Converter::convert() const {
 
 void Converter::convert_to(const std::string& path) const {
   const std::vector<std::byte> content = convert();
-  NewFile file(path);
+  OutputFile file(path);
   file.write(content);
   file.finish();
 }

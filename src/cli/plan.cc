@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <string>
 
+#include "base/output_file.h"
 #include "cli/command.h"
 #include "cli/session.h"
-#include "cli/zip.h"
 #include "leadline/error.h"
 
 namespace leadline::cli {

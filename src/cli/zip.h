@@ -1,37 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing files that appear whole or not at all, and .npz archives of stored entries. Reading them: base/zip.h.
+// Writing .npz archives of stored entries. Reading them: base/zip.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/output_file.h"
+
 namespace leadline::cli {
-
-/// A file being written; it replaces `path` when finish() is called, and leaves it alone otherwise. Throws Error(kIo).
-class OutputFile {
- public:
-  explicit OutputFile(std::string path);
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void write(std::span<const std::byte> bytes);
-  void write(std::string_view text);
-  int64_t position() const { return position_; }
-  void finish();
-
- private:
-  [[noreturn]] void fail_with_errno(const char* what) const;
-
-  std::string path_;
-  std::string written_path_;  // beside `path_` until finish(); `path_` itself where that is no regular file
-  std::FILE* file_ = nullptr;
-  int64_t position_ = 0;
-};
 
 /// Writes an archive of stored entries.
 class ZipWriter {
