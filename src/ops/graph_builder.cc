@@ -138,6 +138,27 @@ int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, 
   });
 }
 
+GraphBuilder::Samples GraphBuilder::samples(int index) {
+  check_index(index);
+  return {state().samples[0]->fact(index).shape, state().samples[1]->fact(index).shape};
+}
+
+int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, const Samples& samples) {
+  const int index = input(name, dtype, dims);
+  for (size_t s = 0; s < kSamples; ++s) {
+    const Shape own = sample_shape(dims, s);
+    if (samples[0].rank() != own.rank() || samples[1].rank() != own.rank()) continue;
+    Shape shape;
+    for (int axis = 0; axis < own.rank(); ++axis) {
+      const bool take = dims[static_cast<size_t>(axis)] < 0 && samples[0][axis] != samples[1][axis];
+      shape.push_back(take ? samples[s][axis] : own[axis]);
+    }
+    state().samples[s]->set_shape(index, shape);
+  }
+  settle_shape(index);
+  return index;
+}
+
 int GraphBuilder::variable(const std::string& name, DType dtype, const Dims& dims, Quantization quantization) {
   return in_context([&] {
     check_dims(name, dims, false);

@@ -62,6 +62,12 @@ class GraphBuilder {
 
   /// A graph input of the current subgraph.
   int input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization = {});
+  /// The sizes that stand for unknown ones of a value while shapes are inferred.
+  using Samples = std::array<Shape, 2>;
+  Samples samples(int index);
+  /// An input of a body that takes a value with these samples of the subgraph around it. Where `dims` has -1 they agree
+  /// with those of other inputs as the values do.
+  int input(const std::string& name, DType dtype, const Dims& dims, const Samples& samples);
   /// State that is zero before the first run and kept between runs.
   int variable(const std::string& name, DType dtype, const Dims& dims, Quantization quantization = {});
   /// A constant; the bytes are copied.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node of TensorFlow on its way into a graph: its inputs, and its attributes with TensorFlow's defaults.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "import/saved_model/importer.h"
+#include "ir/attributes.h"
+
+namespace leadline::saved_model {
+
+using Outputs = std::vector<int>;
+class OpCall;
+
+/// How an op is expressed: a function, and the name of the op in the .tflite format for functions that serve several.
+struct OpRow {
+  std::string_view op;
+  Outputs (*emit)(OpCall& call);
+  const char* target = "";
+};
+
+/// Null when the op is not known.
+const OpRow* find_op(std::string_view op);
+
+class OpCall {
+ public:
+  /// Gives the tensor that a reference of the same function became.
+  using Resolve = std::function<int(const ValueRef&)>;
+  OpCall(Importer& the_importer, Emitter& emitter, const FlatFunction& its_function, const FlatNode& its_node,
+         const OpRow& its_row, Resolve resolve);
+
+  Importer& importer;
+  Emitter& e;
+  const FlatFunction& function;
+  const FlatNode& node;
+  const OpRow& row;
+  std::vector<int> inputs;
+
+  ops::GraphBuilder& builder() { return e.builder(); }
+  /// Input `i`; throws when the node has fewer.
+  int in(size_t i = 0) const;
+  /// The same as an int32 tensor.
+  int in32(size_t i) { return e.cast(in(i), DType::kInt32); }
+  /// The numbers of an input that must be constant; `what` names it in errors.
+  std::vector<int64_t> ints(size_t i, const char* what) const;
+  int64_t integer(size_t i, const char* what) const;
+  /// The value of a constant float of one element, or nothing.
+  std::optional<float> number(int value) const;
+
+  int64_t attr_int(std::string_view name, int64_t otherwise) const;
+  bool attr_bool(std::string_view name, bool otherwise) const;
+  float attr_float(std::string_view name, float otherwise) const;
+  std::string attr_text(std::string_view name, std::string_view otherwise) const;
+  std::vector<int64_t> attr_ints(std::string_view name) const;
+  DType attr_type(std::string_view name, DType otherwise) const;
+
+  /// The node that makes `ref`, when it has this op and this number of inputs; null otherwise.
+  const FlatNode* made_by(const ValueRef& ref, std::string_view op, size_t input_count) const;
+  int value(const ValueRef& ref) const { return resolve_(ref); }
+
+  std::string name() const { return e.name(node.op); }
+  /// Throws Error(kUnsupported); the text goes on from "node ... (op) ".
+  [[noreturn]] void unsupported(std::string_view why) const;
+  void refuse_if(bool bad, std::string_view why) const {
+    if (bad) unsupported(why);
+  }
+  /// Refuses layouts that have channels before pixels.
+  void require_channels_last() const;
+
+ private:
+  Resolve resolve_;
+};
+
+int32_t small(int64_t value);
+
+}  // namespace leadline::saved_model

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that express ops; op_table.cc says which op has which.
+#pragma once
+
+#include "import/saved_model/op_call.h"
+
+namespace leadline::saved_model {
+
+// ops_math.cc
+Outputs unary(OpCall& call);
+Outputs binary(OpCall& call);
+Outputs comparison(OpCall& call);
+Outputs reduction(OpCall& call);
+Outputs mul(OpCall& call);
+Outputs add_n(OpCall& call);
+Outputs approximate_equal(OpCall& call);
+Outputs reciprocal(OpCall& call);
+Outputs div_no_nan(OpCall& call);
+Outputs multiply_no_nan(OpCall& call);
+Outputs truncate_div(OpCall& call);
+Outputs xdivy(OpCall& call);
+Outputs log_1p(OpCall& call);
+Outputs exp_m1(OpCall& call);
+Outputs tangent(OpCall& call);
+Outputs sinh_or_cosh(OpCall& call);
+Outputs erf(OpCall& call);
+Outputs is_nan(OpCall& call);
+Outputs is_inf(OpCall& call);
+Outputs is_finite(OpCall& call);
+Outputs clip(OpCall& call);
+Outputs cumsum(OpCall& call);
+Outputs arg_min_max(OpCall& call);
+Outputs top_k(OpCall& call);
+
+// ops_nn.cc
+Outputs conv_2d(OpCall& call);
+Outputs conv_2d_transpose(OpCall& call);
+Outputs conv_3d(OpCall& call);
+Outputs depthwise_conv(OpCall& call);
+Outputs bias_add(OpCall& call);
+Outputs batch_norm(OpCall& call);
+Outputs pool(OpCall& call);
+Outputs leaky_relu(OpCall& call);
+Outputs selu(OpCall& call);
+Outputs softplus(OpCall& call);
+Outputs softsign(OpCall& call);
+Outputs softmax(OpCall& call);
+Outputs resize_bilinear(OpCall& call);
+Outputs resize_nearest(OpCall& call);
+Outputs l2_loss(OpCall& call);
+
+// ops_matmul.cc
+Outputs matmul(OpCall& call);
+Outputs batch_matmul(OpCall& call);
+Outputs einsum(OpCall& call);
+
+// ops_movement.cc
+Outputs identity(OpCall& call);
+Outputs reshape(OpCall& call);
+Outputs squeeze(OpCall& call);
+Outputs expand_dims(OpCall& call);
+Outputs transpose(OpCall& call);
+Outputs concat_v2(OpCall& call);
+Outputs pack(OpCall& call);
+Outputs unpack(OpCall& call);
+Outputs split(OpCall& call);
+Outputs split_v(OpCall& call);
+Outputs strided_slice(OpCall& call);
+Outputs mirror_pad(OpCall& call);
+Outputs same_type(OpCall& call);
+Outputs with_int32(OpCall& call);
+Outputs block_size(OpCall& call);
+Outputs reverse(OpCall& call);
+Outputs reverse_sequence(OpCall& call);
+
+// ops_index.cc
+Outputs gather(OpCall& call);
+Outputs resource_gather(OpCall& call);
+Outputs one_hot(OpCall& call);
+Outputs select(OpCall& call);
+Outputs where(OpCall& call);
+Outputs fill(OpCall& call);
+Outputs shape(OpCall& call);
+Outputs shape_n(OpCall& call);
+Outputs rank(OpCall& call);
+Outputs size(OpCall& call);
+Outputs cast(OpCall& call);
+Outputs zeros_like(OpCall& call);
+Outputs ones_like(OpCall& call);
+Outputs scatter_nd(OpCall& call);
+Outputs tensor_scatter_update(OpCall& call);
+
+// ops_control.cc
+Outputs while_loop(OpCall& call);
+Outputs if_else(OpCall& call);
+Outputs switch_case(OpCall& call);
+
+}  // namespace leadline::saved_model
