@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras models -> .tflite, without TensorFlow.
+// Keras models and SavedModels -> .tflite, without TensorFlow.
 //
 //   const auto converter = leadline::Converter::from_keras("model.keras");
 //   std::cout << converter.plan().peak_bytes << " bytes at most\n";
@@ -37,6 +37,15 @@ class Converter {
   /// into the layers before them where that keeps the result.
   /// Throws Error: kIo, kInvalidModel, kUnsupported (naming the layer and its path); BudgetError.
   static Converter from_keras(const std::string& path, std::shared_ptr<Budget> budget = nullptr);
+
+  /// A SavedModel directory (saved_model.pb and variables/). `signature_keys` chooses signatures; empty means all, and
+  /// of a Keras export serving_default. `tags` chooses the graph; empty means "serve". Each signature becomes a
+  /// subgraph with a signature of the same name; functions are written out, variables become constants. Throws Error:
+  /// kIo, kInvalidModel, kInvalidArgument (no such signature or tags), kUnsupported (naming the node and its op);
+  /// BudgetError.
+  static Converter from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys = {},
+                                    const std::vector<std::string>& tags = {},
+                                    std::shared_ptr<Budget> budget = nullptr);
 
   ConversionPlan plan() const;
   /// The .tflite file. Throws BudgetError before anything is read when it does not fit.

@@ -50,7 +50,7 @@ class TargetSpec:
 
 
 class TFLiteConverter:
-    """Converts Keras models to .tflite, without TensorFlow.
+    """Converts Keras models and SavedModels to .tflite, without TensorFlow.
 
     >>> converter = leadline.lite.TFLiteConverter.from_keras_model(model)
     >>> content = converter.convert()
@@ -83,6 +83,13 @@ class TFLiteConverter:
     def from_keras_file(cls, path, *, budget: Budget | None = None) -> TFLiteConverter:
         """A saved model: .keras, or a whole-model .h5."""
         return cls(Converter.from_keras(path, budget))
+
+    @classmethod
+    def from_saved_model(
+        cls, saved_model_dir, signature_keys=None, tags=None, *, budget: Budget | None = None
+    ) -> TFLiteConverter:
+        """A SavedModel directory. Without signature_keys: all signatures, of a Keras export serving_default."""
+        return cls(Converter.from_saved_model(saved_model_dir, list(signature_keys or []), sorted(tags or []), budget))
 
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes, before weights are read."""

@@ -435,6 +435,12 @@ class Converter:
         A Keras model file: .keras or a whole-model .h5. Weights stay in the file.
         """
 
+    @staticmethod
+    def from_saved_model(path: str | os.PathLike, signature_keys: Sequence[str] = [], tags: Sequence[str] = [], budget: Budget | None = None) -> Converter:
+        """
+        A SavedModel directory. No signature keys: all of them; no tags: "serve".
+        """
+
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes."""
 

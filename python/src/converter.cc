@@ -5,11 +5,14 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "module.h"
 
@@ -18,6 +21,11 @@ namespace {
 
 Converter from_keras(const std::filesystem::path& path, std::shared_ptr<Budget> budget) {
   return Converter::from_keras(path.string(), std::move(budget));
+}
+
+Converter from_saved_model(const std::filesystem::path& path, const std::vector<std::string>& signature_keys,
+                           const std::vector<std::string>& tags, std::shared_ptr<Budget> budget) {
+  return Converter::from_saved_model(path.string(), signature_keys, tags, std::move(budget));
 }
 
 /// Written straight into the memory of the result, which nobody else can see yet.
@@ -43,6 +51,10 @@ void init_converter(nb::module_& m) {
   nb::class_<Converter>(m, "Converter", "A model that was read and simplified, ready to be written as .tflite.")
       .def_static("from_keras", &from_keras, nb::arg("path"), nb::arg("budget").none() = nb::none(), WithoutGil(),
                   "A Keras model file: .keras or a whole-model .h5. Weights stay in the file.")
+      .def_static("from_saved_model", &from_saved_model, nb::arg("path"),
+                  nb::arg("signature_keys") = std::vector<std::string>(), nb::arg("tags") = std::vector<std::string>(),
+                  nb::arg("budget").none() = nb::none(), WithoutGil(),
+                  "A SavedModel directory. No signature keys: all of them; no tags: \"serve\".")
       .def("plan", &Converter::plan, "What the conversion gives and takes.")
       .def("convert", &convert, "The bytes of the .tflite file. BudgetError when it does not fit.")
       .def(

@@ -6,6 +6,7 @@
 #include "import/keras/file_weights.h"
 #include "import/keras/keras.h"
 #include "import/keras/weights.h"
+#include "import/saved_model/import.h"
 #include "ir/graph.h"
 #include "model/writer.h"
 #include "passes/passes.h"
@@ -52,6 +53,24 @@ Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget>
           "{}: the file has weights but no description of the model; save the whole model with model.save()", path);
   try {
     std::shared_ptr<ir::Graph> graph = keras::import_keras(file.config(), keras::FileWeights(file));
+    passes::run_passes(*graph);
+    return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
+  } catch (const BudgetError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+Converter Converter::from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys,
+                                      const std::vector<std::string>& tags, std::shared_ptr<Budget> budget) {
+  auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
+  saved_model::ReadOptions options;
+  if (!tags.empty()) options.tags = tags;
+  options.signature_keys = signature_keys;
+  options.budget = counted;
+  try {
+    std::shared_ptr<ir::Graph> graph = saved_model::import_saved_model(path, options);
     passes::run_passes(*graph);
     return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
   } catch (const BudgetError&) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `leadline convert`: Keras models to .tflite.
+// `leadline convert`: Keras models and SavedModels to .tflite.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "cli/command.h"
 #include "leadline/budget.h"
@@ -17,23 +19,36 @@ namespace {
 
 constexpr const char* kExamples =
     "  leadline convert model.keras -o model.tflite\n"
-    "  leadline convert model.h5 -o model.tflite --memory 200MB";
+    "  leadline convert model.h5 -o model.tflite --memory 200MB\n"
+    "  leadline convert saved_model/ --signature serving_default";
 
 class ConvertCommand final : public Command {
  public:
   explicit ConvertCommand(CLI::App& program)
-      : Command(program, "convert", "Convert a Keras model (.keras, .h5) to .tflite", kExamples) {
-    app().add_option("MODEL", model_path_, "The model: .keras, or a whole-model .h5")->required();
+      : Command(program, "convert", "Convert a Keras model (.keras, .h5) or a SavedModel to .tflite", kExamples) {
+    app()
+        .add_option("MODEL", model_path_, "The model: .keras, a whole-model .h5, or the directory of a SavedModel")
+        ->required();
     app().add_option("-o,--output", output_path_, "The .tflite file; by default beside the model")->type_name("FILE");
+    app()
+        .add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all")
+        ->type_name("KEY");
     app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
   }
 
   void run() override {
     std::shared_ptr<Budget> budget;
     if (!memory_.empty()) budget = Budget::with_limit(parse_bytes(memory_));
-    const std::string output =
-        output_path_.empty() ? std::filesystem::path(model_path_).replace_extension(".tflite").string() : output_path_;
-    const Converter converter = Converter::from_keras(model_path_, budget);
+    std::error_code no_error;
+    const bool is_directory = std::filesystem::is_directory(model_path_, no_error);
+    if (!is_directory && !signatures_.empty()) {
+      throw Error(ErrorCode::kInvalidArgument, "--signature is for SavedModels; '" + model_path_ + "' is no directory");
+    }
+    std::filesystem::path beside(model_path_);
+    if (is_directory && !beside.has_filename()) beside = beside.parent_path();
+    const std::string output = output_path_.empty() ? beside.replace_extension(".tflite").string() : output_path_;
+    const Converter converter = is_directory ? Converter::from_saved_model(model_path_, signatures_, {}, budget)
+                                             : Converter::from_keras(model_path_, budget);
     const ConversionPlan plan = converter.plan();
     converter.convert_to(output);
     if (json()) {
@@ -52,6 +67,7 @@ class ConvertCommand final : public Command {
  private:
   std::string model_path_;
   std::string output_path_;
+  std::vector<std::string> signatures_;
   std::string memory_;
 };
 
