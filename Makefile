@@ -40,12 +40,15 @@ build: setup ## build (release) and install the package and the program into .ve
 demo: build ## run the main job on a model made on the spot
 	$(VENV_PYTHON) examples/demo.py
 
-test: build ## build and run all tests: layering, C++, examples, installation, Python
+test: build ## build and run all tests: layering, C++, examples, installation, Python, beside TensorFlow
+	@tools/setup.sh --tensorflow
 	cmake --build --preset release -j $(JOBS)
+	@tools/install_venv.sh build/release .venv-tensorflow
 	@status=0; \
 	$(VENV_PYTHON) tools/check_layering.py || status=1; \
 	ctest --preset release -j $(JOBS) || status=1; \
 	$(VENV_PYTHON) -m pytest || status=1; \
+	.venv-tensorflow/bin/python -m pytest tests/tensorflow || status=1; \
 	exit $$status
 
 asan tsan: setup

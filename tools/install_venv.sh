@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a build usable from .venv: `.venv/bin/leadline` and `import leadline`. Files are linked, not copied, so that an
-# edit of a Python file and a rebuilt extension are seen at once.
-# usage: tools/install_venv.sh <build folder>
+# Makes a build usable from a virtual environment: `.venv/bin/leadline` and `import leadline`. Files are linked, not
+# copied, so that an edit of a Python file and a rebuilt extension are seen at once.
+# usage: tools/install_venv.sh <build folder> [<environment>]     .venv unless told otherwise
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=$1
-site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+venv=${2:-.venv}
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
 export CMAKE_INSTALL_MODE=ABS_SYMLINK
 # Links to files that are gone would still look like modules.
 if [[ -d $site/leadline ]]; then
@@ -15,9 +16,9 @@ if [[ -d $site/leadline ]]; then
 fi
 log=$build/install_venv.log
 if ! { cmake --install "$build" --component python --prefix "$site" &&
-  cmake --install "$build" --component cli --prefix .venv; } >"$log" 2>&1; then
+  cmake --install "$build" --component cli --prefix "$venv"; } >"$log" 2>&1; then
   cat "$log" >&2
   exit 1
 fi
 # Compiled here once, so that the first import is as quick as the next, also where Python may not write.
-.venv/bin/python -m compileall -q "$site/leadline"
+"$venv/bin/python" -m compileall -q "$site/leadline"

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what Leadline needs to be built and tested: Debian packages, and .venv with the packages of
 # requirements-dev.txt. Does nothing, quickly, when all of it is there.
-# usage: tools/setup.sh [--lint]     --lint: also clang-format and clang-tidy
+# usage: tools/setup.sh [--lint | --tensorflow]
+#   --lint: also clang-format and clang-tidy
+#   --tensorflow: also .venv-tensorflow, for the tests that have TensorFlow write models or answer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,21 +49,25 @@ install_packages() {
 }
 
 install_venv() {
-  local stamp=.venv/requirements.stamp wanted
-  wanted=$(sha256sum requirements-dev.txt)
-  if [[ -x .venv/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]] && .venv/bin/python -c ''; then
+  local venv=$1 requirements=$2
+  local stamp=$venv/requirements.stamp wanted
+  wanted=$(sha256sum "$requirements")
+  if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]] && "$venv/bin/python" -c ''; then
     return 0
   fi
-  echo "setup: installing the packages of requirements-dev.txt into .venv"
-  if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
-    "$python" -m venv --clear .venv
+  echo "setup: installing the packages of $requirements into $venv"
+  if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+    "$python" -m venv --clear "$venv"
   fi
-  if ! .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt; then
-    echo "setup: pip could not install requirements-dev.txt (its reason is above); is the package index reachable?" >&2
+  if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements"; then
+    echo "setup: pip could not install $requirements (its reason is above); is the package index reachable?" >&2
     exit 1
   fi
   echo "$wanted" >"$stamp"
 }
 
 install_packages
-install_venv
+install_venv .venv requirements-dev.txt
+if [[ ${1:-} == --tensorflow ]]; then
+  install_venv .venv-tensorflow requirements-tensorflow.txt
+fi

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SavedModels written by TensorFlow, as the importer reads them: the flat functions, put together again as a graph of
-TensorFlow, must compute what the saved signature computes. Skipped where TensorFlow or the dump program is missing."""
+TensorFlow, must compute what the saved signature computes. Skipped where the dump program is missing."""
 
 import json
 import os
@@ -9,16 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
+from tensorflow.python.framework import ops as framework_ops
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("LEADLINE_SAVED_MODEL_DUMP", ROOT / "build/release/saved_model_dump"))
 if not os.access(PROGRAM, os.X_OK):
     pytest.skip("saved_model_dump is not built", allow_module_level=True)
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-framework_ops = pytest.importorskip("tensorflow.python.framework.ops")
-op_def_registry = pytest.importorskip("tensorflow.python.framework.op_def_registry")
 v1 = tf.compat.v1
 
 STRING = tf.string.as_datatype_enum
