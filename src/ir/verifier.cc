@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/integer_range.h"
+#include "ir/field_finder.h"
 #include "ir/sparsity.h"
 
 namespace leadline::ir {
@@ -14,26 +15,13 @@ namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
-class CallCollector final : public FieldVisitor {
+class CallCollector final : public FieldFinder {
  public:
   std::vector<int> calls;
-  void field(const char*, bool&) override {}
-  void field(const char*, int8_t&) override {}
-  void field(const char*, int32_t&) override {}
-  void field(const char*, uint32_t&) override {}
-  void field(const char*, int64_t&) override {}
-  void field(const char*, float&) override {}
-  void field(const char*, std::string&) override {}
-  void field(const char*, std::vector<uint8_t>&) override {}
-  void field(const char*, std::vector<int32_t>&) override {}
-  void field(const char*, std::vector<uint32_t>&) override {}
-  void field(const char*, std::vector<int64_t>&) override {}
-  void field(const char*, std::vector<float>&) override {}
   void subgraph(const char*, int32_t& index) override { calls.push_back(index); }
   void subgraphs(const char*, std::vector<int32_t>& indices) override {
     calls.insert(calls.end(), indices.begin(), indices.end());
   }
-  void skip() override {}
 };
 
 void verify_quantization(const Subgraph& subgraph, const Value& value, size_t index) {

@@ -23,13 +23,6 @@ bool complete(Editor& e, int n) {
 
 }  // namespace
 
-int complete_biases(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    Editor e(graph, s);
-    for (int n = 0; n < e.node_count(); ++n) changes += complete(e, n) ? 1 : 0;
-  }
-  return changes;
-}
+int complete_biases(ir::Graph& graph) { return for_each_node(graph, complete); }
 
 }  // namespace leadline::passes

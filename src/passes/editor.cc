@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "ir/field_finder.h"
 #include "ir/verifier.h"
 #include "ops/inference.h"
 #include "ops/registry.h"
@@ -14,27 +15,16 @@ namespace leadline::passes {
 namespace {
 
 /// Finds the field that holds a fused activation, and changes it on demand.
-class ActivationField final : public ir::FieldVisitor {
+class ActivationField final : public ir::FieldFinder {
  public:
   std::optional<int8_t> found;
   std::optional<int8_t> wanted;
-  void field(const char*, bool&) override {}
+  using FieldFinder::field;
   void field(const char* name, int8_t& value) override {
     if (std::string_view(name) != "fused_activation_function") return;
     found = value;
     if (wanted) value = *wanted;
   }
-  void field(const char*, int32_t&) override {}
-  void field(const char*, uint32_t&) override {}
-  void field(const char*, int64_t&) override {}
-  void field(const char*, float&) override {}
-  void field(const char*, std::string&) override {}
-  void field(const char*, std::vector<uint8_t>&) override {}
-  void field(const char*, std::vector<int32_t>&) override {}
-  void field(const char*, std::vector<uint32_t>&) override {}
-  void field(const char*, std::vector<int64_t>&) override {}
-  void field(const char*, std::vector<float>&) override {}
-  void skip() override {}
 };
 
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node, size_t depth) {
@@ -133,6 +123,19 @@ void Editor::swap_ops(int a, int b) {
   std::swap(first.custom_options, second.custom_options);
 }
 
+void Editor::become(int n, const std::string& op, std::vector<int> inputs,
+                    std::shared_ptr<const ir::Attributes> attributes) {
+  const ops::OpDef* row = ops::registry().find(op);
+  require(row != nullptr, ErrorCode::kInternal, "there is no op called '{}'", op);
+  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  target.code = row->code;
+  target.op = op;
+  target.version = 1;
+  target.attributes = attributes != nullptr ? std::move(attributes) : ops::new_attributes(*row);
+  target.custom_options = {};
+  set_inputs(n, std::move(inputs));
+}
+
 void Editor::remove(int n) {
   set_inputs(n, {});
   for (int v : node(n).outputs) producer_[static_cast<size_t>(v)] = -1;
@@ -227,6 +230,12 @@ std::optional<std::vector<int64_t>> Editor::ints(int v) {
     if (size == 4) numbers[i] = narrow;
   }
   return numbers;
+}
+
+std::optional<float> Editor::number(int v) {
+  const auto numbers = floats(v, 1);
+  if (!numbers || numbers->size() != 1) return {};
+  return (*numbers)[0];
 }
 
 std::optional<std::vector<float>> Editor::floats(int v, int64_t limit) {

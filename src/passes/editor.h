@@ -52,6 +52,9 @@ class Editor {
   void set_attributes(int n, std::shared_ptr<const ir::Attributes> attributes);
   /// Each node becomes the other's op, with its attributes; operands stay.
   void swap_ops(int a, int b);
+  /// The node writes what it wrote, but as op `op` of these inputs. Without attributes it has the op's own.
+  void become(int n, const std::string& op, std::vector<int> inputs,
+              std::shared_ptr<const ir::Attributes> attributes = nullptr);
   /// The node reads and writes nothing any more.
   void remove(int n);
   /// Node `n` writes `v` instead of its only output, which nobody uses any more. Whoever wrote `v` is removed before.
@@ -76,6 +79,8 @@ class Editor {
   void materialize(int v);
   /// Contents of an int32 or int64 constant in memory.
   std::optional<std::vector<int64_t>> ints(int v);
+  /// The one number of a float32 constant that has one.
+  std::optional<float> number(int v);
   /// Contents of a float32 constant of at most `limit` elements; sources are read.
   std::optional<std::vector<float>> floats(int v, int64_t limit);
 
@@ -90,6 +95,31 @@ class Editor {
   std::vector<bool> is_input_;
   std::vector<bool> removed_;
 };
+
+/// Calls `rewrite(editor, subgraph)` for every subgraph; the sum of what it gives.
+template <typename Rewrite>
+int for_each_subgraph(ir::Graph& graph, Rewrite&& rewrite) {
+  int changes = 0;
+  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
+    Editor editor(graph, s);
+    changes += rewrite(editor, s);
+  }
+  return changes;
+}
+
+/// Calls `rewrite(editor, node)` for every node that is not removed, in order; how often it gave true.
+template <typename Rewrite>
+int for_each_node(Editor& editor, Rewrite&& rewrite) {
+  int changes = 0;
+  for (int n = 0; n < editor.node_count(); ++n) {
+    if (!editor.removed(n) && rewrite(editor, n)) ++changes;
+  }
+  return changes;
+}
+template <typename Rewrite>
+int for_each_node(ir::Graph& graph, Rewrite&& rewrite) {
+  return for_each_subgraph(graph, [&](Editor& editor, int) { return for_each_node(editor, rewrite); });
+}
 
 /// The fused activation of attributes that have one; nothing for others.
 std::optional<ir::Activation> activation_of(const ir::Attributes& attributes);

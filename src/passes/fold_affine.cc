@@ -131,15 +131,10 @@ class ShiftedBias final : public ir::PlannedSource {
 
 class Folder {
  public:
-  Folder(ir::Graph& graph, int subgraph) : e_(graph, subgraph) {}
+  explicit Folder(Editor& editor) : e_(editor) {}
 
   int run() {
-    int changes = 0;
-    for (int n = 0; n < e_.node_count(); ++n) {
-      if (e_.removed(n)) continue;
-      if (fold_behind(n) || fold_before(n)) ++changes;
-    }
-    return changes;
+    return for_each_node(e_, [this](Editor&, int n) { return fold_behind(n) || fold_before(n); });
   }
 
  private:
@@ -271,16 +266,14 @@ class Folder {
     return true;
   }
 
-  Editor e_;
+  Editor& e_;
   std::map<std::tuple<int, int, std::vector<float>>, int> scaled_;
 };
 
 }  // namespace
 
 int fold_affine(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) changes += Folder(graph, s).run();
-  return changes;
+  return for_each_subgraph(graph, [](Editor& editor, int) { return Folder(editor).run(); });
 }
 
 }  // namespace leadline::passes

@@ -93,13 +93,10 @@ bool fold(Editor& e, ops::Inference& inference, int n) {
 }  // namespace
 
 int fold_constants(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    Editor editor(graph, s);
+  return for_each_subgraph(graph, [&](Editor& editor, int s) {
     ops::Inference inference(graph, s);
-    for (int n = 0; n < editor.node_count(); ++n) changes += fold(editor, inference, n) ? 1 : 0;
-  }
-  return changes;
+    return for_each_node(editor, [&](Editor& e, int n) { return fold(e, inference, n); });
+  });
 }
 
 }  // namespace leadline::passes

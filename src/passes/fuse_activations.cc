@@ -30,7 +30,6 @@ std::optional<ir::Activation> activation_op(const std::string& op) {
 }
 
 bool fuse(Editor& e, int n) {
-  if (e.removed(n)) return false;
   const ir::Node& node = e.node(n);
   const auto activation = activation_op(node.op);
   if (!activation || e.value(node.outputs[0]).dtype != DType::kFloat32) return false;
@@ -49,13 +48,6 @@ bool fuse(Editor& e, int n) {
 
 }  // namespace
 
-int fuse_activations(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    Editor e(graph, s);
-    for (int n = 0; n < e.node_count(); ++n) changes += fuse(e, n) ? 1 : 0;
-  }
-  return changes;
-}
+int fuse_activations(ir::Graph& graph) { return for_each_node(graph, fuse); }
 
 }  // namespace leadline::passes

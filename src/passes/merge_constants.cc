@@ -32,8 +32,7 @@ void share_bytes(ir::Graph& graph) {
   }
 }
 
-int merge(ir::Graph& graph, int index) {
-  Editor e(graph, index);
+int merge(Editor& e) {
   int changes = 0;
   std::map<const void*, std::vector<int>> by_place;
   const auto count = static_cast<int>(e.subgraph().values.size());
@@ -57,9 +56,7 @@ int merge(ir::Graph& graph, int index) {
 
 int merge_constants(ir::Graph& graph) {
   share_bytes(graph);
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) changes += merge(graph, s);
-  return changes;
+  return for_each_subgraph(graph, [](Editor& e, int) { return merge(e); });
 }
 
 }  // namespace leadline::passes

@@ -9,7 +9,7 @@ namespace {
 /// convolution with dilation d. Padding that is cropped again was only there to make sizes divisible.
 bool merge(Editor& e, int n) {
   const ir::Node& after = e.node(n);
-  if (e.removed(n) || after.op != "BATCH_TO_SPACE_ND") return false;
+  if (after.op != "BATCH_TO_SPACE_ND") return false;
   const int middle = e.producer(after.inputs[0]);
   if (middle < 0 || !e.used_once(after.inputs[0])) return false;
   const ir::Node& conv = e.node(middle);
@@ -50,13 +50,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_dilation(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    Editor e(graph, s);
-    for (int n = 0; n < e.node_count(); ++n) changes += merge(e, n) ? 1 : 0;
-  }
-  return changes;
-}
+int merge_dilation(ir::Graph& graph) { return for_each_node(graph, merge); }
 
 }  // namespace leadline::passes

@@ -19,33 +19,30 @@ std::string key_of(Editor& e, const ir::Node& node) {
   return key;
 }
 
-int merge(ir::Graph& graph, int index) {
-  Editor e(graph, index);
-  std::unordered_map<std::string, int> seen;
-  int changes = 0;
-  for (int n = 0; n < e.node_count(); ++n) {
-    const ir::Node& node = e.node(n);
-    bool eligible = node.code != ir::kCustomOp && node.outputs.size() == 1 && node.intermediates.empty() &&
-                    ir::called_subgraphs(node).empty() && is_pure(graph, e.subgraph(), node);
-    for (int v : node.outputs) eligible = eligible && !e.is_output(v);
-    if (!eligible) continue;
-    const auto [it, is_new] = seen.try_emplace(key_of(e, node), n);
-    if (is_new) continue;
-    const int first = e.node(it->second).outputs[0];
-    const int second = node.outputs[0];
-    if (!(e.value(first).quantization == e.value(second).quantization) || !e.replace(second, first)) continue;
-    e.remove(n);
-    ++changes;
-  }
-  return changes;
+using Seen = std::unordered_map<std::string, int>;
+
+bool merge(Editor& e, int n, Seen& seen) {
+  const ir::Node& node = e.node(n);
+  bool eligible = node.code != ir::kCustomOp && node.outputs.size() == 1 && node.intermediates.empty() &&
+                  ir::called_subgraphs(node).empty() && is_pure(e.graph(), e.subgraph(), node);
+  for (int v : node.outputs) eligible = eligible && !e.is_output(v);
+  if (!eligible) return false;
+  const auto [it, is_new] = seen.try_emplace(key_of(e, node), n);
+  if (is_new) return false;
+  const int first = e.node(it->second).outputs[0];
+  const int second = node.outputs[0];
+  if (!(e.value(first).quantization == e.value(second).quantization) || !e.replace(second, first)) return false;
+  e.remove(n);
+  return true;
 }
 
 }  // namespace
 
 int merge_nodes(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) changes += merge(graph, s);
-  return changes;
+  return for_each_subgraph(graph, [](Editor& editor, int) {
+    Seen seen;
+    return for_each_node(editor, [&](Editor& e, int n) { return merge(e, n, seen); });
+  });
 }
 
 }  // namespace leadline::passes

@@ -14,7 +14,7 @@ bool pads_with_zero(Editor& e, const ir::Node& pad) {
 
 bool merge(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  auto geometry = e.removed(n) ? std::nullopt : conv_geometry(e, node);
+  auto geometry = conv_geometry(e, node);
   if (!geometry || geometry->padding != ir::Padding::kValid) return false;
   const int before = e.producer(node.inputs[0]);
   if (before < 0) return false;
@@ -34,13 +34,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_padding(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    Editor e(graph, s);
-    for (int n = 0; n < e.node_count(); ++n) changes += merge(e, n) ? 1 : 0;
-  }
-  return changes;
-}
+int merge_padding(ir::Graph& graph) { return for_each_node(graph, merge); }
 
 }  // namespace leadline::passes

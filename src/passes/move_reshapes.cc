@@ -41,7 +41,7 @@ int changed_operand(Editor& e, const ir::Node& node, int rank) {
 /// y = f(reshape(x)) becomes y = reshape(f(x)): the two nodes change places.
 bool move(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  if (e.removed(n) || node.outputs.size() != 1 || e.value(node.outputs[0]).dtype != DType::kFloat32) return false;
+  if (node.outputs.size() != 1 || e.value(node.outputs[0]).dtype != DType::kFloat32) return false;
   for (int i = 0; i < static_cast<int>(node.inputs.size()) && i < 2; ++i) {
     const int middle = node.inputs[static_cast<size_t>(i)];
     const int before = e.producer(middle);
@@ -73,13 +73,6 @@ bool move(Editor& e, int n) {
 
 }  // namespace
 
-int move_reshapes(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    Editor e(graph, s);
-    for (int n = 0; n < e.node_count(); ++n) changes += move(e, n) ? 1 : 0;
-  }
-  return changes;
-}
+int move_reshapes(ir::Graph& graph) { return for_each_node(graph, move); }
 
 }  // namespace leadline::passes

@@ -7,14 +7,13 @@
 namespace leadline::passes {
 namespace {
 
-int remove_nodes(ir::Graph& graph, int index) {
-  Editor editor(graph, index);
+int remove_nodes(Editor& editor) {
   int changes = 0;
   for (int n = editor.node_count() - 1; n >= 0; --n) {
     const ir::Node& node = editor.node(n);
     const bool needed = std::any_of(node.outputs.begin(), node.outputs.end(),
                                     [&](int v) { return editor.is_output(v) || !editor.consumers(v).empty(); });
-    if (needed || node.outputs.empty() || !is_pure(graph, editor.subgraph(), node)) continue;
+    if (needed || node.outputs.empty() || !is_pure(editor.graph(), editor.subgraph(), node)) continue;
     editor.remove(n);
     ++changes;
   }
@@ -95,11 +94,8 @@ void release_storage(ir::Graph& graph) {
 }  // namespace
 
 int remove_dead(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    changes += remove_nodes(graph, s);
-    changes += remove_values(graph, s);
-  }
+  int changes = for_each_subgraph(graph, [](Editor& editor, int) { return remove_nodes(editor); });
+  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) changes += remove_values(graph, s);
   if (changes > 0) release_storage(graph);
   return changes;
 }

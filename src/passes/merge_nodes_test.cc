@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/passes_testing.h"
+
+namespace leadline::passes {
+namespace {
+
+TEST(MergeNodes, EqualNodesBecomeOne) {
+  Bench b;
+  const int x = b.input("x", kF32, {2, 3});
+  const int a = b.node("EXP", {x}, "a");
+  const int c = b.node("EXP", {x}, "c");
+  const int d = b.node("NEG", {x}, "d");
+  EXPECT_EQ(ops_after_passes(b, {b.node("MUL", {b.node("MAXIMUM", {a, d}, "m"), c}, "y")}),
+            (Ops{"EXP", "NEG", "MAXIMUM", "MUL"}));
+}
+
+TEST(MergeNodes, OtherAttributesAreOtherNodes) {
+  Bench b;
+  const int x = b.input("x", kF32, {1, 4, 4, 2});
+  const int w = b.floats({2, 3, 3, 2});
+  ops::Conv2DAttributes a;
+  a.stride_h = a.stride_w = 1;
+  const int once = b.node("CONV_2D", {x, w}, "once", a);
+  a.dilation_h = a.dilation_w = 2;
+  const int twice = b.node("CONV_2D", {x, w}, "twice", a);
+  EXPECT_EQ(ops_after_passes(b, {b.node("ADD", {once, twice}, "y")}), (Ops{"CONV_2D", "CONV_2D", "ADD"}));
+}
+
+TEST(MergeNodes, OutputsKeepTheirNodes) {
+  Bench b;
+  const int x = b.input("x", kF32, {2});
+  const int a = b.node("EXP", {x}, "a");
+  const int c = b.node("EXP", {x}, "c");
+  EXPECT_EQ(ops_after_passes(b, {a, c}).size(), 2U);
+}
+
+}  // namespace
+}  // namespace leadline::passes

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/passes_testing.h"
+
+namespace leadline::passes {
+namespace {
+
+TEST(MergePadding, BecomesSameWhereThatPadsAsMuch) {
+  Bench b;
+  const int x = b.input("x", kF32, {1, 8, 8, 2});
+  EXPECT_EQ(ops_after_passes(b, {b.conv(b.pad(x, {0, 0, 1, 1, 1, 1, 0, 0}), 3, 3, ir::Padding::kValid)}),
+            Ops{"CONV_2D"});
+  Bench strided;  // 8 pixels, stride 2, 3 taps: one zero behind, none in front
+  const int y = strided.input("x", kF32, {1, 8, 8, 2});
+  EXPECT_EQ(ops_after_passes(
+                strided, {strided.conv(strided.pad(y, {0, 0, 0, 1, 0, 1, 0, 0}), 3, 3, ir::Padding::kValid, true, 2)}),
+            Ops{"CONV_2D"});
+  Bench depthwise;
+  const int z = depthwise.input("x", kF32, {-1, -1, -1, 2});
+  EXPECT_EQ(ops_after_passes(depthwise, {depthwise.depthwise(depthwise.pad(z, {0, 0, 1, 1, 1, 1, 0, 0}), 2, 3,
+                                                             ir::Padding::kValid)}),
+            Ops{"DEPTHWISE_CONV_2D"});
+}
+
+TEST(MergePadding, OtherPaddingStays) {
+  Bench b;
+  const int x = b.input("x", kF32, {1, 8, 8, 2});
+  const int strided = b.conv(b.pad(x, {0, 0, 1, 1, 1, 1, 0, 0}), 3, 3, ir::Padding::kValid, false, 2);
+  EXPECT_EQ(ops_after_passes(b, {strided}), (Ops{"PAD", "CONV_2D"}));
+  Bench unknown;
+  const int y = unknown.input("x", kF32, {1, -1, -1, 2});
+  const int conv = unknown.conv(unknown.pad(y, {0, 0, 0, 1, 0, 1, 0, 0}), 3, 3, ir::Padding::kValid, false, 2);
+  const auto graph = unknown.finish({conv});
+  run_passes(*graph, true);
+  EXPECT_EQ(graph->subgraphs[0].nodes.size(), 2U);
+}
+
+}  // namespace
+}  // namespace leadline::passes
