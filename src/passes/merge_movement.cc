@@ -45,18 +45,27 @@ bool changes_nothing(Editor& e, const ir::Node& node) {
   return false;
 }
 
-/// The shape operand says how many elements there are, not how they were arranged before.
-bool merge_reshapes(Editor& e, int n, int before) {
+/// Only the last of several reshapes counts. SQUEEZE and EXPAND_DIMS depend on what is before them and become RESHAPE.
+bool join_reshapes(Editor& e, int n, int before) {
   const ir::Node& node = e.node(n);
   const ir::Node& inner = e.node(before);
-  if (node.op != "RESHAPE" || !reshapes(inner.op)) return false;
-  if (node.inputs.size() > 1 && !e.is_constant(node.inputs[1])) return false;
+  if (!reshapes(node.op) || !reshapes(inner.op)) return false;
   if (!same_type(e.value(inner.inputs[0]), e.value(node.outputs[0]))) return false;
-  e.set_input(n, 0, inner.inputs[0]);
+  if (node.op == "RESHAPE") {
+    if (node.inputs.size() > 1 && !e.is_constant(node.inputs[1])) return false;
+    e.set_input(n, 0, inner.inputs[0]);
+    return true;
+  }
+  const auto dims = dims_of(e.value(node.outputs[0]));
+  if (std::count(dims.begin(), dims.end(), -1) > 1 || std::count(dims.begin(), dims.end(), 0) > 0) return false;
+  const std::vector<int32_t> sizes(dims.begin(), dims.end());
+  const auto count = static_cast<int64_t>(sizes.size());
+  const int shape = e.add_constant(e.value(node.outputs[0]).name + "/shape", DType::kInt32, {count}, sizes);
+  e.become(n, "RESHAPE", {inner.inputs[0], shape});
   return true;
 }
 
-bool merge_transposes(Editor& e, int n, int before) {
+bool join_transposes(Editor& e, int n, int before) {
   const ir::Node& node = e.node(n);
   const ir::Node& inner = e.node(before);
   if (node.op != "TRANSPOSE" || inner.op != "TRANSPOSE") return false;
@@ -75,7 +84,7 @@ bool merge_transposes(Editor& e, int n, int before) {
 
 bool rewrite(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  if (e.removed(n) || node.inputs.empty() || node.inputs[0] == ir::kAbsent || node.outputs.size() != 1) return false;
+  if (node.inputs.empty() || node.inputs[0] == ir::kAbsent || node.outputs.size() != 1) return false;
   if (e.value(node.inputs[0]).variable || e.value(node.outputs[0]).variable) return false;
   if (changes_nothing(e, node)) {
     const int in = node.inputs[0];
@@ -86,18 +95,11 @@ bool rewrite(Editor& e, int n) {
   }
   const int before = e.producer(node.inputs[0]);
   if (before < 0 || e.node(before).inputs.empty() || e.value(e.node(before).inputs[0]).variable) return false;
-  return merge_reshapes(e, n, before) || merge_transposes(e, n, before);
+  return join_reshapes(e, n, before) || join_transposes(e, n, before);
 }
 
 }  // namespace
 
-int merge_movement(ir::Graph& graph) {
-  int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    Editor e(graph, s);
-    for (int n = 0; n < e.node_count(); ++n) changes += rewrite(e, n) ? 1 : 0;
-  }
-  return changes;
-}
+int merge_movement(ir::Graph& graph) { return for_each_node(graph, rewrite); }
 
 }  // namespace leadline::passes

@@ -10,14 +10,16 @@
 namespace leadline::passes {
 namespace {
 
-// Constants first: the others look for them. Activations last: a fused one is in the way of fold_affine.
+// Constants first: the others look for them. Whole ops are looked for before their parts are folded into neighbours.
+// Activations last: a fused one is in the way of fold_affine.
 constexpr std::array kPasses = {
-    Pass{"remove_dead", remove_dead},         Pass{"fold_constants", fold_constants},
-    Pass{"merge_constants", merge_constants}, Pass{"merge_nodes", merge_nodes},
-    Pass{"merge_movement", merge_movement},   Pass{"merge_dilation", merge_dilation},
-    Pass{"move_reshapes", move_reshapes},     Pass{"fold_affine", fold_affine},
-    Pass{"merge_padding", merge_padding},     Pass{"fuse_activations", fuse_activations},
-    Pass{"complete_biases", complete_biases},
+    Pass{"remove_dead", remove_dead},           Pass{"fold_constants", fold_constants},
+    Pass{"merge_constants", merge_constants},   Pass{"merge_nodes", merge_nodes},
+    Pass{"recognize_ops", recognize_ops},       Pass{"merge_arithmetic", merge_arithmetic},
+    Pass{"merge_movement", merge_movement},     Pass{"merge_transposes", merge_transposes},
+    Pass{"merge_dilation", merge_dilation},     Pass{"move_reshapes", move_reshapes},
+    Pass{"fold_affine", fold_affine},           Pass{"merge_padding", merge_padding},
+    Pass{"fuse_activations", fuse_activations}, Pass{"complete_biases", complete_biases},
 };
 
 /// Rewrites only ever shrink a graph, so this many rounds are reached by no sensible model.

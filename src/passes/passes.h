@@ -22,6 +22,13 @@ int merge_constants(ir::Graph& graph);
 int merge_nodes(ir::Graph& graph);
 /// Chains of RESHAPE or of TRANSPOSE become one node, those that change nothing vanish, so do such CASTs and PADs.
 int merge_movement(ir::Graph& graph);
+/// Sums with zeros and products with ones vanish; a sum of sums with constants, or a product of products, becomes one.
+int merge_arithmetic(ir::Graph& graph);
+/// What computes HARD_SWISH, GELU (with tanh), PRELU, LEAKY_RELU, L2_NORMALIZATION or one of the RELUs in several nodes
+/// becomes that op.
+int recognize_ops(ir::Graph& graph);
+/// A TRANSPOSE of the last two axes becomes a flag of the BATCH_MATMUL behind it.
+int merge_transposes(ir::Graph& graph);
 /// What a convolution's result meets per channel behind a RESHAPE comes before it, where it can be folded.
 int move_reshapes(ir::Graph& graph);
 /// SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND become one dilated convolution.
