@@ -150,6 +150,15 @@ TEST(ImportSavedModel, GeluIsRecognised) {
   EXPECT_EQ(ops_of(*graph), Names{"GELU"});
 }
 
+TEST(ImportSavedModel, BatchNormOfOneExampleNormalizesItsGroups) {
+  FlatBuilder b;
+  const auto x = b.input("x", {1, 3, 8, 1});
+  const auto v = b.floats(3, {3});
+  const auto none = b.floats(0, {0});
+  const auto graph = b.import(b.node("FusedBatchNormV3", {x, v, v, none, none}, {text("data_format", "NCHW")}));
+  EXPECT_EQ(ops_of(*graph), (Names{"MEAN", "SUB", "MUL", "MEAN", "ADD", "RSQRT", "MUL", "MUL", "ADD"}));
+}
+
 TEST(ImportSavedModel, EinsumOfTwoInputsIsABatchMatmul) {
   FlatBuilder b;
   const auto x = b.input("x", {-1, 5, 4});

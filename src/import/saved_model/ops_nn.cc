@@ -141,12 +141,32 @@ Outputs bias_add(OpCall& call) {
   return {call.builder().node("ADD", {call.in(0), call.in(1)}, call.name())};
 }
 
+namespace {
+
+/// With the statistics of x itself, as layers write that normalize single examples: x is [1, groups, size, 1], and the
+/// groups are the channels.
+Outputs group_norm(OpCall& call, float epsilon) {
+  Emitter& e = call.e;
+  const int x = call.in(0);
+  check_rank(call, x, 4, "the input");
+  const bool channels_first = call.attr_text("data_format", "NHWC") == "NCHW";
+  call.refuse_if(e.dims(x)[0] != 1, "is in training mode; save the model for inference");
+  const std::vector<int32_t> axes = channels_first ? std::vector<int32_t>{0, 2, 3} : std::vector<int32_t>{0, 1, 2};
+  const auto along_channels = [&](int v) { return channels_first ? e.reshape(v, {-1, 1, 1}) : v; };
+  const int centred = e.sub(x, e.reduce("MEAN", x, axes, true));
+  const int variance = e.reduce("MEAN", e.mul(centred, centred), axes, true);
+  const int factor = e.mul(e.unary("RSQRT", e.add(variance, static_cast<double>(epsilon))), along_channels(call.in(1)));
+  return {call.builder().node("ADD", {e.mul(centred, factor), along_channels(call.in(2))}, call.name())};
+}
+
+}  // namespace
+
 /// (x - mean) * scale / sqrt(variance + epsilon) + offset, in the form that convolutions can take up.
 Outputs batch_norm(OpCall& call) {
-  call.require_channels_last();
   Emitter& e = call.e;
-  call.refuse_if(call.attr_bool("is_training", true), "is in training mode; save the model for inference");
   const float epsilon = call.attr_float("epsilon", 1e-4F);
+  if (call.attr_bool("is_training", true)) return group_norm(call, epsilon);
+  call.require_channels_last();
   const int factor = e.mul(call.in(1), e.unary("RSQRT", e.add(call.in(4), static_cast<double>(epsilon))));
   const int offset = e.sub(call.in(2), e.mul(call.in(3), factor));
   return {call.builder().node("ADD", {e.mul(call.in(0), factor), offset}, call.name())};
