@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts saved Keras models with Leadline and, where it is at hand, with TensorFlow's TFLiteConverter, side by side.
+"""Converts saved models with Leadline and, where it is at hand, with TensorFlow's TFLiteConverter, side by side.
 
-    python bench/convert.py model.keras [--rounds 3] [--tensorflow PYTHON]
+    python bench/convert.py model.keras saved_model_folder [--rounds 3] [--tensorflow PYTHON]
 
 Each conversion has a process of its own; its peak is what the system counted (ru_maxrss). Leadline's time is that of the
 whole program, file to file; TFLiteConverter's is convert() alone, without importing TensorFlow and loading the model.
@@ -19,11 +19,16 @@ from pathlib import Path
 import leadline
 
 _TENSORFLOW = """
-import sys, time
+import os, sys, time
 import tensorflow as tf, keras
-model = keras.models.load_model(sys.argv[1])
-start = time.perf_counter()
-content = tf.lite.TFLiteConverter.from_keras_model(model).convert()
+if os.path.isdir(sys.argv[1]):
+    start = time.perf_counter()
+    converter = tf.lite.TFLiteConverter.from_saved_model(sys.argv[1])
+else:
+    model = keras.models.load_model(sys.argv[1])
+    start = time.perf_counter()
+    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+content = converter.convert()
 seconds = time.perf_counter() - start
 open(sys.argv[2], "wb").write(content)
 print("seconds", seconds)
@@ -48,7 +53,7 @@ def describe(path: Path) -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="+", help=".keras or .h5 files")
+    parser.add_argument("models", nargs="+", help=".keras or .h5 files, or folders of SavedModels")
     parser.add_argument("--rounds", type=int, default=3, help="the fastest of so many counts")
     parser.add_argument("--tensorflow", metavar="PYTHON", help="a Python that has TensorFlow")
     parser.add_argument("--program", default=Path(sys.executable).parent / "leadline", help="the leadline program")
@@ -58,7 +63,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "model.tflite"
         for model in options.models:
-            row = {"model": Path(model).name}
+            row = {"model": "/".join(Path(model).parts[-2:])}
             results = [run([options.program, "convert", model, "-o", target]) for _ in range(options.rounds)]
             size, nodes = describe(target)
             row["leadline"] = dict(

@@ -6,7 +6,8 @@ import numpy as np
 
 def input_names(model) -> list[str]:
     """The names of the input layers: those of the signature."""
-    return [tensor._keras_history.operation.name for tensor in model.inputs]
+    histories = [tensor._keras_history for tensor in model.inputs]  # tf_keras says layer, not operation
+    return [(getattr(history, "operation", None) or history.layer).name for history in histories]
 
 
 def run(interpreter_class, content: bytes, model, values) -> list[np.ndarray]:
