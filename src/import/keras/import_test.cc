@@ -98,6 +98,21 @@ TEST(KerasImport, FunctionalModelsShareLayers) {
   EXPECT_EQ(testing::run<float>(interpreter, {5, 7}), (std::vector<float>{8, 120}));
 }
 
+/// As an .h5 of Keras 3 describes x + 3: the layer Add would have no use for the number.
+TEST(KerasImport, OperationsWithoutModulesAreNoLayers) {
+  const std::string config =
+      R"({"class_name": "Functional", "config": {"name": "m", "layers": [
+        {"class_name": "InputLayer", "name": "x", "config": {"name": "x", "batch_shape": [null, 2], "dtype": "float32"},
+         "inbound_nodes": []},
+        {"class_name": "Add", "name": "s", "config": {"name": "s"}, "inbound_nodes": [{"args": [
+          {"class_name": "__keras_tensor__", "config": {"keras_history": ["x", 0, 0]}}, 3.0], "kwargs": {}}]}],
+      "input_layers": [["x", 0, 0]], "output_layers": [["s", 0, 0]]}})";
+  MemoryWeights w;
+  const auto graph = import_keras(config, w);
+  Interpreter interpreter(Model::from_bytes(model::write(*graph)));
+  EXPECT_EQ(testing::run<float>(interpreter, {5, 7}), (std::vector<float>{8, 10}));
+}
+
 TEST(KerasImport, ReadsListsOfKeras2) {
   const std::string config =
       R"({"class_name": "Functional", "config": {"name": "m", "layers": [

@@ -62,6 +62,12 @@ Layer describe_layer(const Config& description, const LayerAddress& parent, cons
   layer.address.names.push_back(layer.name);
   const std::string module = description.text("module", "");
   layer.is_operation = module.find(".ops") != std::string::npos || module == "keras.ops";
+  // An .h5 of Keras 3 has no modules, and Add may be the layer or the operation; every layer says whether it is
+  // trained.
+  if (module.empty() && layer.config.is_object() && !layer.config.has("trainable") &&
+      layer.class_name != "InputLayer") {
+    layer.is_operation = find_operation(layer.class_name) != nullptr;
+  }
   return layer;
 }
 
