@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,13 +17,16 @@
 
 #include "leadline/budget.h"
 #include "leadline/error.h"
+#include "leadline/keras_layer.h"
+#include "leadline/progress.h"
 
 namespace leadline {
 
 /// What a conversion gives and takes, known before weights are read.
 struct ConversionPlan {
-  int64_t result_bytes = 0;  ///< of the .tflite file, exactly
-  int64_t peak_bytes = 0;    ///< the file and the largest tensor on its way into it
+  int64_t result_bytes = 0;     ///< of the .tflite file, exactly
+  int64_t peak_bytes = 0;       ///< of memory while convert() works: the graph, the file, a tensor on its way into it
+  int64_t file_peak_bytes = 0;  ///< the same of convert_to(), which does not hold the file
   int nodes = 0;
   int tensors = 0;
 };
@@ -38,6 +42,12 @@ class Converter {
   /// Throws Error: kIo, kInvalidModel, kUnsupported (naming the layer and its path); BudgetError.
   static Converter from_keras(const std::string& path, std::shared_ptr<Budget> budget = nullptr);
 
+  /// A Keras model in memory. `config` is what model.to_json() gives; `weights` gives the variables of the layer at a
+  /// path ("layers/dense/cell"), as .keras files have them, none where there are none. Throws as from_keras().
+  using KerasWeights = std::function<std::vector<KerasWeight>(const std::string& path)>;
+  static Converter from_keras_config(const std::string& config, const KerasWeights& weights,
+                                     std::shared_ptr<Budget> budget = nullptr);
+
   /// A SavedModel directory (saved_model.pb and variables/). `signature_keys` chooses signatures; empty means all, and
   /// of a Keras export serving_default. `tags` chooses the graph; empty means "serve". Each signature becomes a
   /// subgraph with a signature of the same name; functions are written out, variables become constants. Throws Error:
@@ -48,12 +58,13 @@ class Converter {
                                     std::shared_ptr<Budget> budget = nullptr);
 
   ConversionPlan plan() const;
-  /// The .tflite file. Throws BudgetError before anything is read when it does not fit.
-  std::vector<std::byte> convert() const;
+  /// The .tflite file. Throws BudgetError before anything is read when it does not fit. `progress` counts bytes.
+  std::vector<std::byte> convert(const Progress& progress = {}) const;
   /// The same into memory of exactly plan().result_bytes.
-  void convert_into(std::span<std::byte> out) const;
-  /// The same into a file, which appears whole or not at all. Throws Error(kIo) too.
-  void convert_to(const std::string& path) const;
+  void convert_into(std::span<std::byte> out, const Progress& progress = {}) const;
+  /// The same into a file, which appears whole or not at all. Weights stream into it, one tensor at a time. Throws
+  /// Error(kIo) too.
+  void convert_to(const std::string& path, const Progress& progress = {}) const;
   /// One line per node, for people.
   std::string to_text() const;
 

@@ -7,10 +7,12 @@
 #include "leadline/custom_op.h"      // IWYU pragma: export
 #include "leadline/error.h"          // IWYU pragma: export
 #include "leadline/interpreter.h"    // IWYU pragma: export
+#include "leadline/keras_layer.h"    // IWYU pragma: export
 #include "leadline/model.h"          // IWYU pragma: export
 #include "leadline/model_builder.h"  // IWYU pragma: export
 #include "leadline/observer.h"       // IWYU pragma: export
 #include "leadline/op_list.h"        // IWYU pragma: export
 #include "leadline/plan.h"           // IWYU pragma: export
+#include "leadline/progress.h"       // IWYU pragma: export
 #include "leadline/types.h"          // IWYU pragma: export
 #include "leadline/version.h"        // IWYU pragma: export

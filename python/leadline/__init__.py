@@ -32,6 +32,7 @@ from leadline._leadline import (
 )
 from leadline._model_builder import ModelBuilder
 from leadline.custom_ops import CustomOp, register_op, registered_ops, unregister_op
+from leadline.keras_layers import register_keras_layer, registered_keras_layers, unregister_keras_layer
 
 __all__ = [
     "Budget",
@@ -54,7 +55,10 @@ __all__ = [
     "lite",
     "parse_bytes",
     "read_memory_limits",
+    "register_keras_layer",
     "register_op",
+    "registered_keras_layers",
     "registered_ops",
+    "unregister_keras_layer",
     "unregister_op",
 ]

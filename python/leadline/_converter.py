@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
+import re
 import tempfile
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from leadline._leadline import Budget, ConversionPlan, Converter, InvalidArgumentError, UnsupportedError
+from leadline._leadline import Budget, ConversionPlan, Converter, Error, InvalidArgumentError, UnsupportedError
+from leadline._live_keras import weights_by_path
+from leadline._progress import progress_of
 
 
 @enum.unique
@@ -41,22 +46,71 @@ class RepresentativeDataset:
         self.input_gen = input_gen
 
 
-class TargetSpec:
+class _Settings:
+    """An object whose attributes are all known: a slip of the pen is an error, not a setting without effect."""
+
+    _ignored: frozenset[str] = frozenset()  # attributes of tf.lite's that mean nothing here
+
+    def __setattr__(self, name: str, value) -> None:
+        if not name.startswith("_") and name not in self._ignored and name not in self.__dict__ and self._complete():
+            known = [key for key in self.__dict__ if not key.startswith("_")]
+            close = difflib.get_close_matches(name, [*known, *self._ignored], 1)
+            hint = f"did you mean '{close[0]}'?" if close else f"it has {', '.join(known)}"
+            raise AttributeError(f"{type(self).__name__} has no attribute '{name}'; {hint}")
+        super().__setattr__(name, value)
+
+    def _complete(self) -> bool:
+        return "_made" in self.__dict__
+
+
+class TargetSpec(_Settings):
     """What the device of a converted model can do."""
 
-    def __init__(self, supported_ops: Iterable[OpsSet] | None = None, supported_types: Iterable | None = None) -> None:
+    _ignored = frozenset({"experimental_select_user_tf_ops", "experimental_supported_backends"})
+
+    def __init__(
+        self,
+        supported_ops: Iterable[OpsSet] | None = None,
+        supported_types: Iterable | None = None,
+        experimental_select_user_tf_ops: Iterable[str] | None = None,
+        experimental_supported_backends: Iterable[str] | None = None,
+    ) -> None:
         self.supported_ops = {OpsSet.TFLITE_BUILTINS} if supported_ops is None else set(supported_ops)
         self.supported_types = set() if supported_types is None else set(supported_types)
+        self.experimental_select_user_tf_ops = set(experimental_select_user_tf_ops or ())
+        self.experimental_supported_backends = set(experimental_supported_backends or ())
+        self._made = True
 
 
-class TFLiteConverter:
+class TFLiteConverter(_Settings):
     """Converts Keras models and SavedModels to .tflite, without TensorFlow.
 
     >>> converter = leadline.lite.TFLiteConverter.from_keras_model(model)
     >>> content = converter.convert()
 
-    Quantization is not part of this version: convert() refuses settings that ask for it.
+    Quantization is not part of this version: convert() refuses settings that ask for it. Attributes of tf.lite's that
+    choose between its own converters (experimental_new_converter and the like) are accepted and mean nothing here.
+    allow_custom_ops changes nothing either: an op that cannot be converted is always named in an error. Leadline writes
+    no conversion metadata, so exclude_conversion_metadata has nothing to leave out.
     """
+
+    _ignored = frozenset(
+        {
+            "experimental_new_converter",
+            "experimental_new_quantizer",
+            "experimental_enable_resource_variables",
+            "experimental_lower_to_saved_model",
+            "experimental_new_dynamic_range_quantizer",
+            "experimental_preserve_assert_op",
+            "experimental_default_to_single_batch_in_tensor_list_ops",
+            "experimental_use_stablehlo_quantizer",
+            "experimental_use_buffer_offset",
+            "unfold_batchmatmul",
+            "unfold_large_splat_constant",
+            "allow_all_select_tf_ops",
+            "saved_model_dir",
+        }
+    )
 
     def __init__(self, converter: Converter, folder: tempfile.TemporaryDirectory | None = None) -> None:
         self._converter = converter
@@ -68,16 +122,53 @@ class TFLiteConverter:
         self.inference_output_type = None
         self.allow_custom_ops = False
         self.exclude_conversion_metadata = False
+        self._made = True
 
     @classmethod
     def from_keras_model(cls, model, *, budget: Budget | None = None) -> TFLiteConverter:
-        """A live model of Keras 3 (any backend) or tf_keras. It is saved to a temporary file and read from there."""
+        """A live model of Keras 3 (any backend) or tf_keras.
+
+        Weights of Keras 3 are read from the model itself, those of tf_keras through a temporary file. A subclassed model
+        has no graph to read; with TensorFlow it is exported to a temporary SavedModel and converted from there.
+        """
         if not hasattr(model, "save") or not hasattr(model, "get_config"):
             raise InvalidArgumentError(f"expected a Keras model, got {type(model).__name__}")
+        if not _has_graph(model):
+            return cls._from_export(model, budget)
+        if _is_keras_3(model):
+            try:
+                weights, config = weights_by_path(model), model.to_json()
+            except Error:
+                raise
+            except Exception:  # another version of Keras 3: its files are all that can be relied on
+                pass
+            else:
+                return cls(Converter.from_keras_config(config, lambda path: weights.get(path, []), budget))
         folder = tempfile.TemporaryDirectory(prefix="leadline-")
         path = Path(folder.name) / ("model.keras" if _is_keras_3(model) else "model.h5")
         model.save(path)
         return cls(Converter.from_keras(path, budget), folder)
+
+    @classmethod
+    def _from_export(cls, model, budget: Budget | None) -> TFLiteConverter:
+        name = type(model).__name__
+        if not _runs_on_tensorflow(model):
+            raise UnsupportedError(
+                f"the model is of class '{name}', whose code Leadline cannot read; write it as a Functional or Sequential "
+                "model, or use Keras's TensorFlow backend, through which it is converted as a SavedModel"
+            )
+        warnings.warn(
+            f"{name} is a subclassed model, which has no graph of layers: it is exported to a temporary SavedModel and "
+            "converted from that",
+            stacklevel=3,
+        )
+        folder = tempfile.TemporaryDirectory(prefix="leadline-")
+        path = Path(folder.name) / "model"
+        if _is_keras_3(model):
+            model.export(path, verbose=False)
+        else:
+            model.save(path, save_format="tf")
+        return cls(Converter.from_saved_model(path, ["serving_default"], [], budget), folder)
 
     @classmethod
     def from_keras_file(cls, path, *, budget: Budget | None = None) -> TFLiteConverter:
@@ -89,25 +180,68 @@ class TFLiteConverter:
         cls, saved_model_dir, signature_keys=None, tags=None, *, budget: Budget | None = None
     ) -> TFLiteConverter:
         """A SavedModel directory. Without signature_keys: all signatures, of a Keras export serving_default."""
-        return cls(Converter.from_saved_model(saved_model_dir, list(signature_keys or []), sorted(tags or []), budget))
+        keys = [signature_keys] if isinstance(signature_keys, str) else list(signature_keys or [])
+        chosen = [tags] if isinstance(tags, str) else sorted(tags or [])
+        return cls(Converter.from_saved_model(saved_model_dir, keys, chosen, budget))
+
+    @classmethod
+    def from_concrete_functions(
+        cls, funcs: Sequence, trackable_obj=None, *, budget: Budget | None = None
+    ) -> TFLiteConverter:
+        """Functions of TensorFlow's (tf.function's get_concrete_function()), through a temporary SavedModel.
+
+        One becomes the signature serving_default, several become signatures with their names. `trackable_obj` holds
+        their variables; without it those they refer to are taken.
+        """
+        functions = list(funcs) if isinstance(funcs, (list, tuple)) else [funcs]
+        if not functions:
+            raise InvalidArgumentError("from_concrete_functions() needs at least one function")
+        for function in functions:
+            if not hasattr(function, "structured_input_signature"):
+                raise InvalidArgumentError(
+                    f"expected concrete functions (function.get_concrete_function(...)), got {type(function).__name__}"
+                )
+        import tensorflow as tf  # whoever has concrete functions has it loaded
+
+        holder = trackable_obj
+        if holder is None:
+            holder = tf.Module()
+            holder.variables_of_functions = [variable for function in functions for variable in function.variables]
+        names = ["serving_default"] if len(functions) == 1 else _function_names(functions)
+        folder = tempfile.TemporaryDirectory(prefix="leadline-")
+        path = Path(folder.name) / "model"
+        tf.saved_model.save(holder, str(path), signatures=dict(zip(names, functions)))
+        return cls(Converter.from_saved_model(path, names, [], budget), folder)
 
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes, before weights are read."""
         return self._converter.plan()
 
-    def convert(self) -> bytes:
-        """The .tflite file. Raises BudgetError before anything is taken when it does not fit."""
+    def convert(self, *, progress: bool | Callable[[int, int], object] | None = None) -> bytes:
+        """The .tflite file. Raises BudgetError before anything is taken when it does not fit.
+
+        When it takes more than a second, a bar shows how far it is: with `progress` None where a person can see it, with
+        True always, with False never. A function is called with the bytes done and those of the file, and stops the
+        conversion when it returns False.
+        """
         self._refuse_quantization()
-        return self._converter.convert()
+        with progress_of(progress, "Converting") as report:
+            return self._converter.convert(report)
+
+    def convert_to(self, path, *, progress: bool | Callable[[int, int], object] | None = None) -> None:
+        """The same into a file, which appears whole or not at all. It is never held in memory: plan().file_peak_bytes."""
+        self._refuse_quantization()
+        with progress_of(progress, "Converting") as report:
+            self._converter.convert_to(path, report)
 
     def _refuse_quantization(self) -> None:
         spec = self.target_spec
         asked = {
             "optimizations": self.optimizations,
             "representative_dataset": self.representative_dataset,
-            "target_spec.supported_types": spec.supported_types,
-            "inference_input_type": self.inference_input_type,
-            "inference_output_type": self.inference_output_type,
+            "target_spec.supported_types": [kind for kind in spec.supported_types if not _is_float32(kind)],
+            "inference_input_type": not _is_float32(self.inference_input_type),
+            "inference_output_type": not _is_float32(self.inference_output_type),
         }
         names = [name for name, value in asked.items() if value]
         if OpsSet.TFLITE_BUILTINS not in spec.supported_ops:
@@ -116,6 +250,41 @@ class TFLiteConverter:
             raise UnsupportedError(f"quantization is not part of this version, but these ask for it: {', '.join(names)}")
 
 
+def _is_float32(kind) -> bool:
+    """None, numpy's, TensorFlow's: all may say that nothing is quantized."""
+    name = getattr(kind, "name", None) or getattr(kind, "__name__", None) or kind
+    return kind is None or name == "float32"
+
+
+def _function_names(functions: Sequence) -> list[str]:
+    """The names people gave them: "__inference_add_12" was add."""
+    names: list[str] = []
+    for function in functions:
+        name = unique = re.sub(r"^__inference_|_\d+$", "", str(getattr(function, "name", "function")))
+        count = 0
+        while unique in names:
+            count += 1
+            unique = f"{name}_{count}"
+        names.append(unique)
+    return names
+
+
 def _is_keras_3(model) -> bool:
     """Both are subclasses of a class Model; only Keras 3's is in the package keras.src."""
     return any(base.__module__.startswith("keras.src") for base in type(model).__mro__)
+
+
+def _has_graph(model) -> bool:
+    """Whether the model's configuration says what it computes: Functional and Sequential ones."""
+    try:
+        return "layers" in model.get_config()
+    except NotImplementedError:
+        return False
+
+
+def _runs_on_tensorflow(model) -> bool:
+    if not _is_keras_3(model):
+        return True
+    import keras
+
+    return keras.backend.backend() == "tensorflow"

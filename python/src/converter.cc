@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -28,15 +29,50 @@ Converter from_saved_model(const std::filesystem::path& path, const std::vector<
   return Converter::from_saved_model(path.string(), signature_keys, tags, std::move(budget));
 }
 
+Converter from_keras_config(const std::string& config, const nb::callable& weights, std::shared_ptr<Budget> budget) {
+  return Converter::from_keras_config(
+      config,
+      [&](const std::string& path) {
+        try {
+          return nb::cast<std::vector<KerasWeight>>(weights(to_str(path)));
+        } catch (const nb::python_error& error) {
+          throw_as_error(error);
+        }
+      },
+      std::move(budget));
+}
+
+constexpr auto kBetweenCalls = std::chrono::milliseconds(50);
+
+/// Lets Ctrl-C through, and tells a Python function now and then. Python's lock is taken for that only.
+Progress progress_of(const nb::object& callback) {
+  auto last = std::chrono::steady_clock::now();
+  return [callback, last](int64_t done, int64_t total) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (done != total && done != 0 && now - last < kBetweenCalls) return true;
+    last = now;
+    const nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    return callback.is_none() || callback(done, total).ptr() != Py_False;
+  };
+}
+
+void convert_to(const Converter& self, const std::filesystem::path& path, const nb::object& callback) {
+  const Progress progress = progress_of(callback);
+  const nb::gil_scoped_release released;
+  self.convert_to(path.string(), progress);
+}
+
 /// Written straight into the memory of the result, which nobody else can see yet.
-nb::bytes convert(const Converter& self) {
+nb::bytes convert(const Converter& self, const nb::object& callback) {
   const int64_t bytes = self.plan().result_bytes;
   PyObject* result = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes));
   if (result == nullptr) throw nb::python_error();
   nb::bytes owner = nb::steal<nb::bytes>(result);
   auto* data = reinterpret_cast<std::byte*>(PyBytes_AS_STRING(result));
+  const Progress progress = progress_of(callback);
   const nb::gil_scoped_release released;
-  self.convert_into({data, static_cast<size_t>(bytes)});
+  self.convert_into({data, static_cast<size_t>(bytes)}, progress);
   return owner;
 }
 
@@ -45,22 +81,32 @@ nb::bytes convert(const Converter& self) {
 void init_converter(nb::module_& m) {
   nb::class_<ConversionPlan>(m, "ConversionPlan", "What a conversion gives and takes, known before weights are read.")
       .def_ro("result_bytes", &ConversionPlan::result_bytes, "Of the .tflite file, exactly.")
-      .def_ro("peak_bytes", &ConversionPlan::peak_bytes, "The file and the largest tensor on its way into it.")
+      .def_ro("peak_bytes", &ConversionPlan::peak_bytes,
+              "Of memory while convert() works: the graph, the file, a tensor on its way into it.")
+      .def_ro("file_peak_bytes", &ConversionPlan::file_peak_bytes, "The same of convert_to(), which does not hold it.")
       .def_ro("nodes", &ConversionPlan::nodes)
       .def_ro("tensors", &ConversionPlan::tensors);
   nb::class_<Converter>(m, "Converter", "A model that was read and simplified, ready to be written as .tflite.")
       .def_static("from_keras", &from_keras, nb::arg("path"), nb::arg("budget").none() = nb::none(), WithoutGil(),
                   "A Keras model file: .keras or a whole-model .h5. Weights stay in the file.")
+      .def_static("from_keras_config", &from_keras_config, nb::arg("config"), nb::arg("weights"),
+                  nb::arg("budget").none() = nb::none(),
+                  nb::sig("def from_keras_config(config: str, "
+                          "weights: typing.Callable[[str], collections.abc.Sequence[KerasWeight]], "
+                          "budget: Budget | None = None) -> Converter"),
+                  "A Keras model in memory: model.to_json(), and a function from paths of layers to their variables.")
       .def_static("from_saved_model", &from_saved_model, nb::arg("path"),
                   nb::arg("signature_keys") = std::vector<std::string>(), nb::arg("tags") = std::vector<std::string>(),
                   nb::arg("budget").none() = nb::none(), WithoutGil(),
                   "A SavedModel directory. No signature keys: all of them; no tags: \"serve\".")
       .def("plan", &Converter::plan, "What the conversion gives and takes.")
-      .def("convert", &convert, "The bytes of the .tflite file. BudgetError when it does not fit.")
-      .def(
-          "convert_to",
-          [](const Converter& self, const std::filesystem::path& path) { self.convert_to(path.string()); },
-          nb::arg("path"), WithoutGil(), "Writes the file, which appears whole or not at all.")
+      .def("convert", &convert, nb::arg("progress").none() = nb::none(),
+           nb::sig("def convert(self, progress: typing.Callable[[int, int], typing.Any] | None = None) -> bytes"),
+           "The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.")
+      .def("convert_to", &convert_to, nb::arg("path"), nb::arg("progress").none() = nb::none(),
+           nb::sig("def convert_to(self, path: str | os.PathLike, "
+                   "progress: typing.Callable[[int, int], typing.Any] | None = None) -> None"),
+           "Writes the file, which appears whole or not at all; weights stream into it.")
       .def("to_text", [](const Converter& self) { return to_str(self.to_text()); }, "One line per node, for people.");
 }
 

@@ -8,57 +8,16 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "leadline/keras_layer.h"
 #include "module.h"
+#include "user_reference.h"
 
 namespace leadline::python {
 namespace {
-
-/// A reference to an object of the user's. Such objects often lead back to the interpreter that holds them (a function
-/// knows the globals it was written in), which Python's collector cannot see: all are dropped when Python ends.
-class UserReference {
- public:
-  explicit UserReference(nb::object object) : object_(std::move(object)) { all().insert(this); }
-  ~UserReference() {
-    if (nb::is_alive()) {
-      const nb::gil_scoped_acquire gil;
-      all().erase(this);
-      object_.reset();
-    } else {
-      object_.release();
-    }
-  }
-  UserReference(const UserReference&) = delete;
-  UserReference& operator=(const UserReference&) = delete;
-
-  const nb::object& get() const {
-    if (!object_.is_valid()) {
-      throw Error(ErrorCode::kCancelled, "Python is ending, its ops cannot run any more");
-    }
-    return object_;
-  }
-
-  static void drop_all() {
-    const std::vector<UserReference*> references(all().begin(), all().end());
-    std::vector<nb::object> dropped;  // destructors of the user's run when the set is not looked at any more
-    for (UserReference* reference : references) {
-      dropped.push_back(std::move(reference->object_));
-    }
-  }
-
- private:
-  /// Guarded by the GIL; never destroyed.
-  static std::set<UserReference*>& all() {
-    static auto& set = *new std::set<UserReference*>;
-    return set;
-  }
-
-  nb::object object_;
-};
 
 /// An operand as infer sees it.
 struct Operand {
@@ -276,6 +235,9 @@ void init_custom_op(nb::module_& m) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
     for (const std::string& name : registered_ops()) {
       unregister_op(name);
+    }
+    for (const std::string& name : registered_keras_layers()) {
+      unregister_keras_layer(name);
     }
     UserReference::drop_all();
   }));

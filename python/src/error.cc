@@ -63,12 +63,33 @@ PyObject* class_of(ErrorCode code) {
   }
 }
 
+/// The exception of Python's that is nested somewhere in `error`; None when there is none.
+nb::object python_cause(const std::exception& error) {
+  try {
+    std::rethrow_if_nested(error);
+  } catch (const nb::python_error& original) {
+    return nb::borrow(original.value());
+  } catch (const std::exception& inner) {
+    return python_cause(inner);
+  } catch (...) {
+  }
+  return nb::none();
+}
+
 void raise(const Error& error) {
+  const nb::object cause = python_cause(error);
+  if (!cause.is_none() && PyObject_IsInstance(cause.ptr(), PyExc_Exception) == 0) {  // KeyboardInterrupt and the like
+    PyErr_SetObject(cause.type().ptr(), cause.ptr());
+    return;
+  }
   nb::object value = nb::handle(class_of(error.code()))(to_str(error.what()));
   value.attr("code") = code_name(error.code());
   if (const auto* budget = dynamic_cast<const BudgetError*>(&error)) {
     value.attr("needed") = budget->needed();
     value.attr("limit") = budget->limit();
+  }
+  if (!cause.is_none()) {
+    PyException_SetCause(value.ptr(), cause.inc_ref().ptr());
   }
   PyErr_SetObject(class_of(error.code()), value.ptr());
 }
@@ -112,6 +133,26 @@ PyObject* make_class(nb::module_& m, const char* name, const char* doc, std::ini
 }
 
 }  // namespace
+
+void throw_as_error(const nb::python_error& error) {
+  const nb::object value = nb::borrow(error.value());
+  std::string text;
+  ErrorCode code = ErrorCode::kRuntime;
+  try {
+    text = nb::str(value).c_str();
+    if (PyObject_IsInstance(value.ptr(), classes.error) == 1) {
+      const std::string name = nb::str(value.attr("code")).c_str();
+      for (const ErrorCode known : {ErrorCode::kInvalidModel, ErrorCode::kUnsupported, ErrorCode::kInvalidArgument,
+                                    ErrorCode::kIo, ErrorCode::kCancelled}) {
+        if (name == code_name(known)) code = known;
+      }
+    } else {
+      text = std::string(nb::str(value.type().attr("__name__")).c_str()) + ": " + text;
+    }
+  } catch (const nb::python_error&) {  // an exception that cannot say what it is
+  }
+  std::throw_with_nested(Error(code, text));
+}
 
 void init_error(nb::module_& m) {
   classes.error = make_class(m, "Error",

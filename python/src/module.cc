@@ -12,6 +12,7 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_budget(m);
   leadline::python::init_model(m);
   leadline::python::init_model_builder(m);
+  leadline::python::init_keras_layer(m);
   leadline::python::init_converter(m);
   leadline::python::init_op_list(m);
   leadline::python::init_observer(m);

@@ -28,6 +28,7 @@ void init_budget(nb::module_& m);
 void init_model(nb::module_& m);
 void init_model_builder(nb::module_& m);
 void init_converter(nb::module_& m);
+void init_keras_layer(nb::module_& m);
 void init_op_list(nb::module_& m);
 void init_observer(nb::module_& m);
 void init_plan(nb::module_& m);
@@ -55,6 +56,9 @@ nb::dict to_dict(std::span<const CategoryBytes> categories);
 
 /// A reference to `object` that any thread may drop, with or without the GIL.
 std::shared_ptr<const void> keep_alive(nb::object object);
+
+/// Throws the Error that stands for `error`, which is being handled, with `error` nested in it. Needs the GIL.
+[[noreturn]] void throw_as_error(const nb::python_error& error);
 
 /// The memory of a Python object that offers the buffer protocol, for the lifetime of this. Needs the GIL.
 class BufferView {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/converter.h"
 
+#include <exception>
+
+#include "api/keras_weight.h"
 #include "base/error.h"
 #include "base/output_file.h"
 #include "import/keras/file_weights.h"
@@ -31,6 +34,23 @@ class Charge {
   MemoryCategory category_;
 };
 
+/// Weights that the caller has.
+class GivenWeights final : public keras::WeightSource {
+ public:
+  explicit GivenWeights(const Converter::KerasWeights& weights) : weights_(weights) {}
+  std::vector<keras::Weight> weights(const keras::LayerAddress& layer) const override {
+    std::vector<keras::Weight> result;
+    for (const KerasWeight& weight : weights_(layer.path)) {
+      const KerasWeight::Data& data = weight.data();
+      result.push_back({data.dtype, data.shape, data.source, data.name});
+    }
+    return result;
+  }
+
+ private:
+  const Converter::KerasWeights& weights_;
+};
+
 }  // namespace
 
 struct Converter::Data {
@@ -44,6 +64,7 @@ struct Converter::Data {
   std::shared_ptr<const ir::Graph> graph;
   Charge charge;
   model::FileWriter writer;
+  int64_t held_bytes = budget->used();  // by the graph, and by what had to be unpacked
 };
 
 Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget> budget) {
@@ -58,8 +79,17 @@ Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget>
   } catch (const BudgetError&) {
     throw;
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
+    std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", path, error.what())));
   }
+}
+
+Converter Converter::from_keras_config(const std::string& config, const KerasWeights& weights,
+                                       std::shared_ptr<Budget> budget) {
+  auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
+  require(weights != nullptr, ErrorCode::kInvalidArgument, "a model in memory needs a function that gives its weights");
+  std::shared_ptr<ir::Graph> graph = keras::import_keras(config, GivenWeights(weights));
+  passes::run_passes(*graph);
+  return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
 }
 
 Converter Converter::from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys,
@@ -76,14 +106,15 @@ Converter Converter::from_saved_model(const std::string& path, const std::vector
   } catch (const BudgetError&) {
     throw;
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
+    std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", path, error.what())));
   }
 }
 
 ConversionPlan Converter::plan() const {
   ConversionPlan plan;
   plan.result_bytes = data_->writer.bytes();
-  plan.peak_bytes = plan.result_bytes + data_->writer.extra_bytes();
+  plan.peak_bytes = data_->held_bytes + plan.result_bytes + data_->writer.extra_bytes();
+  plan.file_peak_bytes = data_->held_bytes + data_->writer.sink_bytes();
   for (const ir::Subgraph& subgraph : data_->graph->subgraphs) {
     plan.nodes += static_cast<int>(subgraph.nodes.size());
     plan.tensors += static_cast<int>(subgraph.values.size());
@@ -91,24 +122,24 @@ ConversionPlan Converter::plan() const {
   return plan;
 }
 
-void Converter::convert_into(std::span<std::byte> out) const {
+void Converter::convert_into(std::span<std::byte> out, const Progress& progress) const {
   require(static_cast<int64_t>(out.size()) == data_->writer.bytes(), ErrorCode::kInvalidArgument,
           "the model takes {} bytes, the memory for it has {}", data_->writer.bytes(), out.size());
-  const Charge charge(data_->budget, plan().peak_bytes, MemoryCategory::kModelFile);
-  data_->writer.write(out);
+  const Charge charge(data_->budget, data_->writer.bytes() + data_->writer.extra_bytes(), MemoryCategory::kModelFile);
+  data_->writer.write(out, progress);
 }
 
-std::vector<std::byte> Converter::convert() const {
-  const Charge charge(data_->budget, plan().peak_bytes, MemoryCategory::kModelFile);
+std::vector<std::byte> Converter::convert(const Progress& progress) const {
+  const Charge charge(data_->budget, data_->writer.bytes() + data_->writer.extra_bytes(), MemoryCategory::kModelFile);
   std::vector<std::byte> file(static_cast<size_t>(data_->writer.bytes()));
-  data_->writer.write(file);
+  data_->writer.write(file, progress);
   return file;
 }
 
-void Converter::convert_to(const std::string& path) const {
-  const std::vector<std::byte> content = convert();
+void Converter::convert_to(const std::string& path, const Progress& progress) const {
+  const Charge charge(data_->budget, data_->writer.sink_bytes(), MemoryCategory::kModelFile);
   OutputFile file(path);
-  file.write(content);
+  data_->writer.write_to([&](std::span<const std::byte> piece) { file.write(piece); }, progress);
   file.finish();
 }
 

@@ -2,12 +2,14 @@
 // `leadline convert`: Keras models and SavedModels to .tflite.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "base/progress.h"
 #include "cli/command.h"
 #include "leadline/budget.h"
 #include "leadline/converter.h"
@@ -20,6 +22,7 @@ namespace {
 constexpr const char* kExamples =
     "  leadline convert model.keras -o model.tflite\n"
     "  leadline convert model.h5 -o model.tflite --memory 200MB\n"
+    "  leadline convert model.keras --plan          what it would take\n"
     "  leadline convert saved_model/ --signature serving_default";
 
 class ConvertCommand final : public Command {
@@ -34,6 +37,7 @@ class ConvertCommand final : public Command {
         .add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all")
         ->type_name("KEY");
     app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
+    app().add_flag("--plan,--dry-run", plan_only_, "Only print what would be written and what it would take");
   }
 
   void run() override {
@@ -50,25 +54,44 @@ class ConvertCommand final : public Command {
     const Converter converter = is_directory ? Converter::from_saved_model(model_path_, signatures_, {}, budget)
                                              : Converter::from_keras(model_path_, budget);
     const ConversionPlan plan = converter.plan();
-    converter.convert_to(output);
+    if (!json()) print_plan(output, plan);
+    if (!plan_only_) write(converter, output);
     if (json()) {
       print_json({{"model", model_path_},
                   {"output", output},
+                  {"written", !plan_only_},
                   {"result_bytes", plan.result_bytes},
-                  {"peak_bytes", plan.peak_bytes},
+                  {"peak_bytes", plan.file_peak_bytes},
                   {"nodes", plan.nodes},
                   {"tensors", plan.tensors}});
-      return;
+    } else if (!plan_only_) {
+      fmt::print("Wrote {}\n", printable(output));
     }
-    fmt::print("Wrote {}: {}, {} nodes, {} tensors\n", printable(output), format_bytes(plan.result_bytes), plan.nodes,
-               plan.tensors);
   }
 
  private:
+  void print_plan(const std::string& output, const ConversionPlan& plan) const {
+    fmt::print("Reads  {}\n", printable(model_path_));
+    fmt::print("Writes {}: {}, {} nodes, {} tensors\n", printable(output), format_bytes(plan.result_bytes), plan.nodes,
+               plan.tensors);
+    fmt::print("Takes  {} of memory at most\n", format_bytes(plan.file_peak_bytes));
+    std::fflush(stdout);
+  }
+
+  static void write(const Converter& converter, const std::string& output) {
+    const StopOnSignal stop;
+    ProgressBar bar("Converting");
+    converter.convert_to(output, [&](int64_t done, int64_t total) {
+      bar.update(done, total);
+      return !StopOnSignal::stopped();
+    });
+  }
+
   std::string model_path_;
   std::string output_path_;
   std::vector<std::string> signatures_;
   std::string memory_;
+  bool plan_only_ = false;
 };
 
 }  // namespace

@@ -54,9 +54,9 @@ class Borrowed final : public ConstantSource {
   std::shared_ptr<const void> owner_;
 };
 
-/// Copies a strided block, innermost axis first; `strides` count elements of the source.
+/// Copies a strided block, innermost axis first; `strides` count elements of the source. Neither side need be aligned.
 template <typename Element>
-void gather(const Element* from, Element* to, const Shape& shape, const std::array<int64_t, kMaxRank>& strides) {
+void gather(const std::byte* from, std::byte* to, const Shape& shape, const std::array<int64_t, kMaxRank>& strides) {
   if (shape.elements() == 0) return;
   const int last = shape.rank() - 1;
   const int64_t row = last >= 0 ? shape[last] : 1;
@@ -64,12 +64,15 @@ void gather(const Element* from, Element* to, const Shape& shape, const std::arr
   std::array<int64_t, kMaxRank> index{};
   int64_t offset = 0;
   for (;;) {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(Element));
     if (step == 1) {
-      std::memcpy(to, from + offset, static_cast<size_t>(row) * sizeof(Element));
+      std::memcpy(to, from + offset * kSize, static_cast<size_t>(row) * sizeof(Element));
     } else {
-      for (int64_t i = 0; i < row; ++i) to[i] = from[offset + i * step];
+      for (int64_t i = 0; i < row; ++i) {
+        std::memcpy(to + i * kSize, from + (offset + i * step) * kSize, sizeof(Element));
+      }
     }
-    to += row;
+    to += row * kSize;
     int axis = last - 1;
     for (; axis >= 0; --axis) {
       const auto a = static_cast<size_t>(axis);
@@ -87,20 +90,18 @@ void gather_bytes(const std::byte* from, std::byte* to, Shape shape, std::array<
                   int64_t element_bytes) {
   switch (element_bytes) {
     case 1:
-      return gather(reinterpret_cast<const uint8_t*>(from), reinterpret_cast<uint8_t*>(to), shape, strides);
+      return gather<uint8_t>(from, to, shape, strides);
     case 2:
-      return gather(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to), shape, strides);
+      return gather<uint16_t>(from, to, shape, strides);
     case 4:
-      return gather(reinterpret_cast<const uint32_t*>(from), reinterpret_cast<uint32_t*>(to), shape, strides);
+      return gather<uint32_t>(from, to, shape, strides);
+    case 8:
+      return gather<uint64_t>(from, to, shape, strides);
+    case 16:
+      return gather<std::array<std::byte, 16>>(from, to, shape, strides);
     default:
-      break;
+      fail(ErrorCode::kUnsupported, "elements of {} bytes cannot be moved", element_bytes);
   }
-  using Eight = std::array<std::byte, 8>;
-  using Sixteen = std::array<std::byte, 16>;
-  if (element_bytes == 8)
-    return gather(reinterpret_cast<const Eight*>(from), reinterpret_cast<Eight*>(to), shape, strides);
-  require(element_bytes == 16, ErrorCode::kUnsupported, "elements of {} bytes cannot be moved", element_bytes);
-  gather(reinterpret_cast<const Sixteen*>(from), reinterpret_cast<Sixteen*>(to), shape, strides);
 }
 
 std::array<int64_t, kMaxRank> dense_strides(const Shape& shape) {
@@ -114,18 +115,25 @@ std::array<int64_t, kMaxRank> dense_strides(const Shape& shape) {
 }
 
 /// The transpose of a matrix, in blocks that stay in the cache: a large one would otherwise miss it with every element.
-void transpose_matrix(const std::byte* in, std::byte* out, int64_t rows, int64_t columns) {
+/// `done` is told which bytes of `in` are not needed any more, in pieces of at least kViewPiece.
+template <typename Done>
+void transpose_matrix(const std::byte* in, std::byte* out, int64_t rows, int64_t columns, const Done& done) {
   constexpr int64_t kBlock = 32;
-  const auto* source = reinterpret_cast<const uint32_t*>(in);
-  auto* target = reinterpret_cast<uint32_t*>(out);
+  constexpr auto kSize = static_cast<int64_t>(sizeof(uint32_t));
+  int64_t kept = 0;
   for (int64_t top = 0; top < rows; top += kBlock) {
     const int64_t bottom = std::min(top + kBlock, rows);
     for (int64_t left = 0; left < columns; left += kBlock) {
       const int64_t right = std::min(left + kBlock, columns);
       for (int64_t column = left; column < right; ++column) {
-        for (int64_t row = top; row < bottom; ++row) target[column * rows + row] = source[row * columns + column];
+        for (int64_t row = top; row < bottom; ++row) {
+          std::memcpy(out + (column * rows + row) * kSize, in + (row * columns + column) * kSize, sizeof(uint32_t));
+        }
       }
     }
+    if ((bottom - kept) * columns * kSize < kViewPiece && bottom < rows) continue;
+    done(std::span(in + kept * columns * kSize, static_cast<size_t>((bottom - kept) * columns * kSize)));
+    kept = bottom;
   }
 }
 
@@ -139,21 +147,25 @@ class Transposed final : public PlannedSource {
     for (int axis : permutation_) result_.push_back(shape_[axis]);
   }
   int64_t bytes() const override { return source_->bytes(); }
-  int64_t extra_bytes() const override { return source_->bytes() + ir::extra_bytes(*source_); }
+  int64_t extra_bytes() const override {
+    if (is_rotation() && !view_of(*source_).empty()) return std::min(bytes(), kViewPiece);
+    return source_->bytes() + ir::extra_bytes(*source_);
+  }
   void read(std::span<std::byte> out) const override {
     if (out.empty()) return;
+    const auto rotate = [&](const std::byte* original, const auto& done) {
+      int64_t rows = 1;
+      for (int axis = 0; axis < permutation_[0]; ++axis) rows *= shape_[axis];
+      transpose_matrix(original, out.data(), rows, shape_.elements() / rows, done);
+    };
+    if (is_rotation()) {
+      if (const std::span<const std::byte> view = view_of(*source_); !view.empty()) {
+        return rotate(view.data(), [&](std::span<const std::byte> done) { drop_view(*source_, done); });
+      }
+    }
     const Temporary original(source_->bytes());
     source_->read(original.span());
-    // The last axes to the front, as a whole: what kernels of Keras need.
-    const int first = permutation_.empty() ? 0 : permutation_[0];
-    bool rotation = element_bytes_ == sizeof(uint32_t) && reinterpret_cast<uintptr_t>(out.data()) % 4 == 0;
-    const int rank = shape_.rank();
-    for (int i = 0; i < rank; ++i) rotation = rotation && permutation_[static_cast<size_t>(i)] == (first + i) % rank;
-    if (rotation) {
-      int64_t rows = 1;
-      for (int axis = 0; axis < first; ++axis) rows *= shape_[axis];
-      return transpose_matrix(original.data(), out.data(), rows, shape_.elements() / rows);
-    }
+    if (is_rotation()) return rotate(original.data(), [](std::span<const std::byte>) {});
     const auto dense = dense_strides(shape_);
     std::array<int64_t, kMaxRank> strides{};
     for (size_t i = 0; i < permutation_.size(); ++i) strides[i] = dense[static_cast<size_t>(permutation_[i])];
@@ -166,6 +178,16 @@ class Transposed final : public PlannedSource {
   const std::vector<int>& permutation() const { return permutation_; }
 
  private:
+  /// The last axes to the front, as a whole: what kernels of Keras need.
+  bool is_rotation() const {
+    const int rank = shape_.rank();
+    if (element_bytes_ != sizeof(uint32_t) || rank == 0) return false;
+    for (int i = 0; i < rank; ++i) {
+      if (permutation_[static_cast<size_t>(i)] != (permutation_[0] + i) % rank) return false;
+    }
+    return true;
+  }
+
   Source source_;
   Shape shape_;
   Shape result_;
@@ -385,6 +407,19 @@ Source concatenated_source(std::vector<Source> parts, std::vector<Shape> shapes,
   tensor_bytes(result, element_bytes);
   if (parts.size() == 1) return parts[0];
   return std::make_shared<Concatenated>(std::move(parts), shapes, axis, element_bytes);
+}
+
+std::span<const std::byte> view_of(const ConstantSource& source) {
+  const auto* viewed = dynamic_cast<const ViewedSource*>(&source);
+  if (viewed == nullptr) return {};
+  const std::span<const std::byte> view = viewed->view();
+  require(view.empty() || static_cast<int64_t>(view.size()) == source.bytes(), ErrorCode::kInternal,
+          "a source of {} bytes has a view of {}", source.bytes(), view.size());
+  return view;
+}
+
+void drop_view(const ConstantSource& source, std::span<const std::byte> part) {
+  if (const auto* viewed = dynamic_cast<const ViewedSource*>(&source)) viewed->drop(part);
 }
 
 int64_t extra_bytes(const ConstantSource& source) {

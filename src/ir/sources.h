@@ -23,13 +23,27 @@ class PlannedSource : public ConstantSource {
 /// The same of any source; those that do not say are taken to need nothing.
 int64_t extra_bytes(const ConstantSource& source);
 
+/// A source whose bytes lie somewhere already, such as in a mapped file.
+class ViewedSource : public ConstantSource {
+ public:
+  /// All bytes, at any alignment, for as long as the source lives; empty when they have to be made after all. Throws.
+  virtual std::span<const std::byte> view() const = 0;
+  /// This part of view() was used and need not stay in memory.
+  virtual void drop(std::span<const std::byte> part) const = 0;
+};
+/// Of a view at most this much is looked at before it is dropped.
+inline constexpr int64_t kViewPiece = 16 << 20;
+/// The view of any source; empty when it has none. Has all bytes otherwise.
+std::span<const std::byte> view_of(const ConstantSource& source);
+void drop_view(const ConstantSource& source, std::span<const std::byte> part);
+
 /// Bytes held in memory. Extra memory: none.
 Source owned_source(std::vector<std::byte> bytes);
 /// Bytes that `owner` keeps alive (a mapped file, a graph's storage). Extra memory: none.
 Source borrowed_source(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
 /// Output axis i is input axis permutation[i] of a tensor of `shape`, whose elements have `element_bytes` each.
-/// Transpositions of transpositions become one. Extra memory: the tensor.
+/// Transpositions of transpositions become one. Extra memory: the tensor, or a piece of a view.
 Source transposed_source(Source source, const Shape& shape, std::span<const int> permutation, int64_t element_bytes);
 
 /// A float32 tensor times factors[k] wherever its index along `axis` is k. Extra memory: none.

@@ -2,12 +2,14 @@
 #include "model/writer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <numeric>
 #include <tuple>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "ir/sources.h"
 #include "model/options.h"
 #include "ops/registry.h"
@@ -283,8 +285,11 @@ struct FileWriter::Layout {
     return flatbuffer;
   }
 
-  void write_places(std::span<std::byte> file) const {
-    const auto* model = flatbuffers::GetMutableRoot<tfl::Model>(file.data());
+  /// The structure with the places of the constants.
+  std::vector<std::byte> structure() const {
+    const std::span<const std::byte> open = writer.structure();
+    std::vector<std::byte> result(open.begin(), open.end());
+    const auto* model = flatbuffers::GetMutableRoot<tfl::Model>(result.data());
     for (size_t b = 0; b < places.size(); ++b) {
       const Contents& contents = writer.buffers()[b];
       if (contents.bytes() == 0) continue;
@@ -297,12 +302,59 @@ struct FileWriter::Layout {
       }
       using flatbuffers::uoffset_t;
       uint8_t* field = table->GetAddressOf(tfl::Buffer::VT_DATA);
-      auto* length = reinterpret_cast<uint8_t*>(file.data()) + places[b] - sizeof(uoffset_t);
-      flatbuffers::WriteScalar(field, static_cast<uoffset_t>(length - field));
-      flatbuffers::WriteScalar(length, static_cast<uoffset_t>(contents.bytes()));
+      const int64_t position = reinterpret_cast<const std::byte*>(field) - result.data();
+      const int64_t length = places[b] - static_cast<int64_t>(sizeof(uoffset_t));
+      flatbuffers::WriteScalar(field, static_cast<uoffset_t>(length - position));
     }
+    return result;
   }
 };
+
+namespace {
+
+/// The file in memory.
+class MemoryTarget {
+ public:
+  explicit MemoryTarget(std::span<std::byte> out) : rest_(out) {}
+  void copy(std::span<const std::byte> bytes) {
+    const std::span<std::byte> place = take(bytes.size());
+    if (!bytes.empty()) std::memcpy(place.data(), bytes.data(), bytes.size());
+  }
+  void make(const ir::ConstantSource& source) { source.read(take(static_cast<size_t>(source.bytes()))); }
+
+ private:
+  std::span<std::byte> take(size_t bytes) {
+    const std::span<std::byte> place = rest_.first(bytes);
+    rest_ = rest_.subspan(bytes);
+    return place;
+  }
+  std::span<std::byte> rest_;
+};
+
+/// The file in pieces, made in memory that one constant after another uses.
+class PieceTarget {
+ public:
+  explicit PieceTarget(const FileWriter::Sink& sink) : sink_(sink) {}
+  void copy(std::span<const std::byte> bytes) { sink_(bytes); }
+  void make(const ir::ConstantSource& source) {
+    const std::span<const std::byte> view = ir::view_of(source);
+    const auto bytes = static_cast<size_t>(source.bytes());
+    for (size_t begin = 0; begin < view.size(); begin += ir::kViewPiece) {
+      const auto piece = view.subspan(begin, std::min<size_t>(ir::kViewPiece, view.size() - begin));
+      sink_(piece);
+      ir::drop_view(source, piece);
+    }
+    if (!view.empty()) return;
+    const auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    source.read({memory.get(), bytes});
+    sink_({memory.get(), bytes});
+  }
+
+ private:
+  const FileWriter::Sink& sink_;
+};
+
+}  // namespace
 
 FileWriter::FileWriter(const ir::Graph& graph, int64_t flatbuffer_limit)
     : layout_(std::make_unique<Layout>(graph, false)) {
@@ -325,31 +377,62 @@ int64_t FileWriter::extra_bytes() const {
   return largest;
 }
 
-void FileWriter::write(std::span<std::byte> out) const {
-  require(static_cast<int64_t>(out.size()) == layout_->bytes, ErrorCode::kInternal,
-          "a file of {} bytes cannot be written to {}", layout_->bytes, out.size());
-  const std::span<const std::byte> structure = layout_->writer.structure();
-  std::memcpy(out.data(), structure.data(), structure.size());
-  int64_t written = static_cast<int64_t>(structure.size());
+int64_t FileWriter::sink_bytes() const {
+  int64_t largest = 0;
+  for (const Contents& contents : layout_->writer.buffers()) {
+    if (contents.source == nullptr) continue;
+    const int64_t needed = ir::view_of(*contents.source).empty() ? contents.bytes() + ir::extra_bytes(*contents.source)
+                                                                 : std::min(contents.bytes(), ir::kViewPiece);
+    largest = std::max(largest, needed);
+  }
+  return static_cast<int64_t>(layout_->writer.structure().size()) + largest;
+}
+
+template <typename Target>
+void FileWriter::emit(Target& target, const Progress& progress) const {
+  ProgressCounter counter(progress, layout_->bytes);
+  counter.add(0);
+  const std::vector<std::byte> structure = layout_->structure();
+  target.copy(structure);
+  auto written = static_cast<int64_t>(structure.size());
+  counter.add(written);
   const auto& buffers = layout_->writer.buffers();
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return layout_->places[a] < layout_->places[b]; });
   for (size_t b : order) {
-    if (buffers[b].bytes() == 0) continue;
-    const int64_t place = layout_->places[b];
-    std::memset(out.data() + written, 0, static_cast<size_t>(place - written));
-    const std::span<std::byte> target =
-        out.subspan(static_cast<size_t>(place), static_cast<size_t>(buffers[b].bytes()));
-    if (buffers[b].source != nullptr) {
-      buffers[b].source->read(target);
-    } else {
-      std::memcpy(target.data(), buffers[b].data.data(), target.size());
+    const Contents& contents = buffers[b];
+    if (contents.bytes() == 0) continue;
+    const int64_t start = written;
+    // Zeros up to the constant, the last of them its length where it is a part of the flatbuffer.
+    std::array<std::byte, kConstantAlignment + sizeof(flatbuffers::uoffset_t)> gap{};
+    const auto gap_bytes = static_cast<size_t>(layout_->places[b] - written);
+    if (!layout_->writer.outside(contents)) {
+      flatbuffers::WriteScalar(gap.data() + gap_bytes - sizeof(flatbuffers::uoffset_t),
+                               static_cast<flatbuffers::uoffset_t>(contents.bytes()));
     }
-    written = place + buffers[b].bytes();
+    target.copy(std::span(gap).first(gap_bytes));
+    if (contents.source != nullptr) {
+      target.make(*contents.source);
+    } else {
+      target.copy(contents.data);
+    }
+    written = layout_->places[b] + contents.bytes();
+    counter.add(written - start);
   }
-  layout_->write_places(out);
+}
+
+void FileWriter::write(std::span<std::byte> out, const Progress& progress) const {
+  require(static_cast<int64_t>(out.size()) == layout_->bytes, ErrorCode::kInternal,
+          "a file of {} bytes cannot be written to {}", layout_->bytes, out.size());
+  MemoryTarget target(out);
+  emit(target, progress);
+}
+
+void FileWriter::write_to(const Sink& sink, const Progress& progress) const {
+  PieceTarget target(sink);
+  emit(target, progress);
 }
 
 std::vector<std::byte> write(const ir::Graph& graph) {

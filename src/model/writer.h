@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "ir/graph.h"
+#include "leadline/progress.h"
 
 namespace leadline::model {
 
@@ -30,9 +32,18 @@ class FileWriter {
   /// Memory that write() takes besides `out`: what the hungriest source says it needs.
   int64_t extra_bytes() const;
   /// `out` has exactly bytes() bytes. Sources read straight into their place, one after another from front to back.
-  void write(std::span<std::byte> out) const;
+  void write(std::span<std::byte> out, const Progress& progress = {}) const;
+
+  /// Takes the file piece by piece, from front to back.
+  using Sink = std::function<void(std::span<const std::byte> piece)>;
+  /// The same without holding the file: at most one constant is in memory. Takes sink_bytes() of memory.
+  void write_to(const Sink& sink, const Progress& progress = {}) const;
+  int64_t sink_bytes() const;
 
  private:
+  template <typename Target>
+  void emit(Target& target, const Progress& progress) const;
+
   struct Layout;
   std::unique_ptr<Layout> layout_;
 };

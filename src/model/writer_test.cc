@@ -240,6 +240,44 @@ TEST(WriterSources, TheSizeIsKnownBeforeAnythingIsRead) {
   EXPECT_EQ(file, s.file());
 }
 
+TEST(WriterSources, PiecesMakeTheSameFile) {
+  Sketch s = sample();
+  lazy(s, "a", std::make_shared<Numbers>(5000));
+  lazy(s, "b", std::make_shared<Numbers>(33));
+  for (const int64_t limit : {kFlatbufferLimit, int64_t{4096}}) {
+    const FileWriter writer(s.graph(), limit);
+    std::vector<std::byte> whole(static_cast<size_t>(writer.bytes()));
+    writer.write(whole);
+    std::vector<std::byte> pieces;
+    size_t largest = 0;
+    writer.write_to([&](std::span<const std::byte> piece) {
+      pieces.insert(pieces.end(), piece.begin(), piece.end());
+      largest = std::max(largest, piece.size());
+    });
+    EXPECT_EQ(pieces, whole);
+    EXPECT_LE(static_cast<int64_t>(largest), writer.sink_bytes());
+  }
+}
+
+TEST(WriterSources, ProgressEndsWithEverythingAndMayStop) {
+  Sketch s = sample();
+  int reads = 0;
+  lazy(s, "a", std::make_shared<Numbers>(5000, &reads));
+  const FileWriter writer(s.graph());
+  std::vector<std::byte> file(static_cast<size_t>(writer.bytes()));
+  int64_t last = -1;
+  writer.write(file, [&](int64_t done, int64_t total) {
+    EXPECT_GE(done, last);
+    EXPECT_EQ(total, writer.bytes());
+    last = done;
+    return true;
+  });
+  EXPECT_EQ(last, writer.bytes());
+  EXPECT_EQ(reads, 1);
+  EXPECT_TRUE(testing::thrown_by([&] { writer.write(file, [](int64_t, int64_t) { return false; }); }).names("stopped"));
+  EXPECT_EQ(reads, 1);
+}
+
 TEST(WriterSources, TheHungriestSourceTellsTheMemory) {
   Sketch s = sample();
   const int order[] = {1, 0};

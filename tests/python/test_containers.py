@@ -77,11 +77,12 @@ def write_sample(path, **options):
         file.create_dataset("of_named", data=np.arange(3, dtype="f4"), dtype=file["named"])
 
 
-NEWEST = ("v110", "v114")  # HDF5 2.0 writes a newer layout, which is not read yet
+NEWEST = ("v110", "latest")
 
 FORMS = {
     "default": {},
     "latest": {"libver": NEWEST},
+    "v114": {"libver": ("v110", "v114")},
     "v108": {"libver": ("v108", "v108")},
     "user_block": {"userblock_size": 1024},
     "track_order": {"track_order": True},

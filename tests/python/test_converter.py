@@ -73,6 +73,88 @@ def test_plan_is_exact_and_budgets_hold(tmp_path):
         lite.TFLiteConverter.from_keras_file(path, budget=leadline.Budget(plan.result_bytes // 2)).convert()
 
 
+def test_files_are_streamed(tmp_path):
+    model = keras_models.make("mobilenet_v2")
+    path, target = tmp_path / "model.keras", tmp_path / "model.tflite"
+    model.save(path)
+    converter = lite.TFLiteConverter.from_keras_file(path)
+    plan = converter.plan()
+    assert plan.file_peak_bytes < plan.result_bytes < plan.peak_bytes
+    budget = leadline.Budget(plan.file_peak_bytes + (2 << 20))
+    limited = lite.TFLiteConverter.from_keras_file(path, budget=budget)
+    limited.convert_to(target)
+    assert target.read_bytes() == converter.convert()
+    with pytest.raises(leadline.BudgetError):
+        limited.convert()
+
+
+def test_progress_is_told_and_may_stop(tmp_path):
+    converter = lite.TFLiteConverter.from_keras_model(keras_models.make("convnet"))
+    calls = []
+    content = converter.convert(progress=lambda done, total: calls.append((done, total)))
+    assert calls[0] == (0, len(content)) and calls[-1] == (len(content), len(content))
+    target = tmp_path / "model.tflite"
+    with pytest.raises(leadline.Error, match="stopped") as caught:
+        converter.convert_to(target, progress=lambda done, total: False)
+    assert caught.value.code == "cancelled"
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        converter.convert_to(target, progress=interrupt)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_bar_appears_when_it_takes_long(capsys):
+    from leadline._progress import ProgressBar, progress_of
+
+    with ProgressBar("Converting") as quick:
+        quick(1, 2)
+    assert capsys.readouterr().err == ""
+    with ProgressBar("Converting", patience=0) as slow:
+        slow(1, 2)
+    assert "\rConverting [###############               ]  50%  0:00" in capsys.readouterr().err
+    with progress_of(None, "Converting") as unseen, progress_of(False, "Converting") as silent:
+        assert unseen is None and silent is None
+    with progress_of(True, "Converting") as shown:
+        assert isinstance(shown, ProgressBar)
+
+
+def test_settings_with_typos_are_refused():
+    converter = lite.TFLiteConverter.from_keras_model(keras_models.make("nested"))
+    with pytest.raises(AttributeError, match="did you mean 'optimizations'"):
+        converter.optimisations = []
+    with pytest.raises(AttributeError, match="did you mean 'supported_ops'"):
+        converter.target_spec.suported_ops = []
+    for name in ("experimental_new_converter", "experimental_enable_resource_variables", "_experimental_lower_tensor_list_ops"):
+        setattr(converter, name, True)
+    converter.target_spec.supported_ops = [lite.OpsSet.TFLITE_BUILTINS, lite.OpsSet.SELECT_TF_OPS]
+    converter.inference_input_type = np.float32
+    converter.allow_custom_ops = converter.exclude_conversion_metadata = True
+    assert converter.convert()
+
+
+def test_subclassed_models_say_what_to_do(tmp_path):
+    import keras
+
+    class Subclassed(keras.Model):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, x):
+            return self.dense(x)
+
+    model = Subclassed()
+    model(np.zeros((1, 3), np.float32))
+    with pytest.raises(leadline.UnsupportedError, match="Subclassed.*SavedModel"):
+        lite.TFLiteConverter.from_keras_model(model)
+    model.save(tmp_path / "model.keras")
+    with pytest.raises(leadline.UnsupportedError, match="Subclassed.*SavedModel"):
+        lite.TFLiteConverter.from_keras_file(tmp_path / "model.keras")
+
+
 def test_unknown_layers_are_named(tmp_path):
     model = keras_models.make("nested")
     path = tmp_path / "model.keras"
@@ -144,5 +226,8 @@ def test_command_line(tmp_path):
     assert answer["result_bytes"] == target.stat().st_size
     values = keras_models.example(model, 2)
     assert_close(run(lite.Interpreter, target.read_bytes(), model, values), predict(model, values))
+    target.unlink()
+    planned = subprocess.run([*command[:-1], "--plan"], capture_output=True, check=True, text=True)
+    assert "Takes" in planned.stdout and planned.stderr == "" and not target.exists()
     refused = subprocess.run([PROGRAM, "convert", tmp_path / "none.keras"], capture_output=True, text=True)
     assert refused.returncode == 5 and "none.keras" in refused.stderr

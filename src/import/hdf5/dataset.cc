@@ -75,7 +75,7 @@ void read_chunked_v4(Cursor& cursor, Dataset& dataset) {
 
 void read_layout(const FileBytes& file, std::span<const std::byte> message, Dataset& dataset) {
   Cursor cursor(file, message, kLayout);
-  cursor.expect_version(3, 4);
+  cursor.expect_version(3, 5);  // 5, of HDF5 2: sizes of filtered chunks take 8 bytes, which their index tells
   switch (cursor.u8()) {
     case 0:
       dataset.layout = Dataset::Layout::kCompact;
@@ -92,7 +92,7 @@ void read_layout(const FileBytes& file, std::span<const std::byte> message, Data
     }
     case 2: {
       dataset.layout = Dataset::Layout::kChunked;
-      if (cursor.version() == 4) return read_chunked_v4(cursor, dataset);
+      if (cursor.version() >= 4) return read_chunked_v4(cursor, dataset);
       const int rank = cursor.u8();
       dataset.index_address = cursor.address();
       std::vector<uint64_t> dims;

@@ -166,4 +166,6 @@ std::vector<int64_t> Config::integers(std::string_view key, size_t count, int64_
   return result;
 }
 
+std::string Config::dump() const { return value_->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+
 }  // namespace leadline::keras

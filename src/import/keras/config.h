@@ -58,6 +58,9 @@ class Config {
   /// Exactly `count` integers; one stands for all. `otherwise` when the member is missing or null.
   std::vector<int64_t> integers(std::string_view key, size_t count, int64_t otherwise) const;
 
+  /// The value as JSON text.
+  std::string dump() const;
+
   /// "config.layers[3].config.strides": for messages.
   const std::string& where() const { return where_; }
   [[noreturn]] void wrong(std::string_view expected) const;

@@ -53,7 +53,13 @@ std::vector<Weight> FileWeights::weights(const LayerAddress& layer) const {
     variables = variables_inside(file_.variables(layer.names[0]), layer.names);
   }
   std::vector<Weight> result;
-  for (Variable& v : variables) result.push_back({v.dtype, v.shape, std::move(v.source)});
+  for (Variable& v : variables) {
+    result.push_back({v.dtype, v.shape, std::move(v.source)});
+    // By path they are numbered; by name they are called "layer/kernel:0".
+    if (file_.layout() == Layout::kByPath) continue;
+    std::string& name = result.back().name = v.name.substr(v.name.rfind('/') + 1);
+    name.resize(std::min(name.find(':'), name.size()));
+  }
   return result;
 }
 

@@ -2,8 +2,10 @@
 #include "import/keras/importer.h"
 
 #include <algorithm>
+#include <exception>
 #include <unordered_map>
 
+#include "import/keras/custom_layers.h"
 #include "import/keras/functional.h"
 #include "import/keras/keras.h"
 
@@ -55,7 +57,8 @@ std::optional<Dims> input_shape(const Config& config) {
 }  // namespace
 
 Layer describe_layer(const Config& description, const LayerAddress& parent, const std::string& part) {
-  Layer layer{description.text("class_name"), "", description.get("config"), parent, false};
+  Layer layer{description.text("class_name"), "", description.get("config"), parent, false, ""};
+  layer.registered_name = description.text("registered_name", "");
   // A Sequential of Keras before 2.3 is the bare list of its layers.
   layer.name = layer.config.is_object() ? layer.config.text("name", description.text("name", part)) : part;
   layer.address.path += (parent.path.empty() ? "" : "/") + part;
@@ -92,10 +95,12 @@ std::vector<int> Importer::call(const Layer& layer, const Arguments& arguments) 
   std::vector<int> result;
   try {
     result = call_class(layer, arguments);
+  } catch (const BudgetError&) {
+    throw;
   } catch (const Error& error) {
     if (located_) throw;
     located_ = true;
-    throw Error(error.code(), fmt::format("{}: {}", fmt::join(path_, "/"), error.what()));
+    std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", fmt::join(path_, "/"), error.what())));
   }
   path_.pop_back();
   emitter_.set_prefix(outer);
@@ -104,14 +109,17 @@ std::vector<int> Importer::call(const Layer& layer, const Arguments& arguments) 
 
 std::vector<int> Importer::call_class(const Layer& layer, const Arguments& arguments) {
   Call call(*this, emitter_, layer, arguments);
+  if (!layer.is_operation && !outermost_) {
+    if (const auto custom = find_custom_layer(layer)) return (*custom)(call);
+  }
   if (is_model(layer)) return call_model(layer, call.inputs);
   check_policy(layer);
   const LayerClass* row = layer.is_operation ? find_operation(layer.class_name) : find_layer(layer.class_name);
   if (row == nullptr) {
     call.unsupported(layer.is_operation
                          ? "of keras.ops is not known to Leadline; express it with other operations"
-                         : "is of a class not known to Leadline; replace it by built-in layers or register a "
-                           "conversion for it");
+                         : "is of a class not known to Leadline; say what it computes with register_keras_layer(), "
+                           "replace it by built-in layers, or export the model as a SavedModel (model.export())");
   }
   std::vector<int> masks;
   for (const int tensor : call.inputs) {
@@ -216,10 +224,11 @@ std::shared_ptr<ir::Graph> Importer::import(const Config& model) {
   Layer layer = describe_layer(model, {}, "");
   layer.address = {};
   if (layer.name.empty()) layer.name = "model";
-  require(layer.config.is_list() || is_model(layer), ErrorCode::kUnsupported,
-          "the model is of class '{}', which its configuration does not describe; Leadline converts Functional and "
-          "Sequential models (a subclassed model can be exported as a SavedModel)",
-          printable(layer.class_name));
+  require(
+      layer.config.is_list() || is_model(layer), ErrorCode::kUnsupported,
+      "the model is of class '{}', whose code its file does not have: export it as a SavedModel (model.export(path)) "
+      "and convert that. Files of Functional and Sequential models convert as they are",
+      printable(layer.class_name));
   const std::vector<int> outputs = layer.config.is_list() ? run_sequential(layer, {}) : call(layer, Arguments{});
   require(outputs.size() == output_names_.size(), kBad, "the model has {} outputs and {} names for them",
           outputs.size(), output_names_.size());

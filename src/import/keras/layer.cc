@@ -68,9 +68,11 @@ void Call::load() {
   if (!weights_) weights_ = importer.weights().weights(layer.address);
 }
 
-size_t Call::weight_count() {
+size_t Call::weight_count() { return weights().size(); }
+
+const std::vector<Weight>& Call::weights() {
   load();
-  return weights_->size();
+  return *weights_;
 }
 
 const Weight& Call::weight(size_t index, std::string_view name, const Dims& expected) {

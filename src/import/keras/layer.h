@@ -24,7 +24,8 @@ struct Layer {
   std::string name;
   Config config;
   LayerAddress address;
-  bool is_operation = false;  // of keras.ops
+  bool is_operation = false;    // of keras.ops
+  std::string registered_name;  // "package>Class" of a class that is not Keras's own
 };
 
 /// An output of a call of a layer.
@@ -78,6 +79,7 @@ class Call {
   /// A float32 constant with the contents of a variable, axes permuted, then the shape `target`.
   int constant(size_t index, std::string_view name, const Dims& expected, const std::vector<int>& permutation = {},
                const Dims& target = {});
+  const std::vector<Weight>& weights();
   /// The contents of a variable with few elements.
   std::vector<float> values(size_t index, std::string_view name, const Dims& expected);
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/zip.h"
 #include "import/hdf5/file.h"
+#include "ir/sources.h"
 
 namespace leadline::keras {
 namespace {
@@ -99,7 +100,7 @@ struct KerasFile::State {
 namespace {
 
 /// A dataset of a file that stays open.
-class DatasetSource final : public ir::ConstantSource {
+class DatasetSource final : public ir::ViewedSource {
  public:
   DatasetSource(std::shared_ptr<const void> owner, const std::string& file, const Hdf5File& h5,
                 const ModelBytes& file_bytes, std::string path, int64_t bytes)
@@ -116,14 +117,23 @@ class DatasetSource final : public ir::ConstantSource {
         if (view->size() != out.size()) {
           fail(ErrorCode::kInternal, "{} bytes of memory for {} of data", out.size(), view->size());
         }
-        std::copy(view->begin(), view->end(), out.begin());
+        for (size_t begin = 0; begin < view->size(); begin += ir::kViewPiece) {
+          const auto piece = view->subspan(begin, std::min<size_t>(ir::kViewPiece, view->size() - begin));
+          std::copy(piece.begin(), piece.end(), out.begin() + static_cast<std::ptrdiff_t>(begin));
+          drop(piece);
+        }
       } else {
         h5_.read(path_, out);
       }
-      // A weight is read once: its pages need not stay beside the copy.
-      const std::span<const std::byte> all = file_bytes_.span();
-      file_bytes_.drop_pages(all.data(), static_cast<int64_t>(all.size()));
+      drop(file_bytes_.span());
     });
+  }
+  std::span<const std::byte> view() const override {
+    return about(file_, [&] { return h5_.view(path_).value_or(std::span<const std::byte>()); });
+  }
+  /// A weight is read once: its pages need not stay beside the copy.
+  void drop(std::span<const std::byte> part) const override {
+    file_bytes_.drop_pages(part.data(), static_cast<int64_t>(part.size()));
   }
 
  private:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a long piece of work is, on standard error: a bar in terminals and notebooks, nothing in pipes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+_PATIENCE = 1.0  # seconds before a bar appears
+_BETWEEN = 0.1  # seconds between two drawings
+_LETTERS = 30
+
+
+class ProgressBar:
+    """Draws one line over and over. Call it with (done, total); use it in a `with` statement, which clears the line."""
+
+    def __init__(self, title: str, *, patience: float = _PATIENCE, file=None) -> None:
+        self._title = title
+        self._file = sys.stderr if file is None else file
+        self._start = time.monotonic()
+        self._next = self._start + patience
+        self._width = 0
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        if self._width:
+            self._write("\r" + " " * self._width + "\r")
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _BETWEEN
+        line = self.line(done, total, int(now - self._start))
+        self._write("\r" + line.ljust(self._width))
+        self._width = len(line)
+
+    def line(self, done: int, total: int, seconds: int) -> str:
+        part = min(max(done / total, 0.0), 1.0) if total else 1.0
+        bar = "#" * int(part * _LETTERS)
+        return f"{self._title} [{bar:<{_LETTERS}}] {part:4.0%}  {seconds // 60}:{seconds % 60:02}"
+
+    def _write(self, text: str) -> None:
+        try:
+            self._file.write(text)
+            self._file.flush()
+        except (OSError, ValueError):  # closed meanwhile: the work matters more than its picture
+            pass
+
+
+def _is_watched() -> bool:
+    """Whether a person sees standard error: a terminal, or a notebook."""
+    try:
+        return sys.stderr.isatty() or "ipykernel" in sys.modules
+    except (AttributeError, ValueError):
+        return False
+
+
+class _Silent:
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception) -> None:
+        return None
+
+
+class _Given:
+    def __init__(self, function: Callable[[int, int], object]) -> None:
+        self._function = function
+
+    def __enter__(self) -> Callable[[int, int], object]:
+        return self._function
+
+    def __exit__(self, *exception) -> None:
+        return None
+
+
+def progress_of(progress: bool | Callable[[int, int], object] | None, title: str):
+    """A context that gives what to call with (done, total), or None.
+
+    None shows a bar where a person can see it, True always, False never; a function is called itself, and stops the
+    work when it returns False.
+    """
+    if callable(progress):
+        return _Given(progress)
+    if progress or (progress is None and _is_watched()):
+        return ProgressBar(title)
+    return _Silent()
