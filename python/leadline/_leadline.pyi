@@ -409,6 +409,82 @@ def make_tensor_info(name: str, dtype: DType, shape: Sequence[int], signature: S
 def make_sparsity_info(traversal_order: Sequence[int], block_map: Sequence[int], dimensions: Sequence[tuple[int, tuple[Sequence[int], Sequence[int]] | None]]) -> SparsityInfo:
     """Dimensions are (dense size, None) or (0, (segments, indices))."""
 
+class KerasWeight:
+    """A variable of a Keras layer, read when it is needed."""
+
+    def __init__(self, name: str, dtype: DType, shape: Sequence[int], read_into: Callable[[memoryview], None]) -> None: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def read(self) -> bytearray:
+        """All values, in C order."""
+
+    def transposed(self, permutation: Sequence[int]) -> KerasWeight: ...
+
+    def reshaped(self, shape: Sequence[int]) -> KerasWeight: ...
+
+    def converted(self, dtype: DType) -> KerasWeight: ...
+
+class KerasLayerCall:
+    """
+    One call of a Keras layer; leadline.KerasLayerBuilder is the face for people.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def class_name(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def config(self) -> str:
+        """JSON."""
+
+    @property
+    def inputs(self) -> list[int]: ...
+
+    @property
+    def mask(self) -> int:
+        """-1: none."""
+
+    def weights(self, part: str = '') -> list[KerasWeight]: ...
+
+    def tensor(self, index: int) -> tuple[str, DType, tuple[int | None, ...]]:
+        """Its name, type and sizes."""
+
+    def add_weight(self, name: str, weight: KerasWeight) -> int:
+        """A constant whose values are read when the model is written."""
+
+    def add_constant(self, name: str, dtype: DType, shape: Sequence[int], data: object) -> int: ...
+
+    def add_node(self, op: str, inputs: Sequence[int], name: str, outputs: int, dtypes: Sequence[DType], dims: Sequence[Sequence[int]], attributes: Mapping[str, bool | int | float | str | Sequence[int] | Sequence[float]], custom_options: bytes, version: int) -> list[int]: ...
+
+    def add_layer(self, part: str, description: str, inputs: Sequence[int]) -> list[int]: ...
+
+def register_keras_layer(name: str, function: Callable[[KerasLayerCall], list[int]]) -> None:
+    """
+    Registers what a Keras layer computes; the function gives the numbers of its outputs.
+    """
+
+def unregister_keras_layer(name: str) -> bool:
+    """Takes a layer away again; False when there was none of this name."""
+
+def registered_keras_layers() -> list[str]:
+    """Names of the registered layers, sorted."""
+
 class ConversionPlan:
     """What a conversion gives and takes, known before weights are read."""
 
@@ -418,7 +494,13 @@ class ConversionPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """The file and the largest tensor on its way into it."""
+        """
+        Of memory while convert() works: the graph, the file, a tensor on its way into it.
+        """
+
+    @property
+    def file_peak_bytes(self) -> int:
+        """The same of convert_to(), which does not hold it."""
 
     @property
     def nodes(self) -> int: ...
@@ -436,6 +518,12 @@ class Converter:
         """
 
     @staticmethod
+    def from_keras_config(config: str, weights: Callable[[str], Sequence[KerasWeight]], budget: Budget | None = None) -> Converter:
+        """
+        A Keras model in memory: model.to_json(), and a function from paths of layers to their variables.
+        """
+
+    @staticmethod
     def from_saved_model(path: str | os.PathLike, signature_keys: Sequence[str] = [], tags: Sequence[str] = [], budget: Budget | None = None) -> Converter:
         """
         A SavedModel directory. No signature keys: all of them; no tags: "serve".
@@ -444,11 +532,15 @@ class Converter:
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes."""
 
-    def convert(self) -> bytes:
-        """The bytes of the .tflite file. BudgetError when it does not fit."""
+    def convert(self, progress: Callable[[int, int], Any] | None = None) -> bytes:
+        """
+        The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.
+        """
 
-    def convert_to(self, path: str | os.PathLike) -> None:
-        """Writes the file, which appears whole or not at all."""
+    def convert_to(self, path: str | os.PathLike, progress: Callable[[int, int], Any] | None = None) -> None:
+        """
+        Writes the file, which appears whole or not at all; weights stream into it.
+        """
 
     def to_text(self) -> str:
         """One line per node, for people."""

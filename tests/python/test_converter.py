@@ -80,7 +80,7 @@ def test_files_are_streamed(tmp_path):
     converter = lite.TFLiteConverter.from_keras_file(path)
     plan = converter.plan()
     assert plan.file_peak_bytes < plan.result_bytes < plan.peak_bytes
-    budget = leadline.Budget(plan.file_peak_bytes + (2 << 20))
+    budget = leadline.Budget((plan.file_peak_bytes + plan.result_bytes) // 2)
     limited = lite.TFLiteConverter.from_keras_file(path, budget=budget)
     limited.convert_to(target)
     assert target.read_bytes() == converter.convert()
