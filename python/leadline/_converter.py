@@ -260,7 +260,8 @@ def _function_names(functions: Sequence) -> list[str]:
     """The names people gave them: "__inference_add_12" was add."""
     names: list[str] = []
     for function in functions:
-        name = unique = re.sub(r"^__inference_|_\d+$", "", str(getattr(function, "name", "function")))
+        given = function.name.decode() if isinstance(function.name, bytes) else str(function.name)
+        name = unique = re.sub(r"^__inference_|_\d+$", "", given)
         count = 0
         while unique in names:
             count += 1
