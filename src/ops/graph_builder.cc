@@ -78,6 +78,14 @@ void GraphBuilder::end_subgraph(const std::vector<int>& outputs) {
   });
 }
 
+void GraphBuilder::drop_subgraphs(int first) {
+  require(first > 0 && std::all_of(current_.begin(), current_.end(), [&](int open) { return open < first; }),
+          ErrorCode::kInternal, "subgraph {} is open", first);
+  if (static_cast<size_t>(first) >= states_.size()) return;
+  graph_->subgraphs.resize(static_cast<size_t>(first));
+  states_.resize(static_cast<size_t>(first));
+}
+
 void GraphBuilder::check_index(int value) const {
   require(value >= 0 && value < static_cast<int>(subgraph().values.size()), kBad,
           "value {} does not exist: subgraph '{}' has {}", value, subgraph().name, subgraph().values.size());
@@ -286,7 +294,14 @@ void GraphBuilder::infer_last_node(const NodeSpec& spec) {
       require(dims.has_value(), ErrorCode::kUnsupported, "{}: the shape of its output {} depends on data of the run",
               ir::describe_node(subgraph(), index), i);
       check_dims(spec.outputs[i].name, *dims, true);
-      state().samples[s]->set_shape(outputs[i], sample_shape(*dims, s));
+      Shape shape = sample_shape(*dims, s);
+      const auto& like = spec.outputs[i].samples;
+      if (like && (*like)[s].rank() == shape.rank()) {
+        for (int axis = 0; axis < shape.rank(); ++axis) {
+          if ((*dims)[static_cast<size_t>(axis)] < 0) shape.set(axis, (*like)[s][axis]);
+        }
+      }
+      state().samples[s]->set_shape(outputs[i], shape);
     }
   }
   for (int output : outputs) settle_shape(output);

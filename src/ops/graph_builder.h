@@ -40,6 +40,7 @@ struct NodeOutput {
   DType dtype = DType::kFloat32;
   Quantization quantization = {};
   std::optional<Dims> dims = {};  // taken only when they depend on data; without them such a node is refused
+  std::optional<std::array<Shape, 2>> samples = {};  // GraphBuilder::Samples to take with them where dims has -1
 };
 
 struct NodeSpec {
@@ -101,6 +102,8 @@ class GraphBuilder {
   /// Opens a subgraph for a body of WHILE or IF; calls go to it until end_subgraph(). Gives its number. Bodies nest.
   int begin_subgraph(const std::string& name);
   void end_subgraph(const std::vector<int>& outputs);
+  /// Takes back the subgraphs from number `first` on, which must be closed.
+  void drop_subgraphs(int first);
 
   /// Values of the current subgraph.
   const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }

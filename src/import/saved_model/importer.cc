@@ -13,6 +13,7 @@ namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int kMaxBodyDepth = 32;
+constexpr int kMaxTrials = 1000;  // a body in a body is tried as often as the one around it
 
 DType dtype_of(TfType type, const std::string& what) {
   const auto dtype = to_dtype(type);
@@ -22,6 +23,16 @@ DType dtype_of(TfType type, const std::string& what) {
 }
 
 }  // namespace
+
+void Importer::count_trial() {
+  require(++trials_ <= kMaxTrials, ErrorCode::kUnsupported, "loops in loops whose shapes change are nested too deep");
+}
+
+std::optional<DType> Importer::blank_list(int value) const {
+  const auto it = blank_lists_.find(value);
+  if (it == blank_lists_.end()) return {};
+  return it->second;
+}
 
 int Importer::constant(int index) {
   if (const auto it = constants_.find(index); it != constants_.end()) return it->second;
@@ -92,6 +103,7 @@ ops::SignatureNames Importer::signature(const std::string& key, const FlatFuncti
   ops::SignatureNames names;
   std::vector<int> inputs;
   constants_.clear();
+  blank_lists_.clear();
   for (const FlatTensor& tensor : function.inputs) {
     const std::string what = fmt::format("the input '{}' of the signature '{}'", printable(tensor.name), key);
     require(!tensor.shape.unknown_rank, ErrorCode::kUnsupported,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -33,11 +34,20 @@ class Importer {
     int subgraph = 0;
     std::vector<Dims> dims;
     std::vector<DType> dtypes;
+    std::vector<ops::GraphBuilder::Samples> samples;
+    std::vector<std::optional<DType>> blank;  // types of the elements of blank lists
   };
   /// A subgraph with inputs like `arguments`, values of the open subgraph; `dims` are their sizes inside.
   /// `emit` gives the outputs.
   template <typename Emit>
   Body body(const std::string& name, const std::vector<int>& arguments, const std::vector<Dims>& dims, Emit emit);
+  /// Makes the body of a loop or branch once more: throws when that happens too often.
+  void count_trial();
+
+  /// A list of tensors is one tensor [length, ...]. A blank list has no elements of known shape yet: its value, of the
+  /// open subgraph, is its length. Gives the type of its elements, or nothing when `value` is no blank list.
+  std::optional<DType> blank_list(int value) const;
+  void mark_blank(int value, DType element) { blank_lists_[value] = element; }
 
  private:
   void run_node(const FlatFunction& function, size_t index, std::vector<std::vector<int>>& made,
@@ -49,8 +59,10 @@ class Importer {
   const FlatModel& model_;
   ops::GraphBuilder builder_;
   Emitter emitter_;
-  std::unordered_map<int, int> constants_;  // of the open subgraph: number in the model, value
+  std::unordered_map<int, int> constants_;      // of the open subgraph: number in the model, value
+  std::unordered_map<int, DType> blank_lists_;  // of the open subgraph
   int depth_ = 0;
+  int trials_ = 0;
   bool located_ = false;  // the error on its way says where it happened
 };
 
@@ -64,19 +76,25 @@ Importer::Body Importer::body(const std::string& name, const std::vector<int>& a
     types.push_back(builder_.value(v).dtype);
   }
   const std::unordered_map<int, int> outer = std::exchange(constants_, {});
+  const std::unordered_map<int, DType> outer_blank = std::exchange(blank_lists_, {});
   Body result;
   result.subgraph = builder_.begin_subgraph(name);
   std::vector<int> inputs;
   for (size_t i = 0; i < arguments.size(); ++i) {
     inputs.push_back(builder_.input(fmt::format("arg{}", i), types[i], dims[i], samples[i]));
+    const auto blank = outer_blank.find(arguments[i]);
+    if (blank != outer_blank.end()) mark_blank(inputs.back(), blank->second);
   }
   const std::vector<int> outputs = emit(inputs);
   for (const int v : outputs) {
     result.dims.push_back(builder_.dims(v));
     result.dtypes.push_back(builder_.value(v).dtype);
+    result.samples.push_back(builder_.samples(v));
+    result.blank.push_back(blank_list(v));
   }
   builder_.end_subgraph(outputs);
   constants_ = outer;
+  blank_lists_ = outer_blank;
   return result;
 }
 

@@ -98,6 +98,36 @@ const FlatNode* OpCall::made_by(const ValueRef& ref, std::string_view op, size_t
   return maker.op == op && maker.inputs.size() == input_count ? &maker : nullptr;
 }
 
+int OpCall::sized(const char* op, std::vector<int> operands, DType dtype, const Dims& dims,
+                  std::shared_ptr<const ir::Attributes> attributes, std::optional<ops::GraphBuilder::Samples> samples) {
+  ops::NodeSpec spec;
+  spec.op = op;
+  spec.inputs = std::move(operands);
+  spec.outputs = {{name(), dtype, {}, dims, std::move(samples)}};
+  spec.attributes = std::move(attributes);
+  return builder().add(std::move(spec))[0];
+}
+
+Dims OpCall::unknown_like(int sizes) const {
+  const Dims shape = e.dims(sizes);
+  require(shape.size() == 1, kBad, "its sizes are a tensor of rank {}, expected a vector", shape.size());
+  refuse_if(shape[0] < 0, "makes a tensor whose rank is not known before a run");
+  require(shape[0] <= kMaxRank, ErrorCode::kUnsupported, "its result has rank {}, Leadline handles up to {}", shape[0],
+          kMaxRank);
+  return Dims(static_cast<size_t>(shape[0]), -1);
+}
+
+int OpCall::zero_of(DType dtype) const {
+  const std::vector<std::byte> zero(static_cast<size_t>(dtype_bits(dtype)) / 8);
+  refuse_if(zero.empty(), fmt::format("needs a zero of type {}", dtype_name(dtype)));
+  return e.builder().constant(e.name("Const"), dtype, {}, std::span<const std::byte>(zero));
+}
+
+int OpCall::one_of(DType dtype) const {
+  if (dtype != DType::kBool) return e.cast(e.scalar(1.0F), dtype);
+  return e.builder().constant(e.name("Const"), dtype, {}, std::vector<uint8_t>{1});
+}
+
 void OpCall::unsupported(std::string_view why) const { fail(ErrorCode::kUnsupported, "{}", why); }
 
 void OpCall::require_channels_last() const {

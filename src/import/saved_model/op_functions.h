@@ -12,6 +12,7 @@ Outputs binary(OpCall& call);
 Outputs comparison(OpCall& call);
 Outputs reduction(OpCall& call);
 Outputs mul(OpCall& call);
+Outputs square(OpCall& call);
 Outputs add_n(OpCall& call);
 Outputs approximate_equal(OpCall& call);
 Outputs reciprocal(OpCall& call);
@@ -48,6 +49,9 @@ Outputs softmax(OpCall& call);
 Outputs resize_bilinear(OpCall& call);
 Outputs resize_nearest(OpCall& call);
 Outputs l2_loss(OpCall& call);
+Outputs conv_3d_transpose(OpCall& call);
+Outputs local_response(OpCall& call);
+Outputs cross_entropy(OpCall& call);
 
 // ops_matmul.cc
 Outputs matmul(OpCall& call);
@@ -68,6 +72,9 @@ Outputs split_v(OpCall& call);
 Outputs strided_slice(OpCall& call);
 Outputs mirror_pad(OpCall& call);
 Outputs same_type(OpCall& call);
+Outputs same_rank(OpCall& call);
+Outputs to_shape(OpCall& call);
+Outputs range(OpCall& call);
 Outputs with_int32(OpCall& call);
 Outputs block_size(OpCall& call);
 Outputs reverse(OpCall& call);
@@ -89,6 +96,50 @@ Outputs zeros_like(OpCall& call);
 Outputs ones_like(OpCall& call);
 Outputs scatter_nd(OpCall& call);
 Outputs tensor_scatter_update(OpCall& call);
+
+// ops_diagonal.cc
+Outputs band_part(OpCall& call);
+Outputs matrix_diag(OpCall& call);
+Outputs matrix_set_diag(OpCall& call);
+Outputs matrix_diag_part(OpCall& call);
+
+// ops_select.cc
+Outputs segment(OpCall& call);
+Outputs non_max_suppression(OpCall& call);
+Outputs unique(OpCall& call);
+Outputs sparse_to_dense(OpCall& call);
+Outputs dynamic_stitch(OpCall& call);
+Outputs invert_permutation(OpCall& call);
+Outputs roll(OpCall& call);
+Outputs bucketize(OpCall& call);
+Outputs bitcast(OpCall& call);
+Outputs random(OpCall& call);
+Outputs multinomial(OpCall& call);
+
+// ops_signal.cc
+Outputs rfft_2d(OpCall& call);
+Outputs rfft(OpCall& call);
+Outputs complex_part(OpCall& call);
+Outputs fake_quant(OpCall& call);
+Outputs fake_quant_channels(OpCall& call);
+
+// ops_list.cc
+Outputs list_reserve(OpCall& call);
+Outputs list_empty(OpCall& call);
+Outputs list_from_tensor(OpCall& call);
+Outputs list_get(OpCall& call);
+Outputs list_set(OpCall& call);
+Outputs list_stack(OpCall& call);
+Outputs list_length(OpCall& call);
+Outputs list_push(OpCall& call);
+Outputs list_pop(OpCall& call);
+Outputs list_resize(OpCall& call);
+Outputs list_gather(OpCall& call);
+Outputs list_scatter(OpCall& call);
+Outputs list_concat(OpCall& call);
+Outputs list_element_shape(OpCall& call);
+/// Zeros of the sizes in a vector. `samples` are those of the result, for sizes that depend on data of the run.
+int zeros_of(OpCall& call, int sizes, DType dtype, std::optional<ops::GraphBuilder::Samples> samples = {});
 
 // ops_control.cc
 Outputs while_loop(OpCall& call);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "import/saved_model/op_functions.h"
+#include "import/saved_model/op_rows.h"
 
 namespace leadline::saved_model {
 namespace {
@@ -13,7 +14,7 @@ constexpr OpRow kRows[] = {
     {"Abs", unary, "ABS"}, {"Ceil", unary, "CEIL"}, {"Cos", unary, "COS"}, {"Exp", unary, "EXP"},
     {"Floor", unary, "FLOOR"}, {"Log", unary, "LOG"}, {"LogicalNot", unary, "LOGICAL_NOT"}, {"Neg", unary, "NEG"},
     {"Rint", unary, "ROUND"}, {"Round", unary, "ROUND"}, {"Rsqrt", unary, "RSQRT"}, {"Sign", unary, "SIGN"},
-    {"Sin", unary, "SIN"}, {"Sqrt", unary, "SQRT"}, {"Square", unary, "SQUARE"}, {"Tanh", unary, "TANH"},
+    {"Sin", unary, "SIN"}, {"Sqrt", unary, "SQRT"}, {"Square", square}, {"Tanh", unary, "TANH"},
     {"Sigmoid", unary, "LOGISTIC"}, {"Relu", unary, "RELU"}, {"Relu6", unary, "RELU6"}, {"Elu", unary, "ELU"},
     {"LogSoftmax", unary, "LOG_SOFTMAX"},
     {"Add", binary, "ADD"}, {"AddV2", binary, "ADD"}, {"Sub", binary, "SUB"}, {"Mul", mul, "MUL"},
@@ -46,14 +47,16 @@ constexpr OpRow kRows[] = {
     {"MaxPool", pool, "MAX_POOL_2D"}, {"AvgPool", pool, "AVERAGE_POOL_2D"}, {"LeakyRelu", leaky_relu},
     {"Selu", selu}, {"Softplus", softplus}, {"Softsign", softsign}, {"Softmax", softmax},
     {"ResizeBilinear", resize_bilinear}, {"ResizeNearestNeighbor", resize_nearest},
+    {"Conv3DBackpropInputV2", conv_3d_transpose}, {"LRN", local_response},
+    {"SoftmaxCrossEntropyWithLogits", cross_entropy}, {"SparseSoftmaxCrossEntropyWithLogits", cross_entropy},
     // Movement.
     {"Identity", identity}, {"Snapshot", identity}, {"StopGradient", identity}, {"PreventGradient", identity},
     {"EnsureShape", [](OpCall& call) -> Outputs { return {call.in()}; }},
     {"Reshape", reshape}, {"Squeeze", squeeze}, {"ExpandDims", expand_dims}, {"Transpose", transpose},
     {"ConcatV2", concat_v2}, {"Concat", concat_v2}, {"Pack", pack}, {"Unpack", unpack}, {"Split", split},
-    {"SplitV", split_v}, {"StridedSlice", strided_slice}, {"Slice", same_type, "SLICE"}, {"Pad", same_type, "PAD"},
-    {"PadV2", same_type, "PADV2"}, {"MirrorPad", mirror_pad}, {"Tile", same_type, "TILE"},
-    {"BroadcastTo", same_type, "BROADCAST_TO"}, {"Range", same_type, "RANGE"},
+    {"SplitV", split_v}, {"StridedSlice", strided_slice}, {"Slice", same_rank, "SLICE"}, {"Pad", same_rank, "PAD"},
+    {"PadV2", same_rank, "PADV2"}, {"MirrorPad", mirror_pad}, {"Tile", same_rank, "TILE"},
+    {"BroadcastTo", to_shape, "BROADCAST_TO"}, {"Range", range},
     {"SpaceToBatchND", with_int32, "SPACE_TO_BATCH_ND"}, {"BatchToSpaceND", with_int32, "BATCH_TO_SPACE_ND"},
     {"SpaceToDepth", block_size, "SPACE_TO_DEPTH"}, {"DepthToSpace", block_size, "DEPTH_TO_SPACE"},
     {"ReverseV2", reverse}, {"ReverseSequence", reverse_sequence},
@@ -65,6 +68,32 @@ constexpr OpRow kRows[] = {
     {"OnesLike", ones_like}, {"ScatterNd", scatter_nd}, {"TensorScatterUpdate", tensor_scatter_update},
     {"TensorScatterAdd", tensor_scatter_update}, {"TensorScatterSub", tensor_scatter_update},
     {"BroadcastArgs", same_type, "BROADCAST_ARGS"},
+    // Matrices by their diagonals, parts chosen by data, random numbers.
+    {"MatrixBandPart", band_part}, {"MatrixDiag", matrix_diag}, {"MatrixDiagV2", matrix_diag},
+    {"MatrixDiagV3", matrix_diag}, {"MatrixSetDiag", matrix_set_diag}, {"MatrixSetDiagV2", matrix_set_diag},
+    {"MatrixSetDiagV3", matrix_set_diag}, {"MatrixDiagPart", matrix_diag_part},
+    {"MatrixDiagPartV2", matrix_diag_part}, {"MatrixDiagPartV3", matrix_diag_part},
+    {"SegmentSum", segment, "SEGMENT_SUM"}, {"UnsortedSegmentSum", segment, "UNSORTED_SEGMENT_SUM"},
+    {"UnsortedSegmentMax", segment, "UNSORTED_SEGMENT_MAX"}, {"UnsortedSegmentMin", segment, "UNSORTED_SEGMENT_MIN"},
+    {"UnsortedSegmentProd", segment, "UNSORTED_SEGMENT_PROD"}, {"NonMaxSuppressionV2", non_max_suppression},
+    {"NonMaxSuppressionV3", non_max_suppression}, {"NonMaxSuppressionV4", non_max_suppression},
+    {"NonMaxSuppressionV5", non_max_suppression}, {"Unique", unique}, {"SparseToDense", sparse_to_dense},
+    {"DynamicStitch", dynamic_stitch}, {"ParallelDynamicStitch", dynamic_stitch},
+    {"InvertPermutation", invert_permutation}, {"Roll", roll}, {"Bucketize", bucketize}, {"Bitcast", bitcast},
+    {"RandomUniform", random, "RANDOM_UNIFORM"}, {"RandomStandardNormal", random, "RANDOM_STANDARD_NORMAL"},
+    {"Multinomial", multinomial},
+    // Signals and quantization.
+    {"RFFT2D", rfft_2d}, {"RFFT", rfft}, {"ComplexAbs", complex_part, "COMPLEX_ABS"}, {"Real", complex_part, "REAL"},
+    {"Imag", complex_part, "IMAG"}, {"FakeQuantWithMinMaxArgs", fake_quant}, {"FakeQuantWithMinMaxVars", fake_quant},
+    {"FakeQuantWithMinMaxVarsPerChannel", fake_quant_channels},
+    // Lists of tensors.
+    {"TensorListReserve", list_reserve}, {"EmptyTensorList", list_empty}, {"TensorListFromTensor", list_from_tensor},
+    {"TensorListGetItem", list_get}, {"TensorListSetItem", list_set}, {"TensorListStack", list_stack},
+    {"TensorListLength", list_length}, {"TensorListPushBack", list_push}, {"TensorListPopBack", list_pop},
+    {"TensorListResize", list_resize}, {"TensorListGather", list_gather}, {"TensorListScatter", list_scatter},
+    {"TensorListScatterV2", list_scatter}, {"TensorListScatterIntoExistingList", list_scatter},
+    {"TensorListConcat", list_concat}, {"TensorListConcatV2", list_concat},
+    {"TensorListElementShape", list_element_shape},
     // Control flow.
     {"While", while_loop}, {"StatelessWhile", while_loop}, {"If", if_else}, {"StatelessIf", if_else},
     {"Case", switch_case}, {"StatelessCase", switch_case},
@@ -72,6 +101,8 @@ constexpr OpRow kRows[] = {
 };
 
 }  // namespace
+
+std::span<const OpRow> op_rows() { return kRows; }
 
 const OpRow* find_op(std::string_view op) {
   static const std::unordered_map<std::string_view, const OpRow*> kByName = [] {

@@ -7,6 +7,7 @@ namespace leadline::saved_model {
 namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+constexpr size_t kMaxBranches = 1024;
 
 const FlatFunction& function_of(OpCall& call, size_t i) {
   require(i < call.node.functions.size(), kBad, "it has {} functions", call.node.functions.size());
@@ -31,15 +32,41 @@ Dims common(const Dims& a, const Dims& b) {
 }
 
 /// Sizes of the state of a loop: what TensorFlow knows to stay the same.
-std::vector<Dims> loop_dims(OpCall& call) {
-  std::vector<Dims> result = dims_of(call.e, call.inputs);
+std::vector<Dims> loop_dims(OpCall& call, const std::vector<int>& state) {
+  std::vector<Dims> result = dims_of(call.e, state);
   const AttrValue* shapes = find_attr(call.node.attrs, "output_shapes");
   if (shapes == nullptr || shapes->parts == nullptr || shapes->parts->shapes.size() != result.size()) return result;
   for (size_t i = 0; i < result.size(); ++i) {
     const TensorShape& shape = shapes->parts->shapes[i];
+    // The shape of a list in TensorFlow is that of its handle.
+    if (i < function_of(call, 1).inputs.size() && function_of(call, 1).inputs[i].dtype == TfType::kVariant) continue;
     if (!shape.unknown_rank && shape.dims.size() == result[i].size()) result[i] = common(result[i], Dims(shape.dims));
   }
   return result;
+}
+
+/// The size that has these samples as a vector of one, taken from a tensor known before the loop.
+int find_size(OpCall& call, int64_t first, int64_t second) {
+  if (first == second) return call.e.ints({small(first)});
+  std::vector<int> known = call.inputs;
+  for (size_t i = 0; i < call.function.inputs.size(); ++i) {
+    known.push_back(call.value({ValueRef::Kind::kInput, static_cast<int>(i), 0}));
+  }
+  for (const int v : known) {
+    const auto samples = call.builder().samples(v);
+    for (int axis = 0; axis < samples[0].rank(); ++axis) {
+      if (samples[0][axis] == first && samples[1][axis] == second) return call.e.shape_part(v, axis, axis + 1);
+    }
+  }
+  call.unsupported(
+      "fills a list with elements whose size is not known before the loop; give the TensorArray an element_shape");
+}
+
+/// A blank list as one of zeros, when elements have the shapes of `lists` without the first axis.
+int fill_blank(OpCall& call, int list, DType dtype, const ops::GraphBuilder::Samples& lists) {
+  std::vector<int> sizes = {call.e.reshape(list, {1})};
+  for (int axis = 1; axis < lists[0].rank(); ++axis) sizes.push_back(find_size(call, lists[0][axis], lists[1][axis]));
+  return zeros_of(call, call.e.concat(sizes, 0), dtype, lists);
 }
 
 using Emit = std::function<std::vector<int>(const std::vector<int>&)>;
@@ -64,45 +91,106 @@ std::vector<int> emit_if(OpCall& call, int condition, const std::vector<int>& ar
     spec.outputs.push_back({call.name(), then_body.dtypes[i], {}, common(then_body.dims[i], else_body.dims[i])});
   }
   spec.attributes = attributes;
-  return call.builder().add(std::move(spec));
+  Outputs results = call.builder().add(std::move(spec));
+  for (size_t i = 0; i < results.size(); ++i) {
+    require(then_body.blank[i] == else_body.blank[i], ErrorCode::kUnsupported,
+            "one of its functions writes to a list, another leaves it empty; write to it before");
+    if (then_body.blank[i]) call.importer.mark_blank(results[i], *then_body.blank[i]);
+  }
+  return results;
 }
 
 std::vector<int> rest(const std::vector<int>& values) { return {values.begin() + 1, values.end()}; }
 
-/// Branches from `first` on; `arguments` begin with the number of the branch. Numbers out of range take the last.
-std::vector<int> emit_case(OpCall& call, size_t first, const std::vector<int>& arguments) {
+/// Branches `first` to `last`; `arguments` begin with the number of the branch. Numbers out of range take the last.
+/// Halves, so that the bodies nest as little as they can.
+std::vector<int> emit_case(OpCall& call, size_t first, size_t last, const std::vector<int>& arguments) {
   Emitter& e = call.e;
-  if (first + 1 == call.node.functions.size()) return call.importer.call(function_of(call, first), rest(arguments));
-  const int taken = e.compare("EQUAL", arguments[0], e.integer(static_cast<int32_t>(first)));
+  if (first == last) return call.importer.call(function_of(call, first), rest(arguments));
+  const size_t half = first + (last - first) / 2;
+  const int below = e.compare("LESS_EQUAL", arguments[0], e.integer(static_cast<int32_t>(half)));
   return emit_if(
-      call, taken, arguments,
-      [&](const std::vector<int>& inside) { return call.importer.call(function_of(call, first), rest(inside)); },
-      [&](const std::vector<int>& inside) { return emit_case(call, first + 1, inside); });
+      call, below, arguments, [&](const std::vector<int>& inside) { return emit_case(call, first, half, inside); },
+      [&](const std::vector<int>& inside) { return emit_case(call, half + 1, last, inside); });
 }
+
+/// A loop's state: the values before it, and the sizes that hold in every round.
+class Loop {
+ public:
+  explicit Loop(OpCall& call) : call_(call), state_(call.inputs), dims_(loop_dims(call, state_)) {}
+
+  Outputs emit() {
+    Importer::Body body;
+    Importer::Body condition;
+    for (bool settled = false; !settled;) {
+      call_.importer.count_trial();
+      condition = body_of("_cond", 0);
+      body = body_of("_body", 1);
+      require(body.dims.size() == state_.size(), kBad, "the body gives {} results for {} inputs", body.dims.size(),
+              state_.size());
+      settled = !fill_lists(body) && !loosen(body);
+      if (!settled) call_.builder().drop_subgraphs(condition.subgraph);
+    }
+    require(condition.dims.size() == 1 && condition.dtypes[0] == DType::kBool, ErrorCode::kUnsupported,
+            "its condition is not one boolean");
+    auto attributes = std::make_shared<ops::WhileAttributes>();
+    attributes->cond_subgraph = condition.subgraph;
+    attributes->body_subgraph = body.subgraph;
+    ops::NodeSpec spec;
+    spec.op = "WHILE";
+    spec.inputs = state_;
+    for (size_t i = 0; i < state_.size(); ++i) {
+      spec.outputs.push_back({call_.name(), call_.e.dtype(state_[i]), {}, dims_[i]});
+    }
+    spec.attributes = attributes;
+    Outputs results = call_.builder().add(std::move(spec));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (body.blank[i]) call_.importer.mark_blank(results[i], *body.blank[i]);
+    }
+    return results;
+  }
+
+ private:
+  Importer::Body body_of(const char* suffix, size_t function) {
+    return call_.importer.body(call_.node.name + suffix, state_, dims_, [&](const std::vector<int>& inside) {
+      return call_.importer.call(function_of(call_, function), inside);
+    });
+  }
+
+  /// Gives lists that the body writes to their shape. False when there was none.
+  bool fill_lists(const Importer::Body& body) {
+    bool any = false;
+    for (size_t i = 0; i < state_.size(); ++i) {
+      const auto element = call_.importer.blank_list(state_[i]);
+      if (!element || body.blank[i]) continue;
+      state_[i] = fill_blank(call_, state_[i], body.dtypes[i], body.samples[i]);
+      dims_[i] = call_.e.dims(state_[i]);
+      any = true;
+    }
+    return any;
+  }
+
+  /// Sizes that a round changes are unknown. False when all stay the same.
+  bool loosen(const Importer::Body& body) {
+    bool any = false;
+    for (size_t i = 0; i < state_.size(); ++i) {
+      require(body.dtypes[i] == call_.e.dtype(state_[i]), kBad, "the body gives {} for its input {} of type {}",
+              dtype_name(body.dtypes[i]), i, dtype_name(call_.e.dtype(state_[i])));
+      const Dims loose = common(dims_[i], body.dims[i]);
+      any = any || loose != dims_[i];
+      dims_[i] = loose;
+    }
+    return any;
+  }
+
+  OpCall& call_;
+  std::vector<int> state_;
+  std::vector<Dims> dims_;
+};
 
 }  // namespace
 
-Outputs while_loop(OpCall& call) {
-  const std::vector<Dims> dims = loop_dims(call);
-  const auto emit = [&](size_t i) {
-    return [&call, i](const std::vector<int>& inside) { return call.importer.call(function_of(call, i), inside); };
-  };
-  const Importer::Body condition = call.importer.body(call.node.name + "_cond", call.inputs, dims, emit(0));
-  const Importer::Body body = call.importer.body(call.node.name + "_body", call.inputs, dims, emit(1));
-  require(body.dims.size() == call.inputs.size(), kBad, "the body gives {} results for {} inputs", body.dims.size(),
-          call.inputs.size());
-  auto attributes = std::make_shared<ops::WhileAttributes>();
-  attributes->cond_subgraph = condition.subgraph;
-  attributes->body_subgraph = body.subgraph;
-  ops::NodeSpec spec;
-  spec.op = "WHILE";
-  spec.inputs = call.inputs;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    spec.outputs.push_back({call.name(), call.e.dtype(call.inputs[i]), {}, common(dims[i], body.dims[i])});
-  }
-  spec.attributes = attributes;
-  return call.builder().add(std::move(spec));
-}
+Outputs while_loop(OpCall& call) { return Loop(call).emit(); }
 
 Outputs if_else(OpCall& call) {
   Emitter& e = call.e;
@@ -119,10 +207,16 @@ Outputs if_else(OpCall& call) {
 }
 
 Outputs switch_case(OpCall& call) {
-  require(!call.node.functions.empty() && call.node.functions.size() <= 16, ErrorCode::kUnsupported,
-          "it has {} branches; Leadline converts 1 to 16", call.node.functions.size());
-  call.in();
-  return emit_case(call, 0, call.inputs);
+  const size_t count = call.node.functions.size();
+  require(count >= 1 && count <= kMaxBranches, ErrorCode::kUnsupported, "it has {} branches; Leadline converts 1 to {}",
+          count, kMaxBranches);
+  Emitter& e = call.e;
+  // A negative number takes the last branch, too.
+  const int last = e.integer(static_cast<int32_t>(count - 1));
+  const int number = call.in32(0);
+  std::vector<int> arguments = call.inputs;
+  arguments[0] = count == 1 ? number : e.select(e.compare("LESS", number, e.integer(0)), last, number);
+  return emit_case(call, 0, count - 1, arguments);
 }
 
 }  // namespace leadline::saved_model

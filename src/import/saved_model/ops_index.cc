@@ -29,10 +29,14 @@ Outputs gather(OpCall& call) { return {gather_along(call, call.inputs.size() > 2
 Outputs resource_gather(OpCall& call) { return {gather_along(call, call.attr_int("batch_dims", 0))}; }
 
 Outputs one_hot(OpCall& call) {
-  ops::OneHotAttributes a;
-  a.axis = small(call.attr_int("axis", -1));
-  return {call.builder().node("ONE_HOT", {call.in(0), call.in32(1), call.in(2), call.in(3)}, call.name(), a,
-                              call.e.dtype(call.in(2)))};
+  auto a = std::make_shared<ops::OneHotAttributes>();
+  a->axis = small(call.attr_int("axis", -1));
+  Dims dims = call.e.dims(call.in());
+  const auto rank = static_cast<int64_t>(dims.size());
+  require(a->axis >= -1 && a->axis <= rank, ErrorCode::kInvalidModel, "axis {} of a tensor of rank {}", a->axis,
+          rank + 1);
+  dims.insert(a->axis < 0 ? dims.end() : dims.begin() + a->axis, -1);
+  return {call.sized("ONE_HOT", {call.in(0), call.in32(1), call.in(2), call.in(3)}, call.e.dtype(call.in(2)), dims, a)};
 }
 
 Outputs select(OpCall& call) {
@@ -50,7 +54,8 @@ Outputs where(OpCall& call) {
 }
 
 Outputs fill(OpCall& call) {
-  return {call.builder().node("FILL", {call.in(0), call.in(1)}, call.name(), call.e.dtype(call.in(1)))};
+  const int sizes = call.in(0);
+  return {call.sized("FILL", {sizes, call.in(1)}, call.e.dtype(call.in(1)), call.unknown_like(sizes))};
 }
 
 Outputs shape(OpCall& call) { return {shape_of(call, call.in(), call.attr_type("out_type", DType::kInt32))}; }
@@ -73,13 +78,14 @@ Outputs cast(OpCall& call) { return {call.e.cast(call.in(), call.attr_type("DstT
 Outputs zeros_like(OpCall& call) { return {call.builder().node("ZEROS_LIKE", {call.in()}, call.name())}; }
 
 Outputs ones_like(OpCall& call) {
-  const int one = call.e.scalar_like(call.in(), 1.0);
+  const int one = call.one_of(call.e.dtype(call.in()));
   return {call.builder().node("FILL", {shape_of(call, call.in(), DType::kInt32), one}, call.name(), call.e.dtype(one))};
 }
 
 Outputs scatter_nd(OpCall& call) {
-  return {call.builder().node("SCATTER_ND", {call.in32(0), call.in(1), call.in32(2)}, call.name(),
-                              call.e.dtype(call.in(1)))};
+  const int sizes = call.in32(2);
+  return {
+      call.sized("SCATTER_ND", {call.in32(0), call.in(1), sizes}, call.e.dtype(call.in(1)), call.unknown_like(sizes))};
 }
 
 /// What is not written to keeps its value: new values are scattered over zeros, and so is a mark of where they are.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic, comparisons, reductions.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -131,7 +132,17 @@ Outputs mul(OpCall& call) {
   return binary(call);
 }
 
+Outputs square(OpCall& call) {
+  if (call.e.dtype(call.in()) != DType::kFloat32) return {call.e.mul(call.in(), call.in())};
+  return {call.builder().node("SQUARE", {call.in()}, call.name())};
+}
+
+/// ADD_N needs equal shapes, which the samples of unknown sizes show.
 Outputs add_n(OpCall& call) {
+  const auto same = [&](int v) { return call.builder().samples(v) == call.builder().samples(call.in()); };
+  if (call.inputs.size() > 2 && std::all_of(call.inputs.begin(), call.inputs.end(), same)) {
+    return {call.builder().node("ADD_N", call.inputs, call.name())};
+  }
   int sum = call.in();
   for (size_t i = 1; i < call.inputs.size(); ++i) sum = call.e.add(sum, call.in(i));
   return {sum};
@@ -258,7 +269,10 @@ Outputs top_k(OpCall& call) {
   ops::NodeSpec spec;
   spec.op = "TOPK_V2";
   spec.inputs = {call.in(), call.in32(1)};
-  spec.outputs = {{call.name(), call.e.dtype(call.in())}, {call.name() + ":1", DType::kInt32}};
+  Dims dims = call.e.dims(call.in());
+  require(!dims.empty(), ErrorCode::kInvalidModel, "the input is a scalar");
+  dims.back() = -1;
+  spec.outputs = {{call.name(), call.e.dtype(call.in()), {}, dims}, {call.name() + ":1", DType::kInt32, {}, dims}};
   Outputs results = call.builder().add(std::move(spec));
   results[1] = call.e.cast(results[1], call.attr_type("index_type", DType::kInt32));
   return results;

@@ -64,9 +64,14 @@ namespace {
 
 bool in(const std::string& text, char c) { return text.find(c) != std::string::npos; }
 
+/// An operand of einsum: a tensor, and a letter for each of its axes.
+struct Term {
+  int value = -1;
+  std::string axes;
+};
+
 /// The axes of two operands by what becomes of them.
 struct Axes {
-  std::string a, b, out;
   std::string batch, inner, left, right;
 };
 
@@ -76,27 +81,26 @@ std::vector<int> permutation(const std::string& from, const std::string& to) {
   return result;
 }
 
-/// Letters for the axes that "..." stands for.
-void replace_dots(OpCall& call, std::string& term, size_t count) {
-  const size_t dots = term.find("...");
+size_t dots_rank(OpCall& call, const Term& term) {
+  if (term.axes.find("...") == std::string::npos) return 0;
+  const auto rank = static_cast<size_t>(call.e.rank(term.value));
+  require(rank + 3 >= term.axes.size(), kBad, "the equation does not fit its inputs");
+  return rank + 3 - term.axes.size();
+}
+
+/// Letters for the `count` axes that "..." stands for: the last of `all` that any operand has.
+void replace_dots(std::string& axes, size_t count, size_t all) {
+  const size_t dots = axes.find("...");
   if (dots == std::string::npos) return;
   std::string letters;
-  for (size_t i = 0; i < count; ++i) letters += static_cast<char>('0' + static_cast<int>(i));
-  call.refuse_if(count > 8, "has too many axes");
-  term.replace(dots, 3, letters);
+  for (size_t i = all - count; i < all; ++i) letters += static_cast<char>('0' + static_cast<int>(i));
+  axes.replace(dots, 3, letters);
 }
 
-size_t dots_rank(OpCall& call, const std::string& term, size_t input) {
-  if (term.find("...") == std::string::npos) return 0;
-  const auto rank = static_cast<size_t>(call.e.rank(call.in(input)));
-  require(rank + 3 >= term.size(), kBad, "the equation does not fit its inputs");
-  return rank + 3 - term.size();
-}
-
-void check_term(OpCall& call, const std::string& term, size_t input) {
-  require(static_cast<int>(term.size()) == call.e.rank(call.in(input)), kBad,
-          "the equation has {} axes for an input of rank {}", term.size(), call.e.rank(call.in(input)));
-  std::string sorted = term;
+void check_term(OpCall& call, const Term& term) {
+  require(static_cast<int>(term.axes.size()) == call.e.rank(term.value), kBad,
+          "the equation has {} axes for an input of rank {}", term.axes.size(), call.e.rank(term.value));
+  std::string sorted = term.axes;
   std::sort(sorted.begin(), sorted.end());
   call.refuse_if(std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end(),
                  "takes a diagonal (an axis twice in one term); use tf.linalg.diag_part");
@@ -129,83 +133,115 @@ int merge_groups(Emitter& e, int x, const std::string& axes, const std::string& 
   return e.reshape_like(ordered, sizes);
 }
 
-int product(OpCall& call, const Axes& q) {
+int product(OpCall& call, const Term& a, const Term& b, const Axes& q) {
   Emitter& e = call.e;
-  const int a = call.in(0);
-  const int b = call.in(1);
-  const bool weights = q.batch.empty() && is_constant(call, b) && !q.inner.empty() && q.inner.size() <= 4;
+  const bool weights = q.batch.empty() && is_constant(call, b.value) && e.dtype(a.value) == DType::kFloat32 &&
+                       !q.inner.empty() && q.inner.size() <= 4;
   if (weights) {
-    const int x = e.transpose(a, permutation(q.a, q.left + q.inner));
+    const int x = e.transpose(a.value, permutation(a.axes, q.left + q.inner));
     std::vector<Emitter::Size> rows;
     for (size_t i = 0; i < q.left.size(); ++i) rows.emplace_back(x, static_cast<int64_t>(i));
-    const int w = merge_groups(e, b, q.b, "", q.right, q.inner);
+    const int w = merge_groups(e, b.value, b.axes, "", q.right, q.inner);
     rows.emplace_back(-1, e.dims(w)[1]);
-    return e.fully_connected(q.inner.size() == 1 ? x : e.reshape_like(x, rows), w, ir::kAbsent);
+    const int flat = q.inner.size() == 1 ? x : e.reshape_like(x, rows);
+    if (e.rank(flat) >= 2) return e.fully_connected(flat, w, ir::kAbsent);
   }
-  const int left = merge_groups(e, a, q.a, q.batch, q.left, q.inner);
+  const int left = merge_groups(e, a.value, a.axes, q.batch, q.left, q.inner);
   // The right side may stay as it is when its last two axes are the other way round.
-  const size_t last = q.b.size();
-  const bool turned = last >= 2 && q.right.size() == 1 && q.inner.size() == 1 && q.b[last - 1] == q.inner[0];
-  const int right =
-      turned ? merge_groups(e, b, q.b, q.batch, q.right, q.inner) : merge_groups(e, b, q.b, q.batch, q.inner, q.right);
+  const size_t last = b.axes.size();
+  const bool turned = last >= 2 && q.right.size() == 1 && q.inner.size() == 1 && b.axes[last - 1] == q.inner[0];
+  const int right = turned ? merge_groups(e, b.value, b.axes, q.batch, q.right, q.inner)
+                           : merge_groups(e, b.value, b.axes, q.batch, q.inner, q.right);
   return e.matmul(left, right, false, turned);
+}
+
+/// Sums over the axes that are not in `kept`.
+Term sum_others(OpCall& call, const Term& term, const std::string& kept) {
+  Term result{term.value, ""};
+  std::vector<int32_t> gone;
+  for (size_t i = 0; i < term.axes.size(); ++i) {
+    if (in(kept, term.axes[i])) {
+      result.axes += term.axes[i];
+    } else {
+      gone.push_back(static_cast<int32_t>(i));
+    }
+  }
+  if (!gone.empty()) result.value = call.e.reduce("SUM", term.value, gone, false);
+  return result;
+}
+
+/// Two operands as one, without the axes that are not in `kept`.
+Term contract(OpCall& call, const Term& first, const Term& second, const std::string& kept) {
+  Emitter& e = call.e;
+  const Term a = sum_others(call, first, kept + second.axes);
+  const Term b = sum_others(call, second, kept + first.axes);
+  Axes q;
+  for (const char c : a.axes) {
+    (in(b.axes, c) ? in(kept, c) ? q.batch : q.inner : q.left) += c;
+    if (!in(b.axes, c)) continue;
+    const int64_t size = e.dims(a.value)[a.axes.find(c)];
+    const int64_t other = e.dims(b.value)[b.axes.find(c)];
+    call.refuse_if(size != other && size >= 0 && other >= 0, fmt::format("broadcasts axis '{}'", c));
+  }
+  for (const char c : b.axes) {
+    if (!in(a.axes, c)) q.right += c;
+  }
+  Term result{product(call, a, b, q), q.batch + q.left + q.right};
+  if (e.rank(result.value) == static_cast<int>(result.axes.size()) && q.left.size() == 1 && q.right.size() == 1) {
+    return result;
+  }
+  std::vector<Emitter::Size> sizes;
+  for (const char c : result.axes) {
+    const Term& from = in(a.axes, c) ? a : b;
+    const auto axis = static_cast<int64_t>(from.axes.find(c));
+    const int64_t size = e.dims(from.value)[static_cast<size_t>(axis)];
+    sizes.emplace_back(size >= 0 ? -1 : from.value, size >= 0 ? size : axis);
+  }
+  result.value = e.reshape_like(result.value, sizes);
+  return result;
+}
+
+std::vector<Term> terms_of(OpCall& call, std::string_view text) {
+  std::vector<Term> terms;
+  for (size_t i = 0;; ++i) {
+    const size_t comma = text.find(',');
+    terms.push_back({call.in(i), std::string(text.substr(0, comma))});
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  require(terms.size() == call.inputs.size(), kBad, "the equation has {} terms for {} inputs", terms.size(),
+          call.inputs.size());
+  return terms;
 }
 
 }  // namespace
 
-/// A product of matrices between transpositions, most of which vanish.
+/// Products of matrices between transpositions, most of which vanish; several operands from left to right.
 Outputs einsum(OpCall& call) {
-  Emitter& e = call.e;
   std::string text = call.attr_text("equation", "");
   std::erase(text, ' ');
   const size_t arrow = text.find("->");
   require(arrow != std::string::npos, kBad, "the equation '{}' has no result", printable(text));
-  const size_t comma = text.find(',');
-  Axes q;
-  q.out = text.substr(arrow + 2);
-  q.a = text.substr(0, std::min(comma, arrow));
-  if (comma != std::string::npos) q.b = text.substr(comma + 1, arrow - comma - 1);
-  call.refuse_if(in(q.b, ',') || call.inputs.size() > 2, "has more than two operands; split it");
-  const size_t dots_a = dots_rank(call, q.a, 0);
-  const size_t dots_b = comma == std::string::npos ? 0 : dots_rank(call, q.b, 1);
-  call.refuse_if(dots_a != dots_b && dots_a != 0 && dots_b != 0, "broadcasts '...'; write the axes out");
-  replace_dots(call, q.a, dots_a);
-  replace_dots(call, q.b, dots_b);
-  replace_dots(call, q.out, std::max(dots_a, dots_b));
-  check_term(call, q.a, 0);
-  if (comma == std::string::npos) {
-    require(q.a.size() == q.out.size() && std::is_permutation(q.a.begin(), q.a.end(), q.out.begin()),
-            ErrorCode::kUnsupported, "the equation '{}' sums over axes of one operand; use tf.reduce_sum",
-            printable(text));
-    return {e.transpose(call.in(), permutation(q.a, q.out))};
+  std::string out = text.substr(arrow + 2);
+  std::vector<Term> terms = terms_of(call, std::string_view(text).substr(0, arrow));
+  size_t dots = 0;
+  for (const Term& term : terms) dots = std::max(dots, dots_rank(call, term));
+  call.refuse_if(dots > 8, "has too many axes");
+  for (Term& term : terms) {
+    replace_dots(term.axes, dots_rank(call, term), dots);
+    check_term(call, term);
   }
-  check_term(call, q.b, 1);
-  for (const char c : q.a) {
-    const bool shared = in(q.b, c);
-    call.refuse_if(!shared && !in(q.out, c), "sums over an axis of one operand alone; use tf.reduce_sum before it");
-    (shared ? in(q.out, c) ? q.batch : q.inner : q.left) += c;
+  replace_dots(out, dots, dots);
+  Term result = terms[0];
+  for (size_t i = 1; i < terms.size(); ++i) {
+    std::string kept = out;
+    for (size_t k = i + 1; k < terms.size(); ++k) kept += terms[k].axes;
+    result = contract(call, result, terms[i], kept);
   }
-  for (const char c : q.b) {
-    call.refuse_if(!in(q.a, c) && !in(q.out, c), "sums over an axis of one operand alone; use tf.reduce_sum before it");
-    if (!in(q.a, c)) q.right += c;
-  }
-  const std::string made = q.batch + q.left + q.right;
-  require(made.size() == q.out.size() && std::is_permutation(made.begin(), made.end(), q.out.begin()), kBad,
+  result = sum_others(call, result, out);
+  require(result.axes.size() == out.size() && std::is_permutation(out.begin(), out.end(), result.axes.begin()), kBad,
           "the equation '{}' is wrong", printable(text));
-  int y = product(call, q);
-  if (e.rank(y) != static_cast<int>(made.size()) || q.left.size() != 1 || q.right.size() != 1) {
-    std::vector<Emitter::Size> sizes;
-    for (const char c : made) {
-      const size_t term = in(q.a, c) ? 0 : 1;
-      sizes.emplace_back(call.in(term), static_cast<int64_t>((term == 0 ? q.a : q.b).find(c)));
-    }
-    for (auto& [tensor, axis] : sizes) {
-      const int64_t size = e.dims(tensor)[static_cast<size_t>(axis)];
-      if (size >= 0) tensor = -1, axis = size;
-    }
-    y = e.reshape_like(y, sizes);
-  }
-  return {e.transpose(y, permutation(made, q.out))};
+  return {call.e.transpose(result.value, permutation(result.axes, out))};
 }
 
 }  // namespace leadline::saved_model

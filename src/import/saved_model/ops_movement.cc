@@ -38,7 +38,7 @@ Outputs identity(OpCall& call) { return call.inputs; }
 Outputs reshape(OpCall& call) {
   const int shape = call.in32(1);
   if (const auto known = call.builder().known_ints(shape)) return {call.e.reshape(call.in(), Dims(*known))};
-  const int y = call.builder().node("RESHAPE", {call.in(), shape}, call.name());
+  const int y = call.sized("RESHAPE", {call.in(), shape}, call.e.dtype(call.in()), call.unknown_like(shape));
   const Dims dims = call.e.dims(y);
   return {at_most_one_unknown(dims) ? call.e.reshape(call.in(), dims) : y};
 }
@@ -131,6 +131,60 @@ Outputs split_v(OpCall& call) {
   return parts_of(call, "SPLIT_V", {call.in(0), call.in32(1), call.in32(2)}, count, call.in(0), attributes);
 }
 
+namespace {
+
+struct SliceShape {
+  Dims dims;
+  ops::GraphBuilder::Samples samples;
+};
+
+/// What is left of `x` as far as the masks tell: where begin and end count, the size is unknown.
+SliceShape slice_shape(OpCall& call, int x, const ops::StridedSliceAttributes& a) {
+  const Dims from = call.e.dims(x);
+  const auto sizes = call.builder().samples(x);
+  const Dims spec = call.e.dims(call.in(1));
+  require(spec.size() == 1 && spec[0] >= 0 && spec[0] <= 32, kBad, "the beginnings have shape [{}]",
+          fmt::join(spec, ", "));
+  const auto bit = [](int32_t mask, int64_t i) { return (static_cast<uint32_t>(mask) >> i & 1U) != 0; };
+  int64_t named = 0;  // axes of x that have entries of their own
+  bool dots = false;
+  for (int64_t i = 0; i < spec[0]; ++i) {
+    dots = dots || bit(a.ellipsis_mask, i);
+    if (!bit(a.new_axis_mask, i) && !bit(a.ellipsis_mask, i)) ++named;
+  }
+  SliceShape result;
+  size_t axis = 0;
+  const auto push = [&](int64_t size, int64_t first, int64_t second) {
+    result.dims.push_back(size);
+    result.samples[0].push_back(first);
+    result.samples[1].push_back(second);
+  };
+  const auto keep = [&](int64_t count) {
+    for (; count > 0 && axis < from.size() && result.dims.size() < kMaxRank; --count, ++axis) {
+      push(from[axis], sizes[0][static_cast<int>(axis)], sizes[1][static_cast<int>(axis)]);
+    }
+  };
+  const auto others = static_cast<int64_t>(from.size()) - named;
+  for (int64_t i = 0; i < spec[0] && result.dims.size() < kMaxRank; ++i) {
+    if (bit(a.ellipsis_mask, i)) {
+      keep(others);
+    } else if (bit(a.new_axis_mask, i)) {
+      push(1, 1, 1);
+    } else if (bit(a.shrink_axis_mask, i)) {
+      ++axis;
+    } else if (bit(a.begin_mask, i) && bit(a.end_mask, i)) {
+      keep(1);
+    } else {
+      push(-1, 6, 10);
+      ++axis;
+    }
+  }
+  if (!dots) keep(static_cast<int64_t>(from.size()));
+  return result;
+}
+
+}  // namespace
+
 Outputs strided_slice(OpCall& call) {
   ops::StridedSliceAttributes a;
   a.begin_mask = small(call.attr_int("begin_mask", 0));
@@ -139,7 +193,9 @@ Outputs strided_slice(OpCall& call) {
   a.new_axis_mask = small(call.attr_int("new_axis_mask", 0));
   a.shrink_axis_mask = small(call.attr_int("shrink_axis_mask", 0));
   const int x = call.in();
-  const int y = call.builder().node("STRIDED_SLICE", {x, call.in32(1), call.in32(2), call.in32(3)}, call.name(), a);
+  const SliceShape shape = slice_shape(call, x, a);
+  const int y = call.sized("STRIDED_SLICE", {x, call.in32(1), call.in32(2), call.in32(3)}, call.e.dtype(x), shape.dims,
+                           std::make_shared<ops::StridedSliceAttributes>(a), shape.samples);
   // x[:, tf.newaxis] and the like only change the shape.
   const auto steps = call.builder().known_ints(call.in(3));
   const bool forward = steps && std::all_of(steps->begin(), steps->end(), [](int64_t s) { return s == 1; });
@@ -164,6 +220,25 @@ Outputs mirror_pad(OpCall& call) {
 
 /// Inputs as they are, the result of the first one's type.
 Outputs same_type(OpCall& call) { return {call.builder().node(call.row.target, call.inputs, call.name())}; }
+
+/// The same, of the first one's rank when its sizes depend on data. A constant third input of SLICE has the sizes.
+Outputs same_rank(OpCall& call) {
+  Dims dims(static_cast<size_t>(call.e.rank(call.in())), -1);
+  if (call.node.op == "Slice") {
+    const auto sizes = call.builder().known_ints(call.in(2));
+    if (sizes && sizes->size() == dims.size()) dims = Dims(*sizes);
+  }
+  return {call.sized(call.row.target, call.inputs, call.e.dtype(call.in()), dims)};
+}
+
+/// The second input is the shape of the result.
+Outputs to_shape(OpCall& call) {
+  return {call.sized(call.row.target, call.inputs, call.e.dtype(call.in()), call.unknown_like(call.in(1)))};
+}
+
+Outputs range(OpCall& call) {
+  return {call.sized("RANGE", {call.in(0), call.in(1), call.in(2)}, call.e.dtype(call.in()), {-1})};
+}
 
 /// The same with all but the first input as int32.
 Outputs with_int32(OpCall& call) {

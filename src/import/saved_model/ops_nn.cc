@@ -4,6 +4,8 @@
 #include "ops/activation.h"
 #include "ops/conv.h"
 #include "ops/conv_3d.h"
+#include "ops/normalization.h"
+#include "ops/one_hot.h"
 #include "ops/pooling.h"
 #include "ops/resize.h"
 #include "ops/softmax.h"
@@ -86,7 +88,9 @@ Outputs conv_2d_transpose(OpCall& call) {
   a.stride_h = strides[0];
   a.stride_w = strides[1];
   const int filter = call.e.transpose(call.in(1), {2, 0, 1, 3});
-  return {call.builder().node("TRANSPOSE_CONV", {call.in32(0), filter, call.in(2)}, call.name(), a, DType::kFloat32)};
+  const Dims dims = {call.e.dims(call.in(2))[0], -1, -1, call.e.dims(call.in(1))[2]};
+  return {call.sized("TRANSPOSE_CONV", {call.in32(0), filter, call.in(2)}, DType::kFloat32, dims,
+                     std::make_shared<ops::TransposeConvAttributes>(a))};
 }
 
 Outputs conv_3d(OpCall& call) {
@@ -216,19 +220,29 @@ Outputs softmax(OpCall& call) {
   return {call.builder().node("SOFTMAX", {call.in()}, call.name(), a)};
 }
 
+namespace {
+
+int resized(OpCall& call, const char* op, int x, std::shared_ptr<const ir::Attributes> attributes) {
+  check_rank(call, x, 4, "the input");
+  const Dims dims = call.e.dims(x);
+  return call.sized(op, {x, call.in32(1)}, call.e.dtype(x), {dims[0], -1, -1, dims[3]}, std::move(attributes));
+}
+
+}  // namespace
+
 Outputs resize_bilinear(OpCall& call) {
   ops::ResizeBilinearAttributes a;
   a.align_corners = call.attr_bool("align_corners", false);
   a.half_pixel_centers = call.attr_bool("half_pixel_centers", false);
   const int x = call.e.cast(call.in(), DType::kFloat32);  // the op's result is float for every input
-  return {call.builder().node("RESIZE_BILINEAR", {x, call.in32(1)}, call.name(), a)};
+  return {resized(call, "RESIZE_BILINEAR", x, std::make_shared<ops::ResizeBilinearAttributes>(a))};
 }
 
 Outputs resize_nearest(OpCall& call) {
   ops::ResizeNearestAttributes a;
   a.align_corners = call.attr_bool("align_corners", false);
   a.half_pixel_centers = call.attr_bool("half_pixel_centers", false);
-  return {call.builder().node("RESIZE_NEAREST_NEIGHBOR", {call.in(), call.in32(1)}, call.name(), a)};
+  return {resized(call, "RESIZE_NEAREST_NEIGHBOR", call.in(), std::make_shared<ops::ResizeNearestAttributes>(a))};
 }
 
 Outputs l2_loss(OpCall& call) {
@@ -236,6 +250,53 @@ Outputs l2_loss(OpCall& call) {
   std::vector<int32_t> axes;
   for (int i = 0; i < e.rank(call.in()); ++i) axes.push_back(i);
   return {e.mul(e.reduce("SUM", e.mul(call.in(), call.in()), axes, false), 0.5)};
+}
+
+Outputs conv_3d_transpose(OpCall& call) {
+  call.require_channels_last();
+  check_rank(call, call.in(1), 5, "the filter");
+  check_rank(call, call.in(2), 5, "the input");
+  const auto dilations = window(call, "dilations", 3);
+  call.refuse_if(dilations != std::vector<int32_t>(3, 1), "is dilated, which CONV_3D_TRANSPOSE is not");
+  const std::string pad = call.attr_text("padding", "VALID");
+  call.refuse_if(pad != "SAME" && pad != "VALID", "pads explicitly; use padding SAME or VALID");
+  const auto strides = window(call, "strides", 3);
+  auto a = std::make_shared<ops::Conv3DAttributes>();
+  a->padding = pad == "SAME" ? ir::Padding::kSame : ir::Padding::kValid;
+  a->stride_d = strides[0];
+  a->stride_h = strides[1];
+  a->stride_w = strides[2];
+  const int64_t channels = call.e.dims(call.in(1))[3];
+  return {call.sized("CONV_3D_TRANSPOSE", {call.in32(0), call.in(1), call.in(2)}, DType::kFloat32,
+                     {call.e.dims(call.in(2))[0], -1, -1, -1, channels}, a)};
+}
+
+Outputs local_response(OpCall& call) {
+  ops::LocalResponseAttributes a;
+  a.radius = small(call.attr_int("depth_radius", 5));
+  a.bias = call.attr_float("bias", 1.0F);
+  a.alpha = call.attr_float("alpha", 1.0F);
+  a.beta = call.attr_float("beta", 0.5F);
+  return {call.builder().node("LOCAL_RESPONSE_NORMALIZATION", {call.in()}, call.name(), a)};
+}
+
+/// The loss, and its slope over the logits. Sparse labels are numbers of classes.
+Outputs cross_entropy(OpCall& call) {
+  Emitter& e = call.e;
+  const int logits = call.in(0);
+  check_rank(call, logits, 2, "the logits");
+  int labels = call.in(1);
+  if (call.node.op == "SparseSoftmaxCrossEntropyWithLogits") {
+    const int64_t classes = e.dims(logits)[1];
+    call.refuse_if(classes < 0, "has an unknown number of classes");
+    ops::OneHotAttributes a;
+    a.axis = -1;
+    labels = call.builder().node("ONE_HOT", {labels, e.integer(small(classes)), e.scalar(1.0F), e.scalar(0.0F)},
+                                 e.name("OneHot"), a, DType::kFloat32);
+  }
+  const int logs = e.unary("LOG_SOFTMAX", logits);
+  const int loss = e.unary("NEG", e.reduce("SUM", e.mul(labels, logs), {1}, false));
+  return {loss, e.sub(e.softmax(logits), labels)};
 }
 
 }  // namespace leadline::saved_model
