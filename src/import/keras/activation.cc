@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
 namespace leadline::keras {
@@ -14,6 +15,7 @@ namespace {
 /// Parameters of an activation, with the defaults of Keras where its configuration has none.
 struct Parameters {
   const Config* config;
+  bool keras_2 = false;
   double number(std::string_view key, double otherwise) const {
     return config != nullptr && config->is_object() ? config->number(key, otherwise) : otherwise;
   }
@@ -81,7 +83,37 @@ int softmax_on(Emitter& e, int x, int64_t axis, const char* op) {
   return e.transpose(run(e.transpose(x, swap)), swap);
 }
 
-int hard_sigmoid(Emitter& e, int x) { return e.mul(e.unary("RELU6", e.add(x, 3.0)), 1.0 / 6.0); }
+int64_t axis_of(const Parameters& p) { return static_cast<int64_t>(std::clamp(p.number("axis", -1), -100.0, 100.0)); }
+
+/// The nearest point whose elements are not negative and sum to 1.
+int sparsemax(Emitter& e, int x, int64_t axis) {
+  const int where = e.axis(x, axis);
+  const int last = e.rank(x) - 1;
+  std::vector<int> swap(static_cast<size_t>(last) + 1);
+  for (int i = 0; i <= last; ++i) swap[static_cast<size_t>(i)] = i == where ? last : i == last ? where : i;
+  const int z = e.transpose(x, swap);
+  const int64_t size = e.dims(z).back();
+  require(size > 0 && size <= (1 << 20), ErrorCode::kUnsupported, "sparsemax over {} elements is not converted", size);
+  ops::NodeSpec spec;
+  spec.op = "TOPK_V2";
+  spec.inputs = {z, e.integer(static_cast<int32_t>(size))};
+  spec.outputs = {{e.name("sorted")}, {e.name("order"), DType::kInt32}};
+  const int sorted = e.builder().add(std::move(spec))[0];
+  const int sums = e.builder().node("CUMSUM", {sorted, e.integer(last)}, e.name("Cumsum"));
+  std::vector<float> counts;
+  for (int64_t i = 1; i <= size; ++i) counts.push_back(static_cast<float>(i));
+  const int bound = e.div(e.add(sums, -1.0), e.floats(counts));
+  const int support = e.cast(e.compare("GREATER", sorted, bound), DType::kFloat32);
+  const int used = e.reduce("SUM", support, {last}, true);
+  const int total = e.reduce("SUM", e.mul(sorted, support), {last}, true);
+  const int threshold = e.div(e.add(total, -1.0), used);
+  return e.transpose(e.unary("RELU", e.sub(z, threshold)), swap);
+}
+
+int hard_sigmoid(Emitter& e, int x, bool keras_2) {
+  if (keras_2) return clip(e, e.add(e.mul(x, 0.2), 0.5), 0.0, 1.0);
+  return e.mul(e.unary("RELU6", e.add(x, 3.0)), 1.0 / 6.0);
+}
 
 struct Named {
   std::string_view name;
@@ -115,7 +147,7 @@ constexpr Named kActivations[] = {
     {"silu", [](Emitter& e, int x, const Parameters&) { return e.mul(x, e.unary("LOGISTIC", x)); }},
     {"swish", [](Emitter& e, int x, const Parameters&) { return e.mul(x, e.unary("LOGISTIC", x)); }},
     {"sigmoid", [](Emitter& e, int x, const Parameters&) { return e.unary("LOGISTIC", x); }},
-    {"hard_sigmoid", [](Emitter& e, int x, const Parameters&) { return hard_sigmoid(e, x); }},
+    {"hard_sigmoid", [](Emitter& e, int x, const Parameters& p) { return hard_sigmoid(e, x, p.keras_2); }},
     {"hard_silu", [](Emitter& e, int x, const Parameters&) { return e.unary("HARD_SWISH", x); }},
     {"hard_swish", [](Emitter& e, int x, const Parameters&) { return e.unary("HARD_SWISH", x); }},
     {"tanh", [](Emitter& e, int x, const Parameters&) { return e.unary("TANH", x); }},
@@ -147,13 +179,27 @@ constexpr Named kActivations[] = {
        const int root = e.unary("SQRT", e.add(e.mul(x, x), p.number("b", 4.0)));
        return e.mul(e.add(x, root), 0.5);
      }},
+    {"sparse_plus",
+     [](Emitter& e, int x, const Parameters&) {
+       const int shifted = e.add(clip(e, x, -1.0, 1.0), 1.0);
+       const int parabola = e.mul(e.mul(shifted, shifted), 0.25);
+       return e.select(e.compare("LESS", x, e.scalar_like(x, 1.0)), parabola, x);
+     }},
+    {"sparse_sigmoid",
+     [](Emitter& e, int x, const Parameters&) { return clip(e, e.mul(e.add(x, 1.0), 0.5), 0.0, 1.0); }},
+    {"glu",
+     [](Emitter& e, int x, const Parameters& p) {
+       const std::vector<int> halves = e.split(x, e.axis(x, axis_of(p)), 2);
+       return e.mul(halves[0], e.unary("LOGISTIC", halves[1]));
+     }},
+    {"sparsemax", [](Emitter& e, int x, const Parameters& p) { return sparsemax(e, x, axis_of(p)); }},
     {"softmax",
      [](Emitter& e, int x, const Parameters& p) {
-       return softmax_on(e, x, static_cast<int64_t>(std::clamp(p.number("axis", -1), -100.0, 100.0)), "SOFTMAX");
+       return softmax_on(e, x, axis_of(p), "SOFTMAX");
      }},
     {"log_softmax",
      [](Emitter& e, int x, const Parameters& p) {
-       return softmax_on(e, x, static_cast<int64_t>(std::clamp(p.number("axis", -1), -100.0, 100.0)), "LOG_SOFTMAX");
+       return softmax_on(e, x, axis_of(p), "LOG_SOFTMAX");
      }},
 };
 
@@ -172,7 +218,7 @@ std::string snake(std::string_view class_name) {
 
 int activation(Call& call, int x, std::string_view name, const Config* config) {
   for (const Named& row : kActivations) {
-    if (row.name == name) return row.function(call.e, x, {config});
+    if (row.name == name) return row.function(call.e, x, {config, call.importer.is_keras_2()});
   }
   call.unsupported(
       fmt::format("has the activation '{}', which Leadline does not know; use a built-in one", printable(name)));
@@ -242,16 +288,41 @@ Outputs prelu_layer(Call& call) {
   return {call.e.builder().node("PRELU", {call.x(), alpha}, call.e.name("PRelu"))};
 }
 
-Outputs softmax_layer(Call& call) {
-  call.refuse_if(call.inputs.size() > 1 || call.mask() >= 0, "is called with a mask, which is not converted");
-  const auto axis = call.config.find("axis");
-  if (!axis || axis->is_integer()) return {softmax_on(call.e, call.x(), axis ? axis->integer() : -1, "SOFTMAX")};
-  const std::vector<int64_t> axes = axis->integers();
-  if (axes.size() == 1) return {softmax_on(call.e, call.x(), axes[0], "SOFTMAX")};
+namespace {
+
+int softmax_over(Call& call, int x) {
   Emitter& e = call.e;
-  const std::vector<int32_t> where = e.axes(call.x(), axes);
-  const int shifted = e.unary("EXP", e.sub(call.x(), e.reduce("REDUCE_MAX", call.x(), where, true)));
-  return {e.div(shifted, e.reduce("SUM", shifted, where, true))};
+  const auto axis = call.config.find("axis");
+  if (!axis || axis->is_integer()) return softmax_on(e, x, axis ? axis->integer() : -1, "SOFTMAX");
+  const std::vector<int64_t> axes = axis->integers();
+  if (axes.size() == 1) return softmax_on(e, x, axes[0], "SOFTMAX");
+  const std::vector<int32_t> where = e.axes(x, axes);
+  const int shifted = e.unary("EXP", e.sub(x, e.reduce("REDUCE_MAX", x, where, true)));
+  return e.div(shifted, e.reduce("SUM", shifted, where, true));
+}
+
+}  // namespace
+
+Outputs softmax_layer(Call& call) {
+  Emitter& e = call.e;
+  // The mask may come by position; a mask of steps belongs to what is before and is not looked at.
+  int mask = call.inputs.size() > 1 ? call.inputs[1] : -1;
+  if (const Argument* given = call.arguments.find(1, "mask"); given != nullptr && given->tensor >= 0) {
+    mask = given->tensor;
+  }
+  if (mask >= 0) {
+    if (e.dtype(mask) != DType::kBool) mask = e.compare("GREATER", mask, e.scalar_like(mask, 0.5));
+    const int small = e.select(mask, call.x(), e.scalar(-1.0e9F));
+    return {e.mul(softmax_over(call, small), e.cast(mask, DType::kFloat32))};
+  }
+  return {softmax_over(call, call.x())};
+}
+
+/// Of Keras 2: x where it is above theta.
+Outputs thresholded_relu_layer(Call& call) {
+  Emitter& e = call.e;
+  const int above = e.compare("GREATER", call.x(), e.scalar_like(call.x(), call.config.number("theta", 1.0)));
+  return {e.mul(call.x(), e.cast(above, e.dtype(call.x())))};
 }
 
 }  // namespace leadline::keras

@@ -10,8 +10,8 @@ namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
-/// Integers along the last axis as rows of zeros and ones, summed up unless there is one per row.
-int encode(Call& call, int x, int64_t depth, const std::string& mode) {
+/// Integers as rows of zeros and ones, summed up along axis 1 unless there is one per row.
+int encode(Call& call, int x, int64_t depth, const std::string& mode, int weights = -1) {
   Emitter& e = call.e;
   require(depth > 0 && depth <= INT32_MAX, kBad, "{} categories", depth);
   const bool one_per_row = mode == "one_hot";
@@ -24,14 +24,17 @@ int encode(Call& call, int x, int64_t depth, const std::string& mode) {
   const int hot = e.builder().node("ONE_HOT", {e.cast(x, DType::kInt32), size, e.scalar(1.0F), e.scalar(0.0F)},
                                    e.name("OneHot"), attributes, DType::kFloat32);
   if (one_per_row || e.rank(x) < 2) return hot;
-  return e.reduce(mode == "count" ? "SUM" : "REDUCE_MAX", hot, {e.rank(hot) - 2}, false);
+  const int counted = weights < 0 ? hot : e.mul(hot, e.expand_dims(weights, e.rank(weights)));
+  return e.reduce(mode == "count" ? "SUM" : "REDUCE_MAX", counted, {1}, false);
 }
 
 }  // namespace
 
 Outputs category_encoding(Call& call) {
-  call.refuse_if(call.inputs.size() > 1, "is called with weights of counts, which is not converted");
-  return {encode(call, call.x(), call.config.integer("num_tokens"), call.config.text("output_mode", "multi_hot"))};
+  const std::string mode = call.config.text("output_mode", "multi_hot");
+  const int weights = call.inputs.size() > 1 ? call.e.cast(call.inputs[1], DType::kFloat32) : -1;
+  call.refuse_if(weights >= 0 && mode != "count", "has weights of counts and does not count; use output_mode='count'");
+  return {encode(call, call.x(), call.config.integer("num_tokens"), mode, weights)};
 }
 
 Outputs discretization(Call& call) {
@@ -43,7 +46,7 @@ Outputs discretization(Call& call) {
   const int x = e.cast(call.x(), DType::kFloat32);
   const int buckets = e.builder().node("BUCKETIZE", {x}, e.name("Bucketize"), attributes, DType::kInt32);
   const std::string mode = call.config.text("output_mode", "int");
-  if (mode == "int") return {e.cast(buckets, DType::kInt64)};
+  if (mode == "int") return {call.importer.is_keras_2() ? e.cast(buckets, DType::kInt64) : buckets};
   return {encode(call, buckets, static_cast<int64_t>(attributes.boundaries.size()) + 1, mode)};
 }
 

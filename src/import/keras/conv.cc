@@ -51,11 +51,14 @@ int emit_depthwise(Emitter& e, int x, int filter, int bias, int64_t multiplier, 
                           version})[0];
 }
 
+int zeros(Emitter& e, int64_t channels) {
+  require(channels >= 0 && channels <= (1 << 24), kBad, "{} channels", channels);
+  return e.floats(std::vector<float>(static_cast<size_t>(channels), 0.0F));
+}
+
 /// Biases are no option of these ops: zeros stand for none.
 int bias_or_zeros(Call& call, size_t index, int64_t channels) {
-  if (call.config.boolean("use_bias", true)) return call.constant(index, "bias", {channels});
-  require(channels >= 0 && channels <= (1 << 24), kBad, "{} channels", channels);
-  return call.e.floats(std::vector<float>(static_cast<size_t>(channels), 0.0F));
+  return call.config.boolean("use_bias", true) ? call.constant(index, "bias", {channels}) : zeros(call.e, channels);
 }
 
 int64_t channels_of(Emitter& e, int x) {
@@ -97,53 +100,79 @@ Window read_window(Call& call, const char* size_key, size_t axes) {
   return w;
 }
 
-Outputs conv_1d(Call& call) {
-  check_rank(call, 3);
-  const Window w = read_window(call, "kernel_size", 1);
+namespace {
+
+/// One CONV_3D per group: the op has none of its own.
+int conv_3d_groups(Call& weights, int x, size_t index, std::string_view name, const Dims& kernel, int bias,
+                   const Window& w, int64_t groups) {
+  Emitter& e = weights.e;
+  ops::Conv3DAttributes a;
+  a.padding = w.padding;
+  a.stride_d = small(w.strides[0]);
+  a.stride_h = small(w.strides[1]);
+  a.stride_w = small(w.strides[2]);
+  a.dilation_d = small(w.dilations[0]);
+  a.dilation_h = small(w.dilations[1]);
+  a.dilation_w = small(w.dilations[2]);
+  if (groups == 1) {
+    return e.builder().node("CONV_3D", {x, weights.constant(index, name, kernel), bias}, e.name("Conv3D"), a);
+  }
+  const Weight& whole = weights.weight(index, name, kernel);
+  require(whole.dtype == DType::kFloat32, ErrorCode::kUnsupported, "the kernel is {}; save it as float32",
+          dtype_name(whole.dtype));
+  require(groups <= 4096 && kernel[4] % groups == 0, kBad, "{} filters in {} groups", kernel[4], groups);
+  const int64_t filters = kernel[4] / groups;
+  const std::vector<int> inputs = e.split(x, 4, static_cast<int>(groups));
+  const std::vector<int> biases = e.split(bias, 0, static_cast<int>(groups));
+  std::vector<int> results;
+  for (size_t g = 0; g < inputs.size(); ++g) {
+    const int64_t begin[] = {0, 0, 0, 0, static_cast<int64_t>(g) * filters};
+    Dims part = kernel;
+    part[4] = filters;
+    const ir::Source source =
+        ir::sliced_source(whole.source, whole.shape, begin, Shape(std::span<const int64_t>(part)), 4);
+    const int filter = e.builder().constant(e.name(name), DType::kFloat32, part, source);
+    results.push_back(e.builder().node("CONV_3D", {inputs[g], filter, biases[g]}, e.name("Conv3D"), a));
+  }
+  return e.concat(results, 4);
+}
+
+Outputs conv(Call& call, size_t axes) {
+  check_rank(call, static_cast<int>(axes) + 2);
+  const Window w = read_window(call, "kernel_size", axes);
   const int64_t filters = call.config.integer("filters");
   const int y = with_channels_last(call, [&](int x) {
-    Emitter& e = call.e;
-    const int64_t channels = input_channels(call, x);
-    const int filter =
-        call.constant(0, "kernel", {w.sizes[0], channels, filters}, {2, 0, 1}, {filters, 1, w.sizes[0], channels});
-    const int bias = bias_or_zeros(call, 1, filters);
-    return e.squeeze(emit_conv_2d(e, e.expand_dims(x, 1), filter, bias, with_height(w)), 1);
+    Dims kernel(w.sizes.begin(), w.sizes.end());
+    kernel.insert(kernel.end(), {input_channels(call, x), filters});
+    const int bias = call.config.boolean("use_bias", true) ? call.constant(1, "bias", {filters}) : -1;
+    return convolve(call, x, 0, "kernel", kernel, bias, w);
   });
   return {activation_of(call, y, "activation")};
 }
 
-Outputs conv_2d(Call& call) {
-  check_rank(call, 4);
-  const Window w = read_window(call, "kernel_size", 2);
-  const int64_t filters = call.config.integer("filters");
-  const int y = with_channels_last(call, [&](int x) {
-    const Dims kernel = {w.sizes[0], w.sizes[1], input_channels(call, x), filters};
-    const int filter = call.constant(0, "kernel", kernel, {3, 0, 1, 2});
-    return emit_conv_2d(call.e, x, filter, bias_or_zeros(call, 1, filters), w);
-  });
-  return {activation_of(call, y, "activation")};
+}  // namespace
+
+int convolve(Call& weights, int x, size_t index, std::string_view name, const Dims& kernel, int bias, const Window& w) {
+  Emitter& e = weights.e;
+  const int64_t filters = kernel.back();
+  if (bias < 0) bias = zeros(e, filters);
+  const size_t axes = w.sizes.size();
+  if (axes == 3) {
+    const int64_t channels = kernel[3];
+    require(channels > 0 && e.dims(x).back() % channels == 0, kBad, "{} channels for a kernel of {}",
+            e.dims(x).back(), channels);
+    return conv_3d_groups(weights, x, index, name, kernel, bias, w, e.dims(x).back() / channels);
+  }
+  if (axes == 2) {
+    return emit_conv_2d(e, x, weights.constant(index, name, kernel, {3, 0, 1, 2}), bias, w);
+  }
+  const int filter = weights.constant(index, name, kernel, {2, 0, 1}, {filters, 1, w.sizes[0], kernel[1]});
+  return e.squeeze(emit_conv_2d(e, e.expand_dims(x, 1), filter, bias, with_height(w)), 1);
 }
 
-Outputs conv_3d(Call& call) {
-  check_rank(call, 5);
-  const Window w = read_window(call, "kernel_size", 3);
-  const int64_t filters = call.config.integer("filters");
-  call.refuse_if(call.config.integer("groups", 1) != 1, "has groups, which CONV_3D does not have");
-  const int y = with_channels_last(call, [&](int x) {
-    const Dims kernel = {w.sizes[0], w.sizes[1], w.sizes[2], channels_of(call.e, x), filters};
-    ops::Conv3DAttributes a;
-    a.padding = w.padding;
-    a.stride_d = small(w.strides[0]);
-    a.stride_h = small(w.strides[1]);
-    a.stride_w = small(w.strides[2]);
-    a.dilation_d = small(w.dilations[0]);
-    a.dilation_h = small(w.dilations[1]);
-    a.dilation_w = small(w.dilations[2]);
-    const int filter = call.constant(0, "kernel", kernel);
-    return call.e.builder().node("CONV_3D", {x, filter, bias_or_zeros(call, 1, filters)}, call.e.name("Conv3D"), a);
-  });
-  return {activation_of(call, y, "activation")};
-}
+Outputs conv_1d(Call& call) { return conv(call, 1); }
+Outputs conv_2d(Call& call) { return conv(call, 2); }
+Outputs conv_3d(Call& call) { return conv(call, 3); }
 
 namespace {
 
@@ -162,8 +191,7 @@ Outputs depthwise(Call& call, size_t axes, bool separable) {
     const Window image = axes == 1 ? with_height(w) : w;
     const int filter = call.constant(0, "depthwise_kernel", kernel, {}, {1, image.sizes[0], image.sizes[1], wide});
     const int input = axes == 1 ? e.expand_dims(x, 1) : x;
-    const int no_bias = separable ? e.floats(std::vector<float>(static_cast<size_t>(wide), 0.0F)) : 0;
-    const int bias = separable ? no_bias : bias_or_zeros(call, 1, wide);
+    const int bias = separable ? zeros(e, wide) : bias_or_zeros(call, 1, wide);
     int result = emit_depthwise(e, input, filter, bias, multiplier, image);
     if (separable) {
       const int64_t filters = call.config.integer("filters");

@@ -2,6 +2,7 @@
 // Dense, EinsumDense, Embedding.
 #include <algorithm>
 
+#include "import/keras/einsum.h"
 #include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
@@ -48,6 +49,30 @@ std::vector<int> permutation_to(const std::string& from, const std::string& to) 
   return result;
 }
 
+/// A bias in the axes of the output from its first one on, 1 where it has none.
+int add_bias(Call& call, int y, const Equation& q, const std::string& axes) {
+  const size_t first = q.output.find_first_of(axes);
+  require(first != std::string::npos, kBad, "the bias has the axes '{}'", printable(axes));
+  Dims dims;
+  for (size_t i = first; i < q.output.size(); ++i) {
+    dims.push_back(in(axes, q.output[i]) ? call.e.dims(y)[i] : 1);
+  }
+  return call.e.add(y, call.constant(1, "bias", dims));
+}
+
+/// Equations that are no FULLY_CONNECTED: the kernel is a constant like any tensor.
+Outputs general_einsum(Call& call, int x, const Equation& q) {
+  Dims kernel;
+  for (const char c : q.kernel) {
+    const size_t where = q.input.find(c);
+    kernel.push_back(where == std::string::npos ? -1 : call.e.dims(x)[where]);
+  }
+  const int weights = call.constant(0, "kernel", kernel);
+  int y = einsum(call, q.input + "," + q.kernel + "->" + q.output, {x, weights});
+  if (const auto bias_axes = call.config.find("bias_axes")) y = add_bias(call, y, q, bias_axes->text());
+  return {activation_of(call, y, "activation")};
+}
+
 }  // namespace
 
 Outputs dense(Call& call) {
@@ -74,13 +99,8 @@ Outputs einsum_dense(Call& call) {
   std::string kept;
   std::string contracted;
   for (const char c : q.input) {
-    if (in(q.kernel, c)) {
-      call.refuse_if(in(q.output, c), "has an equation with an axis in all three terms, which is not converted");
-      contracted += c;
-    } else {
-      call.refuse_if(!in(q.output, c), "has an equation that sums over an axis of the input alone");
-      kept += c;
-    }
+    if (in(q.kernel, c) == in(q.output, c)) return general_einsum(call, x, q);
+    (in(q.kernel, c) ? contracted : kept) += c;
   }
   std::string made;
   for (const char c : q.output) {
@@ -111,7 +131,7 @@ Outputs einsum_dense(Call& call) {
   int bias = ir::kAbsent;
   const auto bias_axes = call.config.find("bias_axes");
   std::string bias_text = bias_axes ? bias_axes->text() : "";
-  const bool simple_bias = bias_text == made;
+  const bool simple_bias = bias_text == made && q.output.ends_with(made);
   if (bias_axes && simple_bias) {
     Dims bias_dims;
     for (const char c : made) bias_dims.push_back(size_of(c));
@@ -121,17 +141,7 @@ Outputs einsum_dense(Call& call) {
   for (const char c : made) wide.emplace_back(-1, size_of(c));
   if (made.size() != 1) y = e.reshape_like(y, wide);
   y = e.transpose(y, permutation_to(kept + made, q.output));
-  if (bias_axes && !simple_bias) {  // in the axes of the output, 1 where it has none
-    Dims bias_dims;
-    Dims target;
-    for (size_t i = 0; i < q.output.size(); ++i) {
-      const bool has = in(bias_text, q.output[i]);
-      target.push_back(has ? e.dims(y)[i] : 1);
-    }
-    const size_t first = q.output.find_first_of(bias_text);
-    for (size_t i = first; i < target.size(); ++i) bias_dims.push_back(target[i]);
-    y = e.add(y, call.constant(1, "bias", bias_dims));
-  }
+  if (bias_axes && !simple_bias) y = add_bias(call, y, q, bias_text);
   return {activation_of(call, y, "activation")};
 }
 
@@ -145,6 +155,25 @@ Outputs embedding(Call& call) {
     call.importer.set_mask(result, e.compare("NOT_EQUAL", indices, e.integer(0)));
   }
   return {result};
+}
+
+/// An embedding that also goes back: to the scores of all entries.
+Outputs reversible_embedding(Call& call) {
+  Emitter& e = call.e;
+  const Argument* second = call.arguments.find(1, "reverse");
+  const bool reverse = second != nullptr && second->constant && second->constant->is_boolean() &&
+                       second->constant->boolean();
+  if (!reverse) return embedding(call);
+  const int64_t entries = call.config.integer("input_dim");
+  const int64_t size = call.config.integer("output_dim");
+  const bool tied = call.config.boolean("tie_weights", true);
+  const int weights = tied ? call.constant(0, "embeddings", {entries, size})
+                           : call.constant(1, "reverse_embeddings", {size, entries}, {1, 0});
+  int y = e.fully_connected(e.cast(call.x(), DType::kFloat32), weights, ir::kAbsent);
+  if (const double cap = call.config.number("logit_soft_cap", 0.0); cap != 0.0) {
+    y = e.mul(e.unary("TANH", e.mul(y, 1.0 / cap)), cap);
+  }
+  return {y};
 }
 
 }  // namespace leadline::keras

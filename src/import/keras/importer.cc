@@ -116,6 +116,9 @@ std::vector<int> Importer::call_class(const Layer& layer, const Arguments& argum
   check_policy(layer);
   const LayerClass* row = layer.is_operation ? find_operation(layer.class_name) : find_layer(layer.class_name);
   if (row == nullptr) {
+    if (const std::string_view reason = refusal_of(layer.class_name); !reason.empty() && !layer.is_operation) {
+      call.unsupported(reason);
+    }
     call.unsupported(layer.is_operation
                          ? "of keras.ops is not known to Leadline; express it with other operations"
                          : "is of a class not known to Leadline; say what it computes with register_keras_layer(), "
@@ -137,7 +140,21 @@ std::vector<int> Importer::call_class(const Layer& layer, const Arguments& argum
   if (row->mask == Mask::kPass && !layer.is_operation && !masks.empty()) {
     for (const int tensor : result) set_mask(tensor, masks[0]);
   }
+  if (row->mask == Mask::kMerge && !layer.is_operation) set_mask(result.at(0), merged_mask(call.inputs));
   return result;
+}
+
+/// Of layers that merge: a mask only if all inputs have one. A step counts in Keras 3 when it counts in any of them, in
+/// Keras 2 when it counts in all.
+int Importer::merged_mask(const std::vector<int>& inputs) {
+  int merged = -1;
+  for (const int tensor : inputs) {
+    const int mask = mask_of(tensor);
+    if (mask < 0) return -1;
+    const bool same = merged < 0 || merged == mask;
+    merged = same ? mask : emitter_.compare(keras_2_ ? "LOGICAL_AND" : "LOGICAL_OR", merged, mask);
+  }
+  return merged;
 }
 
 int Importer::mask_of(int tensor) const {
@@ -242,7 +259,10 @@ std::shared_ptr<ir::Graph> Importer::import(const Config& model) {
 }
 
 std::shared_ptr<ir::Graph> import_keras(std::string_view config_json, const WeightSource& weights) {
-  return Importer(weights).import(Config::parse(config_json));
+  Importer importer(weights);
+  // Keras 3 calls it batch_shape.
+  importer.set_keras_2(config_json.find("\"batch_input_shape\"") != std::string_view::npos);
+  return importer.import(Config::parse(config_json));
 }
 
 }  // namespace leadline::keras

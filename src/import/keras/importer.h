@@ -31,6 +31,9 @@ class Importer {
   void set_mask(int tensor, int mask);
 
   Emitter& emitter() { return emitter_; }
+  /// Whether the model is of Keras 2 (tf_keras), where a few layers compute something else.
+  bool is_keras_2() const { return keras_2_; }
+  void set_keras_2(bool value) { keras_2_ = value; }
   const WeightSource& weights() const { return weights_; }
   /// The same source whenever the same is asked for, so that shared layers share their bytes.
   ir::Source shared_source(const std::string& key, const std::function<ir::Source()>& make);
@@ -41,6 +44,7 @@ class Importer {
   std::vector<int> run_sequential(const Layer& model, std::vector<int> inputs);
   std::vector<int> run_functional(const Layer& model, const std::vector<int>& inputs);
   int model_input(const Layer& layer);
+  int merged_mask(const std::vector<int>& inputs);
 
   const WeightSource& weights_;
   ops::GraphBuilder builder_;
@@ -51,6 +55,7 @@ class Importer {
   std::vector<std::string> path_;  // layers whose calls are under way
   bool located_ = false;           // the error under way names its path
   bool outermost_ = true;
+  bool keras_2_ = false;
   ops::SignatureNames input_names_;
   std::vector<std::string> output_names_;
 };

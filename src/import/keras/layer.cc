@@ -75,6 +75,11 @@ const std::vector<Weight>& Call::weights() {
   return *weights_;
 }
 
+size_t Call::weight_rank(size_t index) {
+  load();
+  return index < weights_->size() ? static_cast<size_t>((*weights_)[index].shape.rank()) : 0;
+}
+
 const Weight& Call::weight(size_t index, std::string_view name, const Dims& expected) {
   load();
   require(index < weights_->size(), kBad,

@@ -76,6 +76,8 @@ class Call {
   /// A variable of the layer, which must have sizes `expected` (-1: any).
   const Weight& weight(size_t index, std::string_view name, const Dims& expected);
   size_t weight_count();
+  /// Axes of a variable; 0 when there is none.
+  size_t weight_rank(size_t index);
   /// A float32 constant with the contents of a variable, axes permuted, then the shape `target`.
   int constant(size_t index, std::string_view name, const Dims& expected, const std::vector<int>& permutation = {},
                const Dims& target = {});
@@ -104,6 +106,7 @@ enum class Mask {
   kStop,    // the result has none, and the layer does not look at it
   kUse,     // the layer looks at it, and says what its result has
   kRefuse,  // the layer would look at it
+  kMerge,   // the result has a mask if all inputs have one
 };
 
 using LayerFunction = std::vector<int> (*)(Call&);
@@ -117,6 +120,8 @@ struct LayerClass {
 /// The rows of all layers, of keras.ops, and of TensorFlow functions; null when there is none.
 const LayerClass* find_layer(std::string_view class_name);
 const LayerClass* find_operation(std::string_view class_name);
+/// Why a class of Keras cannot be converted and what to do; empty for all others.
+std::string_view refusal_of(std::string_view class_name);
 
 /// `x` through the activation that `description` (a name or an object with a configuration) tells.
 int activation(Call& call, int x, const Config& description);

@@ -2,6 +2,7 @@
 // Layers that make one tensor of several.
 #include <algorithm>
 
+#include "import/keras/einsum.h"
 #include "import/keras/layer_functions.h"
 
 namespace leadline::keras {
@@ -76,8 +77,17 @@ Outputs dot_layer(Call& call) {
   }
   const int rank_a = e.rank(a);
   const int rank_b = e.rank(b);
-  call.refuse_if(rank_a > 3 || rank_b > 3 || rank_a < 2 || rank_b < 2 || axis_a == 0 || axis_b == 0,
-                 "multiplies tensors of a rank that is not converted (2 and 3 are)");
+  require(rank_a >= 2 && rank_b >= 2 && axis_a != 0 && axis_b != 0 && rank_a <= 6 && rank_b <= 6, kBad,
+          "axes {} and {} of tensors of rank {} and {} are multiplied", axis_a, axis_b, rank_a, rank_b);
+  if (rank_a > 3 || rank_b > 3) {  // letters are axes: the batch is a, the sum is over k
+    std::string left = "a";
+    std::string right = "a";
+    std::string result = "a";
+    for (int i = 1; i < rank_a; ++i) left += i == axis_a ? 'k' : static_cast<char>('m' + i);
+    for (int i = 1; i < rank_b; ++i) right += i == axis_b ? 'k' : static_cast<char>('A' + i);
+    for (const char c : left.substr(1) + right.substr(1)) result += c == 'k' ? "" : std::string(1, c);
+    return {einsum(call, left + "," + right + "->" + result, {a, b})};
+  }
   if (rank_a == 2 && rank_b == 2) return {e.reduce("SUM", e.mul(a, b), {1}, true)};
   if (rank_a == 2) a = e.expand_dims(a, 1);
   if (rank_b == 2) b = e.expand_dims(b, 2);

@@ -161,16 +161,23 @@ Outputs normalization(Call& call) {
   Emitter& e = call.e;
   const int x = e.cast(call.x(), DType::kFloat32);
   const auto axis = call.config.find("axis");
-  std::vector<int64_t> axes = axis ? axis->integers() : std::vector<int64_t>{};
-  call.refuse_if(axes.size() > 1, "has several axes, of which one is converted");
-  const int where = axes.empty() ? e.rank(x) - 1 : e.axis(x, axes[0]);
+  const std::vector<int32_t> axes = e.axes(x, axis ? axis->integers() : std::vector<int64_t>{});
+  Dims own;
+  Dims wide(axes.empty() ? 0 : static_cast<size_t>(e.rank(x) - axes.front()), 1);
+  for (const int32_t a : axes) {
+    own.push_back(e.dims(x)[static_cast<size_t>(a)]);
+    wide[static_cast<size_t>(a - axes.front())] = own.back();
+  }
   std::vector<float> mean;
   std::vector<float> variance;
   if (call.config.has("mean") && call.config.has("variance")) {
-    mean = numbers_as_floats(call.config.get("mean"), 1 << 20);
-    variance = numbers_as_floats(call.config.get("variance"), 1 << 20);
+    const auto read = [&](std::string_view key) {
+      const Config value = call.config.get(key);  // a numpy array is saved with its values inside
+      return numbers_as_floats(value.is_object() ? value.get("config").get("value") : value, 1 << 20);
+    };
+    mean = read("mean");
+    variance = read("variance");
   } else {
-    const Dims own = axes.empty() ? Dims{} : Dims{e.dims(x)[static_cast<size_t>(where)]};
     mean = call.values(0, "mean", own);
     variance = call.values(1, "variance", own);
   }
@@ -184,7 +191,8 @@ Outputs normalization(Call& call) {
     factor[i] = static_cast<float>(invert ? deviation : 1.0 / deviation);
     offset[i] = static_cast<float>(invert ? mean[i] : -mean[i] / deviation);
   }
-  return {affine(e, x, where, factor, offset)};
+  if (factor.size() == 1) wide.assign(wide.size(), 1);  // one for all
+  return {e.add(e.mul(x, e.floats(factor, wide)), e.floats(offset, wide))};
 }
 
 Outputs layer_scale(Call& call) {

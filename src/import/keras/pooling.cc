@@ -41,15 +41,8 @@ Outputs pool(Call& call, const char* op) {
   const char digit = call.layer.class_name.size() > 1 ? call.layer.class_name[call.layer.class_name.size() - 2] : '0';
   const size_t axes = digit >= '1' && digit <= '3' ? static_cast<size_t>(digit - '0') : 0;
   require(axes != 0 && rank == static_cast<int>(axes) + 2, kBad, "the input has rank {}", rank);
-  Window w = read_window(call, "pool_size", axes);
-  return {with_channels_last(call, [&](int x) {
-    Emitter& e = call.e;
-    if (axes == 3) return pool_volume(e, op, x, w);
-    if (axes == 2) return pool_image(e, op, x, w, 0);
-    w.sizes.insert(w.sizes.begin(), 1);
-    w.strides.insert(w.strides.begin(), 1);
-    return e.squeeze(pool_image(e, op, e.expand_dims(x, 1), w, 0), 1);
-  })};
+  const Window w = read_window(call, "pool_size", axes);
+  return {with_channels_last(call, [&](int x) { return pool_window(call.e, op, x, w); })};
 }
 
 Outputs pool_all(Call& call, const char* op) {
@@ -61,6 +54,15 @@ Outputs pool_all(Call& call, const char* op) {
 }
 
 }  // namespace
+
+int pool_window(Emitter& e, const char* op, int x, const Window& window) {
+  if (window.sizes.size() == 3) return pool_volume(e, op, x, window);
+  if (window.sizes.size() == 2) return pool_image(e, op, x, window, 0);
+  Window w = window;
+  w.sizes.insert(w.sizes.begin(), 1);
+  w.strides.insert(w.strides.begin(), 1);
+  return e.squeeze(pool_image(e, op, e.expand_dims(x, 1), w, 0), 1);
+}
 
 Outputs max_pooling(Call& call) { return pool(call, "MAX_POOL_2D"); }
 Outputs average_pooling(Call& call) { return pool(call, "AVERAGE_POOL_2D"); }

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU, SimpleRNN as a WHILE over time: the input's share of all gates is one product before the loop, the loop
-// carries the states. The recurrent ops of the format keep their state between runs and fix the batch; Keras's layers
-// do neither.
-#include <functional>
+// LSTM, GRU, SimpleRNN and RNN as a WHILE over time that carries the states. The recurrent ops of the format keep their
+// state between runs and fix the batch; Keras's layers do neither.
+#include "import/keras/recurrent.h"
 
 #include "import/keras/importer.h"
-#include "import/keras/layer_functions.h"
 #include "ops/control_flow.h"
 
 namespace leadline::keras {
 namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
-/// One step: the input's share of the gates and the states give the new states; the first one is the output.
-using Step = std::function<std::vector<int>(int gates, const std::vector<int>& states)>;
-
-struct Cell {
-  int64_t units = 0;
-  int gates = -1;     // [batch, time, gates]
-  size_t states = 1;  // how many, each [batch, units]
-  Step step;
-};
 
 /// A cell's variables have the path of the cell.
 Layer cell_of(Call& call) {
@@ -37,19 +25,27 @@ std::vector<int> initial_states(Call& call, const Cell& cell) {
   Emitter& e = call.e;
   std::vector<int> states;
   if (call.inputs.size() > 1) {
-    require(call.inputs.size() == 1 + cell.states, kBad, "the layer has {} states, it is given {}", cell.states,
-            call.inputs.size() - 1);
+    require(call.inputs.size() == 1 + cell.states.size(), kBad, "the layer has {} states, it is given {}",
+            cell.states.size(), call.inputs.size() - 1);
     states.assign(call.inputs.begin() + 1, call.inputs.end());
     return states;
   }
-  const int shape = e.sizes_vector({{call.x(), 0}, {-1, cell.units}});
-  const int zeros = e.builder().node("FILL", {shape, e.scalar(0.0F)}, e.name("zeros"), DType::kFloat32);
-  return std::vector<int>(cell.states, zeros);
+  for (const Dims& dims : cell.states) {
+    if (!states.empty() && dims == cell.states[states.size() - 1]) {
+      states.push_back(states.back());
+      continue;
+    }
+    std::vector<Emitter::Size> sizes = {{call.x(), 0}};
+    for (const int64_t size : dims) sizes.emplace_back(-1, size);
+    states.push_back(
+        e.builder().node("FILL", {e.sizes_vector(sizes), e.scalar(0.0F)}, e.name("zeros"), DType::kFloat32));
+  }
+  return states;
 }
 
 struct Loop {
   std::vector<int> states;  // after the last step
-  int sequence = -1;        // [batch, time, units], if it is asked for
+  int sequence = -1;        // [batch, time, ...], if it is asked for
 };
 
 void declare(Emitter& e, const std::vector<int>& outer, std::vector<int>& inner, const std::vector<Dims>& dims,
@@ -59,13 +55,14 @@ void declare(Emitter& e, const std::vector<int>& outer, std::vector<int>& inner,
   }
 }
 
-/// Carries the time, the gates of all steps, the sequence if it is asked for, and the states.
-Loop run_loop(Call& call, const Cell& cell, bool keep_sequence) {
+/// Carries the time, the shares of all steps, the sequence if it is asked for, and the states.
+Loop run_loop(Call& call, const Cell& cell, int projected, bool keep_sequence) {
   Emitter& e = call.e;
-  const int gates = cell.gates;
-  std::vector<int> carried = {e.integer(0), gates};
+  std::vector<int> carried = {e.integer(0), projected};
   if (keep_sequence) {
-    const int shape = e.sizes_vector({{gates, 0}, {gates, 1}, {-1, cell.units}});
+    std::vector<Emitter::Size> sizes = {{projected, 0}, {projected, 1}};
+    for (const int64_t size : cell.states[cell.output]) sizes.emplace_back(-1, size);
+    const int shape = e.sizes_vector(sizes);
     carried.push_back(e.builder().node("FILL", {shape, e.scalar(0.0F)}, e.name("sequence"), DType::kFloat32));
   }
   const size_t mask_at = carried.size();
@@ -99,14 +96,21 @@ Loop run_loop(Call& call, const Cell& cell, bool keep_sequence) {
     declare(e, carried, in, dims, types);
     const std::vector<int> states(in.begin() + static_cast<std::ptrdiff_t>(first_state), in.end());
     std::vector<int> next = cell.step(e.gather(in[1], in[0], 1), states);
+    require(next.size() == states.size(), ErrorCode::kInternal, "a cell gives {} states", next.size());
     if (mask >= 0) {  // steps that do not count leave everything as it was
-      const int counts = e.reshape(e.gather(in[mask_at], in[0], 1), {-1, 1});
-      for (size_t i = 0; i < next.size(); ++i) next[i] = e.select(counts, next[i], states[i]);
+      const int steps = e.gather(in[mask_at], in[0], 1);
+      for (size_t i = 0; i < next.size(); ++i) {
+        Dims sizes(static_cast<size_t>(e.rank(next[i])), 1);
+        sizes[0] = -1;
+        next[i] = e.select(e.reshape(steps, sizes), next[i], states[i]);
+      }
     }
     std::vector<int> out = {e.add(in[0], 1.0), in[1]};
     if (keep_sequence) {
-      const int start = e.concat({e.ints({0}), e.reshape(in[0], {1}), e.ints({0})}, 0);
-      const int row = e.builder().node("EXPAND_DIMS", {next[0], e.integer(1)}, e.name("row"));
+      const int step = next[cell.output];
+      const int rest = e.ints(std::vector<int32_t>(static_cast<size_t>(e.rank(step)) - 1, 0));
+      const int start = e.concat({e.ints({0}), e.reshape(in[0], {1}), rest}, 0);
+      const int row = e.builder().node("EXPAND_DIMS", {step, e.integer(1)}, e.name("row"));
       out.push_back(e.builder().node("DYNAMIC_UPDATE_SLICE", {in[2], row, start}, e.name("update")));
     }
     if (mask >= 0) out.push_back(in[mask_at]);
@@ -125,15 +129,35 @@ Loop run_loop(Call& call, const Cell& cell, bool keep_sequence) {
   return loop;
 }
 
-Outputs finish(Call& call, const Cell& cell) {
+Outputs run(Call& call, const Layer& cell_layer) {
+  const int x = recurrent_input(call);
+  require(call.e.rank(x) == 3, kBad, "the input has rank {}, expected 3", call.e.rank(x));
+  const Cell cell = make_cell(call, cell_layer);
+  return run_cell(call, cell, cell.project(x));
+}
+
+}  // namespace
+
+int recurrent_input(Call& call) {
+  call.refuse_if(call.config.boolean("stateful", false),
+                 "is stateful: a converted model starts every run from zero; build it with stateful=False");
+  call.refuse_if(call.config.boolean("time_major", false),
+                 "has time before the batch, which is not converted; build it with time_major=False");
+  const int x = call.e.cast(call.x(), DType::kFloat32);
+  require(call.e.rank(x) >= 3, kBad, "the input has rank {}, expected 3", call.e.rank(x));
+  return call.config.boolean("go_backwards", false) ? call.e.reverse(x, 1) : x;
+}
+
+Outputs run_cell(Call& call, const Cell& cell, int projected) {
   const bool sequences = call.config.boolean("return_sequences", false);
-  const Loop loop = run_loop(call, cell, sequences);
-  Outputs result = {sequences ? loop.sequence : loop.states[0]};
+  const Loop loop = run_loop(call, cell, projected, sequences);
+  Outputs result = {sequences ? loop.sequence : loop.states[cell.output]};
   const int mask = call.mask();
   if (sequences && mask >= 0 && call.config.boolean("zero_output_for_mask", false)) {
     Emitter& e = call.e;
-    const int in_order = call.config.boolean("go_backwards", false) ? e.reverse(mask, 1) : mask;
-    result[0] = e.mul(result[0], e.expand_dims(e.cast(in_order, DType::kFloat32), 2));
+    int counts = e.cast(call.config.boolean("go_backwards", false) ? e.reverse(mask, 1) : mask, DType::kFloat32);
+    while (e.rank(counts) < e.rank(result[0])) counts = e.expand_dims(counts, e.rank(counts));
+    result[0] = e.mul(result[0], counts);
   }
   if (sequences) call.importer.set_mask(result[0], mask);
   if (call.config.boolean("return_state", false)) {
@@ -142,121 +166,9 @@ Outputs finish(Call& call, const Cell& cell) {
   return result;
 }
 
-/// The input with time in the order in which the layer reads it.
-int read_input(Call& call) {
-  call.refuse_if(call.config.boolean("stateful", false),
-                 "is stateful: a converted model starts every run from zero; build it with stateful=False");
-  const int x = call.e.cast(call.x(), DType::kFloat32);
-  require(call.e.rank(x) == 3, kBad, "the input has rank {}, expected 3", call.e.rank(x));
-  return call.config.boolean("go_backwards", false) ? call.e.reverse(x, 1) : x;
-}
-
-int64_t read_units(Call& call) {
-  const int64_t units = call.config.integer("units");
-  require(units > 0 && units < (1 << 24), kBad, "{} units", units);
-  return units;
-}
-
-}  // namespace
-
-Outputs lstm(Call& call) {
-  Emitter& e = call.e;
-  const int x = read_input(call);
-  const int64_t units = read_units(call);
-  const Layer cell_layer = cell_of(call);
-  Call weights(call.importer, e, cell_layer, call.arguments);
-  const int kernel = weights.constant(0, "kernel", {e.dims(x).back(), 4 * units}, {1, 0});
-  const bool has_bias = call.config.boolean("use_bias", true);
-  const int bias = has_bias ? weights.constant(2, "bias", {4 * units}) : ir::kAbsent;
-  Cell cell;
-  cell.units = units;
-  cell.states = 2;
-  cell.gates = e.fully_connected(x, kernel, bias);
-  cell.step = [&](int input, const std::vector<int>& states) -> std::vector<int> {
-    const int recurrent = weights.constant(1, "recurrent_kernel", {units, 4 * units}, {1, 0});
-    const int all = e.add(input, e.fully_connected(states[0], recurrent, ir::kAbsent));
-    const std::vector<int> g = e.split(all, 1, 4);  // input, forget, candidate, output
-    const auto gate = [&](int v) { return activation_of(call, v, "recurrent_activation"); };
-    const int candidate = activation_of(call, g[2], "activation");
-    const int c = e.add(e.mul(gate(g[1]), states[1]), e.mul(gate(g[0]), candidate));
-    return {e.mul(gate(g[3]), activation_of(call, c, "activation")), c};
-  };
-  return finish(call, cell);
-}
-
-Outputs gru(Call& call) {
-  Emitter& e = call.e;
-  const int x = read_input(call);
-  const int64_t units = read_units(call);
-  const Layer cell_layer = cell_of(call);
-  Call weights(call.importer, e, cell_layer, call.arguments);
-  const bool after = call.config.boolean("reset_after", true);
-  const bool has_bias = call.config.boolean("use_bias", true);
-  const int64_t wide = 3 * units;
-  const int kernel = weights.constant(0, "kernel", {e.dims(x).back(), wide}, {1, 0});
-  // With reset_after there are two rows of biases: the input's and the recurrent one.
-  std::vector<float> biases;
-  if (has_bias) biases = weights.values(2, "bias", after ? Dims{2, wide} : Dims{wide});
-  const auto width = static_cast<std::ptrdiff_t>(wide);
-  const auto bias_row = [&](std::ptrdiff_t row) {
-    return has_bias ? e.floats(std::vector<float>(biases.begin() + row * width, biases.begin() + (row + 1) * width))
-                    : ir::kAbsent;
-  };
-  Cell cell;
-  cell.units = units;
-  cell.gates = e.fully_connected(x, kernel, bias_row(0));
-  const auto gate = [&](int v) { return activation_of(call, v, "recurrent_activation"); };
-  cell.step = [&](int input, const std::vector<int>& states) -> std::vector<int> {
-    const std::vector<int> g = e.split(input, 1, 3);  // update, reset, candidate
-    int update = -1;
-    int candidate = -1;
-    if (after) {
-      const int recurrent = weights.constant(1, "recurrent_kernel", {units, wide}, {1, 0});
-      const std::vector<int> r = e.split(e.fully_connected(states[0], recurrent, bias_row(1)), 1, 3);
-      update = gate(e.add(g[0], r[0]));
-      const int reset = gate(e.add(g[1], r[1]));
-      candidate = e.add(g[2], e.mul(reset, r[2]));
-    } else {
-      const Weight& whole = weights.weight(1, "recurrent_kernel", {units, wide});
-      const auto part = [&](int64_t from, int64_t count) {  // columns of the kernel
-        const int64_t begin[] = {0, from};
-        const ir::Source columns = ir::sliced_source(whole.source, whole.shape, begin, Shape{units, count}, 4);
-        const int order[] = {1, 0};
-        return e.builder().constant(e.name("recurrent_kernel"), DType::kFloat32, {count, units},
-                                    ir::transposed_source(columns, Shape{units, count}, order, 4));
-      };
-      require(whole.dtype == DType::kFloat32, ErrorCode::kUnsupported, "the recurrent kernel is {}",
-              dtype_name(whole.dtype));
-      const std::vector<int> r = e.split(e.fully_connected(states[0], part(0, 2 * units), ir::kAbsent), 1, 2);
-      update = gate(e.add(g[0], r[0]));
-      const int reset = gate(e.add(g[1], r[1]));
-      const int seen = e.fully_connected(e.mul(reset, states[0]), part(2 * units, units), ir::kAbsent);
-      candidate = e.add(g[2], seen);
-    }
-    const int fresh = activation_of(call, candidate, "activation");
-    // update * old + (1 - update) * fresh
-    return {e.add(fresh, e.mul(update, e.sub(states[0], fresh)))};
-  };
-  return finish(call, cell);
-}
-
-Outputs simple_rnn(Call& call) {
-  Emitter& e = call.e;
-  const int x = read_input(call);
-  const int64_t units = read_units(call);
-  const Layer cell_layer = cell_of(call);
-  Call weights(call.importer, e, cell_layer, call.arguments);
-  const int kernel = weights.constant(0, "kernel", {e.dims(x).back(), units}, {1, 0});
-  const int bias = call.config.boolean("use_bias", true) ? weights.constant(2, "bias", {units}) : ir::kAbsent;
-  Cell cell;
-  cell.units = units;
-  cell.gates = e.fully_connected(x, kernel, bias);
-  cell.step = [&](int input, const std::vector<int>& states) -> std::vector<int> {
-    const int recurrent = weights.constant(1, "recurrent_kernel", {units, units}, {1, 0});
-    const int sum = e.add(input, e.fully_connected(states[0], recurrent, ir::kAbsent));
-    return {activation_of(call, sum, "activation")};
-  };
-  return finish(call, cell);
-}
+Outputs lstm(Call& call) { return run(call, cell_of(call)); }
+Outputs gru(Call& call) { return run(call, cell_of(call)); }
+Outputs simple_rnn(Call& call) { return run(call, cell_of(call)); }
+Outputs rnn(Call& call) { return run(call, call.inner(call.config.get("cell"), "cell")); }
 
 }  // namespace leadline::keras

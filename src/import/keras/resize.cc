@@ -2,6 +2,9 @@
 // Layers that change the size of images.
 #include "ops/resize.h"
 
+#include <algorithm>
+
+#include "import/keras/importer.h"
 #include "import/keras/spatial.h"
 
 namespace leadline::keras {
@@ -29,6 +32,38 @@ int enlarge(Call& call, int x, int64_t rows, int64_t columns, const std::string&
   require(rows > 0 && columns > 0 && rows <= 65536 && columns <= 65536, kBad, "enlarged {} by {} times", rows, columns);
   const int factors = e.ints({small(rows), small(columns)});
   return resize_to(call, x, e.mul(e.shape_part(x, 1, 3), factors), interpolation);
+}
+
+/// Rows and columns of an image, which must be known.
+std::pair<int64_t, int64_t> image_size(Call& call, int x) {
+  const Dims d = call.e.dims(x);
+  require(d.size() == 4, kBad, "the input has rank {}, expected 4", d.size());
+  call.refuse_if(d[1] <= 0 || d[2] <= 0, "has an image of unknown size, which is not converted; fix the input's size");
+  return {d[1], d[2]};
+}
+
+/// How long `size` is scaled from `from` to `to`, rounded down as Keras rounds it.
+int64_t scaled(int64_t size, int64_t to, int64_t from) {
+  return static_cast<int64_t>(static_cast<double>(size) * static_cast<double>(to) / static_cast<double>(from));
+}
+
+int crop_to_ratio(Call& call, int x, int64_t height, int64_t width) {
+  Emitter& e = call.e;
+  const auto [rows, columns] = image_size(call, x);
+  const int64_t h = std::max<int64_t>(std::min(rows, scaled(columns, height, width)), 1);
+  const int64_t w = std::max<int64_t>(std::min(columns, scaled(rows, width, height)), 1);
+  if (h != rows) x = e.slice(x, 1, (rows - h) / 2, (rows - h) / 2 + h);
+  if (w != columns) x = e.slice(x, 2, (columns - w) / 2, (columns - w) / 2 + w);
+  return x;
+}
+
+int pad_to_ratio(Call& call, int x, int64_t height, int64_t width) {
+  const auto [rows, columns] = image_size(call, x);
+  const int64_t top = (std::max(rows, scaled(columns, height, width)) - rows) / 2;
+  const int64_t left = (std::max(columns, scaled(rows, width, height)) - columns) / 2;
+  const double fill = call.config.number("fill_value", 0.0);
+  if (top > 0) return call.e.pad(x, {{0, 0}, {top, top}, {0, 0}, {0, 0}}, fill);
+  return call.e.pad(x, {{0, 0}, {0, 0}, {left, left}, {0, 0}}, fill);
 }
 
 }  // namespace
@@ -64,16 +99,16 @@ Outputs up_sampling_3d(Call& call) {
 }
 
 Outputs resizing(Call& call) {
-  call.refuse_if(
-      call.config.boolean("crop_to_aspect_ratio", false) || call.config.boolean("pad_to_aspect_ratio", false),
-      "keeps the aspect ratio, which is not converted");
-  call.refuse_if(call.config.boolean("antialias", false), "is antialiased, which TFLite is not");
+  call.refuse_if(call.config.boolean("antialias", false),
+                 "is antialiased, which TFLite is not; build it with antialias=False");
   const int64_t height = call.config.integer("height");
   const int64_t width = call.config.integer("width");
   require(height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX, kBad, "resized to {} by {}", height,
           width);
   return {with_channels_last(call, [&](int x) {
-    const int input = call.e.cast(x, DType::kFloat32);
+    int input = call.e.cast(x, DType::kFloat32);
+    if (call.config.boolean("crop_to_aspect_ratio", false)) input = crop_to_ratio(call, input, height, width);
+    if (call.config.boolean("pad_to_aspect_ratio", false)) input = pad_to_ratio(call, input, height, width);
     return resize_to(call, input, call.e.ints({small(height), small(width)}),
                      call.config.text("interpolation", "bilinear"));
   })};
@@ -86,12 +121,42 @@ Outputs center_crop(Call& call) {
     Emitter& e = call.e;
     const Dims d = e.dims(x);
     require(d.size() == 4, kBad, "the input has rank {}, expected 4", d.size());
-    call.refuse_if(d[1] < height || d[2] < width || height <= 0 || width <= 0,
-                   "crops more than there is, or from an unknown size, which is not converted");
+    require(height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX, kBad, "cropped to {} by {}", height,
+            width);
+    image_size(call, x);
+    if (d[1] < height || d[2] < width) {  // Keras enlarges what is too small
+      const int cropped = crop_to_ratio(call, e.cast(x, DType::kFloat32), height, width);
+      return resize_to(call, cropped, e.ints({small(height), small(width)}), "bilinear");
+    }
     const int64_t top = (d[1] - height) / 2;
     const int64_t left = (d[2] - width) / 2;
     return e.slice(e.slice(x, 1, top, top + height), 2, left, left + width);
   })};
+}
+
+/// Keras 3 crops in training alone; Keras 2 takes the middle otherwise.
+Outputs random_crop(Call& call) {
+  if (!call.importer.is_keras_2()) return {call.x()};
+  return center_crop(call);
+}
+
+/// Every channel of every image stretched over the whole range, unless it is the same everywhere.
+Outputs auto_contrast(Call& call) {
+  Emitter& e = call.e;
+  const int x = e.cast(call.x(), DType::kFloat32);
+  require(e.rank(x) == 4, kBad, "the input has rank {}, expected 4", e.rank(x));
+  std::vector<double> range = {0.0, 255.0};
+  if (const auto found = call.config.find("value_range")) range = found->numbers(2);
+  require(range.size() == 2, kBad, "the range of values is wrong");
+  const int low = e.reduce("REDUCE_MIN", x, {1, 2}, true);
+  const int high = e.reduce("REDUCE_MAX", x, {1, 2}, true);
+  const int width = e.sub(high, low);
+  const int same = e.compare("EQUAL", high, low);
+  const int scale = e.div(e.scalar(static_cast<float>(range[1] - range[0])), width);
+  const int stretched = e.add(e.mul(e.sub(x, low), scale), range[0]);
+  const int clipped = e.binary("MAXIMUM", e.binary("MINIMUM", stretched, e.scalar_like(x, range[1])),
+                               e.scalar_like(x, range[0]));
+  return {e.select(same, x, clipped)};
 }
 
 }  // namespace leadline::keras

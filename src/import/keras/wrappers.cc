@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers around another layer.
+#include "import/keras/functional.h"
 #include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
@@ -82,8 +83,14 @@ Outputs time_distributed(Call& call) {
   const int x = call.x();
   const Dims dims = e.dims(x);
   require(dims.size() >= 3, kBad, "the input has rank {}, expected 3 or more", dims.size());
+  const int mask = call.mask();
+  const LayerClass* row = find_layer(inner.class_name);
+  call.refuse_if(mask >= 0 && row != nullptr && row->mask == Mask::kUse,
+                 "has a mask and a layer inside that would use it, which is not converted; build it without masks");
   if (inner.class_name == "Dense" || inner.class_name == "Activation" || inner.class_name == "Dropout") {
-    return call.importer.call(inner, {x});  // these look at the last axis alone
+    const Outputs result = call.importer.call(inner, {x});  // these look at the last axis alone
+    call.importer.set_mask(result.at(0), mask);
+    return result;
   }
   Dims flat = {-1};
   for (size_t i = 2; i < dims.size(); ++i) {
@@ -95,8 +102,18 @@ Outputs time_distributed(Call& call) {
     std::vector<Emitter::Size> sizes = {{x, 0}, {x, 1}};
     for (int axis = 1; axis < e.rank(y); ++axis) sizes.emplace_back(-1, e.dims(y)[static_cast<size_t>(axis)]);
     result.push_back(e.reshape_like(y, sizes));
+    call.importer.set_mask(result.back(), mask);
   }
   return result;
+}
+
+/// Preprocessing layers one after another.
+Outputs pipeline(Call& call) {
+  std::vector<int> tensors = {call.x()};
+  for (const Layer& layer : describe_layers(call.config.get("layers"), call.layer.address)) {
+    tensors = call.importer.call(layer, tensors);
+  }
+  return tensors;
 }
 
 }  // namespace leadline::keras
