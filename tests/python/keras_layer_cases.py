@@ -216,7 +216,7 @@ layer("SpatialDropout2D", (4, 5, 6), plain={"rate": 0.5})
 layer("SpatialDropout3D", (4, 5, 6, 2), plain={"rate": 0.5})
 IMAGE = Spec((6, 8, 3), "float32", 0, 255)
 for name, arguments in {
-    "AugMix": {}, "AutoContrast": {}, "CutMix": {}, "Equalization": {}, "MixUp": {}, "RandAugment": {}, "Solarization": {},
+    "AugMix": {}, "AutoContrast": {}, "CutMix": {}, "MixUp": {}, "RandAugment": {}, "Solarization": {},
     "RandomBrightness": {"factor": 0.5}, "RandomColorDegeneration": {"factor": 0.5}, "RandomColorJitter": {}, "RandomContrast": {"factor": 0.5},
     "RandomElasticTransform": {}, "RandomErasing": {}, "RandomFlip": {}, "RandomGaussianBlur": {}, "RandomGrayscale": {}, "RandomHue": {"factor": 0.5},
     "RandomInvert": {}, "RandomPerspective": {}, "RandomPosterization": {"factor": 4}, "RandomRotation": {"factor": 0.2}, "RandomSaturation": {"factor": 0.5},

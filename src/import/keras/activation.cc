@@ -85,7 +85,7 @@ int softmax_on(Emitter& e, int x, int64_t axis, const char* op) {
 
 int64_t axis_of(const Parameters& p) { return static_cast<int64_t>(std::clamp(p.number("axis", -1), -100.0, 100.0)); }
 
-/// The nearest point whose elements are not negative and sum to 1.
+/// What Keras calls sparsemax: zeros below a threshold that depends on all elements.
 int sparsemax(Emitter& e, int x, int64_t axis) {
   const int where = e.axis(x, axis);
   const int last = e.rank(x) - 1;
@@ -105,7 +105,7 @@ int sparsemax(Emitter& e, int x, int64_t axis) {
   const int bound = e.div(e.add(sums, -1.0), e.floats(counts));
   const int support = e.cast(e.compare("GREATER", sorted, bound), DType::kFloat32);
   const int used = e.reduce("SUM", support, {last}, true);
-  const int total = e.reduce("SUM", e.mul(sorted, support), {last}, true);
+  const int total = e.reduce("SUM", e.mul(sums, support), {last}, true);  // of partial sums, as Keras has it
   const int threshold = e.div(e.add(total, -1.0), used);
   return e.transpose(e.unary("RELU", e.sub(z, threshold)), swap);
 }
@@ -193,14 +193,8 @@ constexpr Named kActivations[] = {
        return e.mul(halves[0], e.unary("LOGISTIC", halves[1]));
      }},
     {"sparsemax", [](Emitter& e, int x, const Parameters& p) { return sparsemax(e, x, axis_of(p)); }},
-    {"softmax",
-     [](Emitter& e, int x, const Parameters& p) {
-       return softmax_on(e, x, axis_of(p), "SOFTMAX");
-     }},
-    {"log_softmax",
-     [](Emitter& e, int x, const Parameters& p) {
-       return softmax_on(e, x, axis_of(p), "LOG_SOFTMAX");
-     }},
+    {"softmax", [](Emitter& e, int x, const Parameters& p) { return softmax_on(e, x, axis_of(p), "SOFTMAX"); }},
+    {"log_softmax", [](Emitter& e, int x, const Parameters& p) { return softmax_on(e, x, axis_of(p), "LOG_SOFTMAX"); }},
 };
 
 std::string snake(std::string_view class_name) {

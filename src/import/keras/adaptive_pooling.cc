@@ -40,8 +40,7 @@ int max_axis(Emitter& e, int x, int axis, int64_t cells) {
   std::vector<int32_t> indices;
   for (int64_t cell = 0; cell < cells; ++cell) {
     for (int64_t i = 0; i < width; ++i) {
-      indices.push_back(
-          static_cast<int32_t>(std::min(first_of(cell, size, cells) + i, end_of(cell, size, cells) - 1)));
+      indices.push_back(static_cast<int32_t>(std::min(first_of(cell, size, cells) + i, end_of(cell, size, cells) - 1)));
     }
   }
   const int table = e.builder().constant(e.name("cells"), DType::kInt32, {cells, width}, indices);
@@ -59,8 +58,8 @@ Outputs pool(Call& call, bool average) {
     for (size_t i = 0; i < axes; ++i) {
       const int64_t size = dims[i + 1];
       call.refuse_if(size <= 0, "has an input of unknown size, which is not converted; fix the size of the input");
-      require(cells[i] > 0 && cells[i] <= (1 << 20) && size * cells[i] <= (1 << 26), kBad, "{} cells over {}",
-              cells[i], size);
+      require(cells[i] > 0 && cells[i] <= (1 << 20) && size * cells[i] <= (1 << 26), kBad, "{} cells over {}", cells[i],
+              size);
       const bool even = size % cells[i] == 0;
       w.sizes.push_back(even ? size / cells[i] : 1);
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // MultiHeadAttention and GroupedQueryAttention.
+#include "import/keras/attention.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "import/keras/attention.h"
 #include "import/keras/einsum.h"
 #include "import/keras/importer.h"
 
@@ -102,7 +103,9 @@ int whole_mask(Call& call, const Heads& h) {
     if (e.rank(whole) == 2) whole = e.expand_dims(whole, 0);
     also(e.rank(whole) == 3 ? e.expand_dims(whole, 1) : whole);
   }
-  if (const int m = steps("query_mask", h.query); m >= 0) also(wide(m, 3));
+  // MultiHeadAttention looks at the mask that belongs to the query, not at the one it is called with.
+  const bool own = call.layer.class_name == "MultiHeadAttention";
+  if (const int m = own ? call.importer.mask_of(h.query) : steps("query_mask", h.query); m >= 0) also(wide(m, 3));
   if (const int m = steps("value_mask", h.value); m >= 0) also(wide(m, 2));
   if (const int m = steps("key_mask", h.key); m >= 0 && h.key != h.value) also(wide(m, 2));
   const int64_t window = call.config.integer("sliding_window", -1);
@@ -150,8 +153,8 @@ Attended attend_over(Call& call, const std::vector<int32_t>& axes, int query, in
     if (attends) columns += other;
   }
   const std::string sheet = batch + "0" + rows + columns;
-  int scores = einsum(call, q + "01," + k + "01->" + sheet,
-                      {e.mul(query, 1.0 / std::sqrt(static_cast<double>(key_size))), key});
+  int scores =
+      einsum(call, q + "01," + k + "01->" + sheet, {e.mul(query, 1.0 / std::sqrt(static_cast<double>(key_size))), key});
   const int like = scores;
   if (columns.size() > 1) {
     std::vector<Emitter::Size> flat;

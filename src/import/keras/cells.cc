@@ -114,8 +114,7 @@ Cell gru_cell(Call& call, const Layer& layer) {
       const std::vector<int> r = e.split(both, 1, 2);
       update = g.gate(e.add(s[0], r[0]));
       const int reset = g.gate(e.add(s[1], r[1]));
-      const int seen =
-          e.fully_connected(e.mul(reset, states[0]), kernel_columns(g, 2 * g.units, g.units), ir::kAbsent);
+      const int seen = e.fully_connected(e.mul(reset, states[0]), kernel_columns(g, 2 * g.units, g.units), ir::kAbsent);
       candidate = e.add(s[2], seen);
     }
     const int fresh = g.activate(candidate);

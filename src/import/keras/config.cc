@@ -2,6 +2,7 @@
 #include "import/keras/config.h"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -23,6 +24,33 @@ void collect_numbers(const Config& value, size_t limit, std::vector<double>& out
   out.push_back(value.number());
 }
 
+/// Python writes Infinity and NaN, which JSON does not have: the largest number and null stand for them.
+std::string without_python_numbers(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  bool inside = false;  // a string
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (inside && c == '\\' && i + 1 < text.size()) {
+      result += text.substr(i, 2);
+      i += 2;
+      continue;
+    }
+    if (c == '"') inside = !inside;
+    if (!inside && text.substr(i).starts_with("Infinity")) {
+      result += "1.7e308";
+      i += 8;
+    } else if (!inside && text.substr(i).starts_with("NaN")) {
+      result += "null";
+      i += 3;
+    } else {
+      result += c;
+      ++i;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Config Config::parse(std::string_view text) {
@@ -33,7 +61,7 @@ Config Config::parse(std::string_view text) {
   };
   std::shared_ptr<const json> document;
   try {
-    document = std::make_shared<const json>(json::parse(text, bounded));
+    document = std::make_shared<const json>(json::parse(without_python_numbers(text), bounded));
   } catch (const json::exception& error) {
     fail(kBad, "the configuration of the model is no JSON: {}", printable(error.what()));
   }
@@ -68,7 +96,8 @@ std::string Config::text() const {
 
 double Config::number() const {
   if (!is_number()) wrong("a number");
-  return value_->get<double>();
+  const double number = value_->get<double>();
+  return std::abs(number) >= 1.6e308 ? std::copysign(std::numeric_limits<double>::infinity(), number) : number;
 }
 
 int64_t Config::integer() const {

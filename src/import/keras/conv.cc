@@ -159,8 +159,8 @@ int convolve(Call& weights, int x, size_t index, std::string_view name, const Di
   const size_t axes = w.sizes.size();
   if (axes == 3) {
     const int64_t channels = kernel[3];
-    require(channels > 0 && e.dims(x).back() % channels == 0, kBad, "{} channels for a kernel of {}",
-            e.dims(x).back(), channels);
+    require(channels > 0 && e.dims(x).back() % channels == 0, kBad, "{} channels for a kernel of {}", e.dims(x).back(),
+            channels);
     return conv_3d_groups(weights, x, index, name, kernel, bias, w, e.dims(x).back() / channels);
   }
   if (axes == 2) {

@@ -74,8 +74,8 @@ int kernel_constant(Call& call, const Window& own, const Dims& kernel, const std
   return e.reshape(e.transpose(plain, order), target);
 }
 
-int transpose_2d(Call& call, int x, const Window& w, const Window& own, const Dims& kernel, const std::vector<int>& order,
-                 const Dims& filter_dims, const std::vector<Emitter::Size>& sizes) {
+int transpose_2d(Call& call, int x, const Window& w, const Window& own, const Dims& kernel,
+                 const std::vector<int>& order, const Dims& filter_dims, const std::vector<Emitter::Size>& sizes) {
   Emitter& e = call.e;
   const int filter = kernel_constant(call, own, kernel, order, filter_dims);
   auto a = std::make_shared<ops::TransposeConvAttributes>();
@@ -155,8 +155,8 @@ Outputs conv_3d_transpose(Call& call) {
     a.stride_w = small(w.strides[2]);
     const int shape = e.sizes_vector(result_sizes(call, x, w, filters));
     const int result =
-        e.builder().node("CONV_3D_TRANSPOSE", {shape, kernel_constant(call, own, kernel, {}, {}), x}, e.name("conv_transpose"),
-                         std::make_shared<ops::Conv3DAttributes>(a), DType::kFloat32);
+        e.builder().node("CONV_3D_TRANSPOSE", {shape, kernel_constant(call, own, kernel, {}, {}), x},
+                         e.name("conv_transpose"), std::make_shared<ops::Conv3DAttributes>(a), DType::kFloat32);
     return bias_after(call, result, filters);
   });
   return {activation_of(call, y, "activation")};

@@ -161,8 +161,8 @@ Outputs embedding(Call& call) {
 Outputs reversible_embedding(Call& call) {
   Emitter& e = call.e;
   const Argument* second = call.arguments.find(1, "reverse");
-  const bool reverse = second != nullptr && second->constant && second->constant->is_boolean() &&
-                       second->constant->boolean();
+  const bool reverse =
+      second != nullptr && second->constant && second->constant->is_boolean() && second->constant->boolean();
   if (!reverse) return embedding(call);
   const int64_t entries = call.config.integer("input_dim");
   const int64_t size = call.config.integer("output_dim");

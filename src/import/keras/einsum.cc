@@ -22,9 +22,7 @@ std::vector<int> order_from(const std::string& from, const std::string& to) {
   return result;
 }
 
-Emitter::Size size_of(const Term& term, char axis) {
-  return {term.tensor, static_cast<int64_t>(term.axes.find(axis))};
-}
+Emitter::Size size_of(const Term& term, char axis) { return {term.tensor, static_cast<int64_t>(term.axes.find(axis))}; }
 
 /// Sums over the axes that are not in `needed`.
 Term without_lone_axes(Emitter& e, Term term, const std::string& needed) {
@@ -59,7 +57,8 @@ Emitter::Size merged(Emitter& e, const Term& term, const std::string& axes) {
 }
 
 /// [batch..., rows, columns] of a term whose axes are in that order.
-int matrix(Call& call, const Term& term, const std::string& batch, const std::string& rows, const std::string& columns) {
+int matrix(Call& call, const Term& term, const std::string& batch, const std::string& rows,
+           const std::string& columns) {
   if (rows.size() == 1 && columns.size() == 1) return term.tensor;
   std::vector<Emitter::Size> sizes;
   for (const char c : batch) sizes.push_back(size_of(term, c));
@@ -126,7 +125,8 @@ Term product(Call& call, Term a, Term b, const std::string& needed) {
 }
 
 /// The terms of an equation, "..." written out.
-std::vector<std::string> read_terms(Call& call, std::string text, const std::vector<int>& operands, std::string& result) {
+std::vector<std::string> read_terms(Call& call, std::string text, const std::vector<int>& operands,
+                                    std::string& result) {
   std::erase(text, ' ');
   const size_t arrow = text.find("->");
   std::string left = text.substr(0, arrow);

@@ -70,7 +70,7 @@ constexpr LayerClass kLayers[] = {
     {"Average", average_layer, Mask::kMerge},
     {"Maximum", maximum_layer, Mask::kMerge},
     {"Minimum", minimum_layer, Mask::kMerge},
-    {"Concatenate", concatenate_layer, Mask::kMerge},
+    {"Concatenate", concatenate_layer, Mask::kUse},
     {"Dot", dot_layer, Mask::kStop},
     {"BatchNormalization", batch_normalization},
     {"BatchNormalizationV1", batch_normalization},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "import/keras/einsum.h"
+#include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
 namespace leadline::keras {
@@ -59,8 +60,38 @@ Outputs average_layer(Call& call) {
   return {call.e.mul(sum, 1.0 / static_cast<double>(call.inputs.size()))};
 }
 
+namespace {
+
+/// Along time, masks follow each other. Along another axis a step counts in Keras 3 when it counts in any tensor (one
+/// without a mask counts always), in Keras 2 when it counts in all.
+int concatenated_mask(Call& call, int axis) {
+  Emitter& e = call.e;
+  std::vector<int> masks;
+  for (const int x : call.inputs) {
+    if (const int mask = call.importer.mask_of(x); mask >= 0) masks.push_back(mask);
+  }
+  if (masks.empty()) return -1;
+  const bool all = masks.size() == call.inputs.size();
+  if (axis == 1) {
+    call.refuse_if(!all, "puts sequences with and without a mask after each other, which is not converted");
+    return e.concat(masks, 1);
+  }
+  const bool keras_2 = call.importer.is_keras_2();
+  if (!all && !keras_2) return -1;
+  int merged = masks[0];
+  for (const int mask : masks) {
+    if (mask != merged) merged = e.compare(keras_2 ? "LOGICAL_AND" : "LOGICAL_OR", merged, mask);
+  }
+  return merged;
+}
+
+}  // namespace
+
 Outputs concatenate_layer(Call& call) {
-  return {call.e.concat(call.inputs, call.e.axis(call.x(), call.config.integer("axis", -1)))};
+  const int axis = call.e.axis(call.x(), call.config.integer("axis", -1));
+  const int y = call.e.concat(call.inputs, axis);
+  call.importer.set_mask(y, concatenated_mask(call, axis));
+  return {y};
 }
 
 /// A product over one axis of each tensor; the first axis is the batch.

@@ -2,6 +2,7 @@
 #include "import/keras/operations.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/concatenation.h"
 
@@ -10,35 +11,20 @@ namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
-/// Numbers as the operation's configuration has them, or an argument that is constant.
-std::optional<Config> setting(const Call& call, size_t position, std::string_view name) {
-  if (const Argument* found = call.arguments.find(position, name); found != nullptr && found->constant) {
-    return found->constant;
-  }
-  return call.config.find(name);
-}
-
 template <const char* const& Op>
 Outputs binary(Call& call) {
-  const Argument* first = call.arguments.find(0, "x1");
-  const Argument* second = call.arguments.find(1, "x2");
-  require(first != nullptr && second != nullptr, kBad, "the operation needs two operands");
-  int like = first->tensor >= 0 ? first->tensor : second->tensor;
-  require(like >= 0, kBad, "no operand is a tensor");
-  int a = operand(call, 0, "x1", like);
-  int b = operand(call, 1, "x2", like);
+  auto [a, b] = operands(call, "x1", "x2");
   Emitter& e = call.e;
-  if (e.dtype(a) != e.dtype(b)) {  // integers become what the other is
-    const DType type = e.dtype(a) == DType::kFloat32 || e.dtype(b) == DType::kFloat32 ? DType::kFloat32 : e.dtype(a);
-    a = e.cast(a, type);
-    b = e.cast(b, type);
-  }
   const std::string_view op = Op;
   const bool compares = op == "LESS" || op == "LESS_EQUAL" || op == "GREATER" || op == "GREATER_EQUAL" ||
                         op == "EQUAL" || op == "NOT_EQUAL";
-  if (op == "DIV" && e.dtype(a) != DType::kFloat32) {
-    a = e.cast(a, DType::kFloat32);
-    b = e.cast(b, DType::kFloat32);
+  const bool logical = op == "LOGICAL_AND" || op == "LOGICAL_OR";
+  const bool arithmetic = !compares && !logical && e.dtype(a) == DType::kBool;
+  const bool real = (op == "DIV" || op == "POW") && e.dtype(a) != DType::kFloat32;
+  if (logical || arithmetic || real) {
+    const DType type = logical ? DType::kBool : real ? DType::kFloat32 : DType::kInt32;
+    a = e.cast(a, type);
+    b = e.cast(b, type);
   }
   return {compares ? e.compare(Op, a, b) : e.binary(Op, a, b)};
 }
@@ -51,14 +37,17 @@ Outputs unary(Call& call) {
 template <const char* const& Op>
 Outputs reduction(Call& call) {
   Emitter& e = call.e;
-  std::vector<int64_t> list;
-  if (const auto axis = setting(call, 1, "axis")) {
-    list = axis->integers();
-  } else {
-    for (int i = 0; i < e.rank(call.x()); ++i) list.push_back(i);
+  const std::string_view op = Op;
+  int x = call.x();
+  const bool logical = op == "REDUCE_ANY" || op == "REDUCE_ALL";
+  if (logical) x = e.cast(x, DType::kBool);
+  if (!logical && e.dtype(x) == DType::kBool) x = e.cast(x, op == "MEAN" ? DType::kFloat32 : DType::kInt32);
+  if (op == "MEAN") x = e.cast(x, DType::kFloat32);
+  int y = e.reduce(Op, x, axes_setting(call, 1, "axis"), flag_setting(call, 2, "keepdims"));
+  if (const auto initial = setting(call, 3, "initial"); initial && initial->is_number()) {
+    y = e.binary(op == "REDUCE_MAX" ? "MAXIMUM" : "MINIMUM", y, e.scalar_like(y, initial->number()));
   }
-  const auto keep = setting(call, 2, "keepdims");
-  return {e.reduce(Op, call.x(), e.axes(call.x(), list), keep && keep->boolean())};
+  return {y};
 }
 
 #define LEADLINE_OP(name, text) constexpr const char* name = text
@@ -87,7 +76,6 @@ LEADLINE_OP(kAbs, "ABS");
 LEADLINE_OP(kNeg, "NEG");
 LEADLINE_OP(kFloor, "FLOOR");
 LEADLINE_OP(kCeil, "CEIL");
-LEADLINE_OP(kRound, "ROUND");
 LEADLINE_OP(kSign, "SIGN");
 LEADLINE_OP(kLogicalNot, "LOGICAL_NOT");
 LEADLINE_OP(kLogicalAnd, "LOGICAL_AND");
@@ -119,23 +107,35 @@ Outputs stack(Call& call) {
   return {call.e.builder().node("PACK", call.inputs, call.e.name("stack"), a)};
 }
 
+/// Sizes may be tensors: what TensorFlow's functions make of tf.shape.
 Outputs reshape_op(Call& call) {
   Emitter& e = call.e;
   const Argument* given = call.arguments.find(1, "newshape");
-  std::vector<Emitter::Size> sizes;
-  const auto add = [&](const Config& value) { sizes.emplace_back(-1, value.is_null() ? -1 : value.integer()); };
+  if (given != nullptr && given->tensor >= 0) {
+    return {e.builder().node("RESHAPE", {call.x(), e.cast(given->tensor, DType::kInt32)}, e.name("Reshape"))};
+  }
   if (given != nullptr && given->is_list && call.inputs.size() > 1) {
-    call.unsupported("has a shape that is computed, which is not converted; use constants and -1");
+    std::vector<int> parts;
+    for (const Argument& item : given->list) {
+      if (item.tensor >= 0) {
+        parts.push_back(e.reshape(e.cast(item.tensor, DType::kInt32), {1}));
+        continue;
+      }
+      require(item.constant.has_value(), kBad, "a size is neither a number nor a tensor");
+      const int64_t size = item.constant->is_null() ? -1 : item.constant->integer();
+      require(size >= -1 && size <= INT32_MAX, kBad, "a size of {}", size);
+      parts.push_back(e.ints({static_cast<int32_t>(size)}));
+    }
+    return {e.builder().node("RESHAPE", {call.x(), e.concat(parts, 0)}, e.name("Reshape"))};
   }
   const auto shape = setting(call, 1, "newshape");
   require(shape.has_value(), kBad, "the new shape is missing");
-  if (shape->is_integer()) {
-    add(*shape);
-  } else {
-    for (const Config& item : shape->items()) add(item);
-  }
   Dims target;
-  for (const auto& [tensor, value] : sizes) target.push_back(value);
+  if (shape->is_integer()) {
+    target.push_back(shape->integer());
+  } else {
+    for (const Config& item : shape->items()) target.push_back(item.is_null() ? -1 : item.integer());
+  }
   return {e.reshape(call.x(), target)};
 }
 
@@ -180,19 +180,19 @@ Outputs squeeze_op(Call& call) {
   return {x};
 }
 
-Outputs matmul_op(Call& call) {
-  Emitter& e = call.e;
-  call.refuse_if(e.rank(call.input(0)) < 2 || e.rank(call.input(1)) < 2, "multiplies vectors, which is not converted");
-  return {e.matmul(call.input(0), call.input(1))};
-}
-
 Outputs clip_op(Call& call) {
   Emitter& e = call.e;
-  const auto low = setting(call, 1, "x_min");
-  const auto high = setting(call, 2, "x_max");
   int x = call.x();
-  if (low) x = e.binary("MAXIMUM", x, e.scalar_like(x, low->number()));
-  if (high) x = e.binary("MINIMUM", x, e.scalar_like(x, high->number()));
+  const auto bound = [&](size_t position, const char* name, const char* op) {
+    const Argument* given = call.arguments.find(position, name);
+    if (given != nullptr && given->tensor >= 0) {
+      x = e.binary(op, x, e.cast(given->tensor, e.dtype(x)));
+    } else if (const auto number = setting(call, position, name)) {
+      x = e.binary(op, x, e.scalar_like(x, number->number()));
+    }
+  };
+  bound(1, "x_min", "MAXIMUM");
+  bound(2, "x_max", "MINIMUM");
   return {x};
 }
 
@@ -202,6 +202,9 @@ Outputs cast_op(Call& call) {
   require(type.has_value(), ErrorCode::kUnsupported, "casts to an unknown type");
   return {call.e.cast(call.x(), *type)};
 }
+
+/// To the type that is named, if one is.
+Outputs convert_op(Call& call) { return setting(call, 1, "dtype") ? cast_op(call) : Outputs{call.x()}; }
 
 Outputs split_op(Call& call) {
   const auto parts = setting(call, 1, "indices_or_sections");
@@ -221,11 +224,6 @@ Outputs split_op(Call& call) {
   }
   result.push_back(e.slice(call.x(), where, from, INT64_MAX));
   return result;
-}
-
-Outputs where_op(Call& call) {
-  require(call.inputs.size() == 3, ErrorCode::kUnsupported, "where is converted with three tensors");
-  return {call.e.select(call.inputs[0], call.inputs[1], call.inputs[2])};
 }
 
 /// x[a, b:c, ..., None] with constants.
@@ -263,7 +261,13 @@ Outputs get_item(Call& call) {
       require(axis < e.rank(x), kBad, "there are more indices than axes");
       const Config range = item.find("config").value_or(item);
       const int64_t step = range.integer("step", 1);
-      require(step > 0, ErrorCode::kUnsupported, "a slice with step {} is not converted", step);
+      require(step != 0 && step > INT32_MIN && step <= INT32_MAX, kBad, "a slice with step {}", step);
+      if (step == -1 && !range.has("start") && !range.has("stop")) {
+        x = e.reverse(x, axis++);
+        continue;
+      }
+      require(step > 0, ErrorCode::kUnsupported,
+              "a slice with step {} is not converted; reverse the whole axis with [::-1] first", step);
       if (range.has("start") || range.has("stop") || step != 1) {
         x = e.slice(x, axis, range.integer("start", 0), range.integer("stop", INT64_MAX), step);
       }
@@ -304,7 +308,6 @@ constexpr LayerClass kOperations[] = {
     {"Negative", unary<kNeg>},
     {"Floor", unary<kFloor>},
     {"Ceil", unary<kCeil>},
-    {"Round", unary<kRound>},
     {"Sign", unary<kSign>},
     {"Square", square},
     {"Mean", reduction<kMean>},
@@ -320,11 +323,9 @@ constexpr LayerClass kOperations[] = {
     {"Transpose", transpose_op},
     {"ExpandDims", expand_dims_op},
     {"Squeeze", squeeze_op},
-    {"Matmul", matmul_op},
     {"Clip", clip_op},
     {"Cast", cast_op},
     {"Split", split_op},
-    {"Where", where_op},
     {"GetItem", get_item},
     {"Identity", identity},
     {"StopGradient", identity},
@@ -350,9 +351,71 @@ constexpr LayerClass kOperations[] = {
     {"Gelu", named_activation},
     {"Softmax", named_activation},
     {"LogSoftmax", named_activation},
+    {"SparseSigmoid", named_activation},
+    {"SparsePlus", named_activation},
+    {"Squareplus", named_activation},
+    {"Glu", named_activation},
+    {"Threshold", named_activation},
+    {"Sparsemax", named_activation},
+    {"Amax", reduction<kReduceMax>},
+    {"Amin", reduction<kReduceMin>},
+    {"Fabs", unary<kAbs>},
+    {"Fmax", binary<kMaximum>},
+    {"Fmin", binary<kMinimum>},
+    {"Conjugate", identity},
+    {"Conj", identity},
+    {"Real", identity},
+    {"ConvertToTensor", convert_op},
+    {"Array", convert_op},
+    {"SaturateCast", cast_op},
 };
 
 }  // namespace
+
+std::optional<Config> setting(const Call& call, size_t position, std::string_view name) {
+  if (const Argument* found = call.arguments.find(position, name); found != nullptr && found->constant) {
+    return found->constant;
+  }
+  return call.config.find(name);
+}
+
+int64_t integer_setting(const Call& call, size_t position, std::string_view name, int64_t otherwise) {
+  const auto found = setting(call, position, name);
+  return found ? found->integer() : otherwise;
+}
+
+std::vector<int32_t> axes_setting(Call& call, size_t position, std::string_view name) {
+  std::vector<int64_t> list;
+  if (const auto axis = setting(call, position, name)) {
+    list = axis->integers();
+  } else {
+    for (int i = 0; i < call.e.rank(call.x()); ++i) list.push_back(i);
+  }
+  return call.e.axes(call.x(), list);
+}
+
+bool flag_setting(const Call& call, size_t position, std::string_view name) {
+  const auto found = setting(call, position, name);
+  return found && found->boolean();
+}
+
+std::pair<int, int> operands(Call& call, std::string_view first, std::string_view second) {
+  const Argument* a = call.arguments.find(0, first);
+  const Argument* b = call.arguments.find(1, second);
+  require(a != nullptr && b != nullptr, kBad, "the operation needs two operands");
+  const int like = a->tensor >= 0 ? a->tensor : b->tensor;
+  require(like >= 0, kBad, "no operand is a tensor");
+  Emitter& e = call.e;
+  int x = operand(call, 0, first, like);
+  int y = operand(call, 1, second, like);
+  if (e.dtype(x) == e.dtype(y)) return {x, y};
+  // Integers become what the other is, bools always.
+  const auto rank_of = [](DType t) {
+    return t == DType::kBool ? 0 : t == DType::kFloat32 ? 3 : t == DType::kInt64 ? 2 : 1;
+  };
+  const DType type = rank_of(e.dtype(x)) > rank_of(e.dtype(y)) ? e.dtype(x) : e.dtype(y);
+  return {e.cast(x, type), e.cast(y, type)};
+}
 
 int operand(Call& call, size_t index, std::string_view name, int like) {
   const Argument* found = call.arguments.find(index, name);
@@ -374,14 +437,27 @@ int operand(Call& call, size_t index, std::string_view name, int like) {
     if (at.size() == 0) break;
   }
   const std::vector<double> numbers = list.numbers(1 << 20);
-  require(e.dtype(like) == DType::kFloat32, ErrorCode::kUnsupported, "arrays are converted beside float32 tensors");
+  const bool whole = std::all_of(numbers.begin(), numbers.end(), [](double n) { return n == std::nearbyint(n); });
+  const std::string named = value.is_object() ? value.get("config").text("dtype", "") : "";
+  if (e.dtype(like) != DType::kFloat32 && whole && !named.starts_with("float")) {
+    std::vector<int32_t> integers;
+    for (const double n : numbers) {
+      require(n >= INT32_MIN && n <= INT32_MAX, ErrorCode::kUnsupported, "an array has the number {}", n);
+      integers.push_back(static_cast<int32_t>(n));
+    }
+    return e.builder().constant(e.name("Const"), DType::kInt32, dims, integers);
+  }
   return e.floats(std::vector<float>(numbers.begin(), numbers.end()), dims);
 }
 
 const LayerClass* find_operation(std::string_view class_name) {
-  const auto* it = std::find_if(std::begin(kOperations), std::end(kOperations),
-                                [&](const LayerClass& row) { return row.name == class_name; });
-  return it == std::end(kOperations) ? nullptr : it;
+  const std::span<const LayerClass> tables[] = {kOperations, math_operations(), shape_operations()};
+  for (const auto& table : tables) {
+    const auto it =
+        std::find_if(table.begin(), table.end(), [&](const LayerClass& row) { return row.name == class_name; });
+    if (it != table.end()) return &*it;
+  }
+  return nullptr;
 }
 
 }  // namespace leadline::keras

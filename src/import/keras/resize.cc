@@ -98,11 +98,11 @@ Outputs up_sampling_3d(Call& call) {
   })};
 }
 
-Outputs resizing(Call& call) {
+namespace {
+
+Outputs resize_image(Call& call, int64_t height, int64_t width) {
   call.refuse_if(call.config.boolean("antialias", false),
                  "is antialiased, which TFLite is not; build it with antialias=False");
-  const int64_t height = call.config.integer("height");
-  const int64_t width = call.config.integer("width");
   require(height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX, kBad, "resized to {} by {}", height,
           width);
   return {with_channels_last(call, [&](int x) {
@@ -112,6 +112,16 @@ Outputs resizing(Call& call) {
     return resize_to(call, input, call.e.ints({small(height), small(width)}),
                      call.config.text("interpolation", "bilinear"));
   })};
+}
+
+}  // namespace
+
+Outputs resizing(Call& call) { return resize_image(call, call.config.integer("height"), call.config.integer("width")); }
+
+/// keras.ops.image.resize
+Outputs resize_operation(Call& call) {
+  const std::vector<int64_t> size = call.config.integers("size", 2, 1);
+  return resize_image(call, size[0], size[1]);
 }
 
 Outputs center_crop(Call& call) {
@@ -154,8 +164,8 @@ Outputs auto_contrast(Call& call) {
   const int same = e.compare("EQUAL", high, low);
   const int scale = e.div(e.scalar(static_cast<float>(range[1] - range[0])), width);
   const int stretched = e.add(e.mul(e.sub(x, low), scale), range[0]);
-  const int clipped = e.binary("MAXIMUM", e.binary("MINIMUM", stretched, e.scalar_like(x, range[1])),
-                               e.scalar_like(x, range[0]));
+  const int clipped =
+      e.binary("MAXIMUM", e.binary("MINIMUM", stretched, e.scalar_like(x, range[1])), e.scalar_like(x, range[0]));
   return {e.select(same, x, clipped)};
 }
 

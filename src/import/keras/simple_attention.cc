@@ -66,8 +66,7 @@ int band_mask(Call& call, int query, int key, bool causal, int64_t window) {
   if (rows < 0 || columns < 0 || rows > kMaxBand || columns > kMaxBand || rows * columns > kMaxBand) {
     const auto range = [&](int x, int axis) {
       const int limit = e.reshape(e.shape_part(x, 1, 2), {});
-      const int steps =
-          e.builder().node("RANGE", {e.integer(0), limit, e.integer(1)}, e.name("range"), DType::kInt32);
+      const int steps = e.builder().node("RANGE", {e.integer(0), limit, e.integer(1)}, e.name("range"), DType::kInt32);
       return e.expand_dims(e.expand_dims(steps, 0), axis);
     };
     const int r = range(query, 2);

@@ -38,8 +38,8 @@ struct Window {
 /// Reads the window of a layer; `size_key` is kernel_size or pool_size.
 Window read_window(Call& call, const char* size_key, size_t axes);
 
-/// A convolution with variable `index`, `kernel` in the sizes that Keras gives it; fewer channels than the input has are
-/// groups. `bias` is -1 for none.
+/// A convolution with variable `index`, `kernel` in the sizes that Keras gives it; fewer channels than the input has
+/// are groups. `bias` is -1 for none.
 int convolve(Call& weights, int x, size_t index, std::string_view name, const Dims& kernel, int bias, const Window& w);
 
 /// `op` (MAX_POOL_2D, AVERAGE_POOL_2D) over one to three axes of an input with channels last.

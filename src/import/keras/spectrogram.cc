@@ -121,8 +121,9 @@ Outputs mel_spectrogram(Call& call) {
   const int frames = frames_of(call, reflect(e, x, 1, size / 2), size, stride);
   const int weighed = e.mul(frames, e.floats(window_of(call, length, size)));
   const int64_t count = e.dims(frames)[1];
-  const int spectrum = e.builder().node("RFFT2D", {e.reshape(weighed, {-1, count, 1, size}), e.ints({1, static_cast<int32_t>(size)})},
-                                        e.name("rfft"), DType::kComplex64);
+  const int spectrum =
+      e.builder().node("RFFT2D", {e.reshape(weighed, {-1, count, 1, size}), e.ints({1, static_cast<int32_t>(size)})},
+                       e.name("rfft"), DType::kComplex64);
   const int64_t bins = size / 2 + 1;
   int y = e.builder().node("COMPLEX_ABS", {spectrum}, e.name("magnitude"), DType::kFloat32);
   y = e.reshape(y, {-1, count, bins});
