@@ -127,7 +127,8 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
 }  // namespace
 
 Outputs tensorflow_function(Call& call) {
-  const std::string name = call.config.text("function", "__operators__.getitem");
+  std::string name = call.config.text("function", "__operators__.getitem");
+  if (name.starts_with("compat.v1.")) name = name.substr(10);
   const auto* function =
       std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Function& row) { return row.name == name; });
   call.refuse_if(function == std::end(kFunctions),

@@ -144,10 +144,15 @@ Outputs center_crop(Call& call) {
   })};
 }
 
-/// Keras 3 crops in training alone; Keras 2 takes the middle otherwise.
+/// Keras 3 crops in training alone; Keras 2 takes the middle in the ratio that is asked for and resizes it otherwise.
 Outputs random_crop(Call& call) {
   if (!call.importer.is_keras_2()) return {call.x()};
-  return center_crop(call);
+  const int64_t height = call.config.integer("height");
+  const int64_t width = call.config.integer("width");
+  require(height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX, kBad, "cropped to {} by {}", height,
+          width);
+  const int middle = crop_to_ratio(call, call.e.cast(call.x(), DType::kFloat32), height, width);
+  return {resize_to(call, middle, call.e.ints({small(height), small(width)}), "bilinear")};
 }
 
 /// Every channel of every image stretched over the whole range, unless it is the same everywhere.
