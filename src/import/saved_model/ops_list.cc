@@ -75,6 +75,7 @@ int filled(OpCall& call, int list, size_t sizes) {
 }
 
 int length_of(OpCall& call, int list) {
+  require(call.importer.blank_list(list) || call.e.rank(list) >= 1, kBad, "its input is no list");
   return call.importer.blank_list(list) ? call.e.reshape(list, {1}) : call.e.shape_part(list, 0, 1);
 }
 
@@ -165,6 +166,7 @@ Outputs list_resize(OpCall& call) {
   if (const auto blank = call.importer.blank_list(call.in())) {
     return {make_list(call, length, call.e.ints({-1}), *blank)};
   }
+  require(call.e.rank(call.in()) >= 1, kBad, "its input is no list");
   return {first_elements(call, lengthened(call, call.in(), length), length)};
 }
 
