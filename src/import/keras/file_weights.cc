@@ -45,10 +45,6 @@ std::vector<Weight> FileWeights::weights(const LayerAddress& layer) const {
   std::vector<Variable> variables;
   if (file_.layout() == Layout::kByPath) {
     variables = file_.variables(layer.path);
-    const size_t last = layer.path.rfind('/');
-    if (variables.empty() && last != std::string::npos) {  // tf_keras keeps the line before private attributes
-      variables = file_.variables(layer.path.substr(0, last + 1) + "_" + layer.path.substr(last + 1));
-    }
   } else if (!layer.names.empty()) {
     variables = variables_inside(file_.variables(layer.names[0]), layer.names);
   }

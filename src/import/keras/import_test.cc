@@ -172,15 +172,6 @@ TEST(KerasImport, MaskedStepsDoNotCount) {
   EXPECT_EQ(run(import_keras(config, w), {1, 2, 0}), (std::vector<float>{12}));
 }
 
-TEST(KerasImport, MasksAreRefusedWhereTheyAreNotConverted) {
-  const std::string config =
-      sequential("[null, 3]", layer("Embedding", R"("name": "e", "input_dim": 4, "output_dim": 2, "mask_zero": true)") +
-                                  ", " + layer("TimeDistributed", R"("name": "t", "layer": {})"));
-  MemoryWeights w;
-  w.add("layers/embedding", {4, 2}, std::vector<float>(8));
-  EXPECT_TRUE(thrown_by([&] { import_keras(config, w); }).names("masks"));
-}
-
 TEST(KerasImport, RecurrentLayersLoopOverTime) {
   const std::string config = sequential(
       "[null, 3, 1]",

@@ -130,8 +130,7 @@ std::vector<int> Importer::call_class(const Layer& layer, const Arguments& argum
     if (mask >= 0 && std::find(masks.begin(), masks.end(), mask) == masks.end()) masks.push_back(mask);
   }
   if (call.arguments.find(SIZE_MAX, "mask") != nullptr && call.mask() >= 0) masks = {call.mask()};
-  if (!masks.empty() &&
-      (row->mask == Mask::kRefuse || (row->mask == Mask::kPass && !layer.is_operation && masks.size() > 1))) {
+  if (row->mask == Mask::kPass && !layer.is_operation && masks.size() > 1) {
     call.unsupported(
         "would use masks (from Masking or Embedding(mask_zero=True)), which is not converted for it; build "
         "the model without masks");

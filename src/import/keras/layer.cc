@@ -65,7 +65,14 @@ int Call::input(size_t index) const {
 }
 
 void Call::load() {
-  if (!weights_) weights_ = importer.weights().weights(layer.address);
+  if (weights_) return;
+  weights_ = importer.weights().weights(layer.address);
+  // Some saved paths keep the line before private attributes: "_query_dense".
+  const size_t last = layer.address.path.rfind('/');
+  if (!weights_->empty() || last == std::string::npos) return;
+  LayerAddress as_private = layer.address;
+  as_private.path.insert(last + 1, "_");
+  weights_ = importer.weights().weights(as_private);
 }
 
 size_t Call::weight_count() { return weights().size(); }

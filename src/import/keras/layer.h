@@ -102,11 +102,10 @@ class Call {
 
 /// What becomes of masks (which steps of a sequence count).
 enum class Mask {
-  kPass,    // the result has the mask of the input
-  kStop,    // the result has none, and the layer does not look at it
-  kUse,     // the layer looks at it, and says what its result has
-  kRefuse,  // the layer would look at it
-  kMerge,   // the result has a mask if all inputs have one
+  kPass,   // the result has the mask of the input
+  kStop,   // the result has none, and the layer does not look at it
+  kUse,    // the layer looks at it, and says what its result has
+  kMerge,  // the result has a mask if all inputs have one
 };
 
 using LayerFunction = std::vector<int> (*)(Call&);
