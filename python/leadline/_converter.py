@@ -247,7 +247,9 @@ class TFLiteConverter(_Settings):
         if OpsSet.TFLITE_BUILTINS not in spec.supported_ops:
             names.append("target_spec.supported_ops")
         if names:
-            raise UnsupportedError(f"quantization is not part of this version, but these ask for it: {', '.join(names)}")
+            raise UnsupportedError(
+                f"quantization is not part of this version, but these ask for it: {', '.join(names)}"
+            )
 
 
 def _is_float32(kind) -> bool:

@@ -29,9 +29,7 @@ def weights_by_path(model) -> dict[str, list[KerasWeight]]:
             return self.contents.setdefault(path or "", {})
 
     store = Store()
-    saving_lib._save_state(
-        model, weights_store=store, assets_store=None, inner_path="", visited_saveables=set()
-    )
+    saving_lib._save_state(model, weights_store=store, assets_store=None, inner_path="", visited_saveables=set())
     result = {}
     for path, variables in store.contents.items():
         if not path.startswith("optimizer"):

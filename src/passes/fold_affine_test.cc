@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/passes_testing.h"
+#include "tests/cpp/passes_testing.h"
 
 namespace leadline::passes {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/concatenation.h"
-#include "passes/passes_testing.h"
+#include "tests/cpp/passes_testing.h"
 
 namespace leadline::passes {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All passes together: bodies of loops, and random graphs.
 #include "ops/control_flow.h"
-#include "passes/passes_testing.h"
+#include "tests/cpp/passes_testing.h"
 
 namespace leadline::passes {
 namespace {

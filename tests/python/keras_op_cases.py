@@ -20,18 +20,30 @@ def each(names: str, *inputs, **arguments) -> None:
         add(f"{name}", lambda *x, name=name: getattr(ops, name)(*x, **arguments), *inputs)
 
 
-each("abs absolute fabs negative floor ceil sign square exp sin cos tan sinh cosh tanh arctan arcsinh expm1 exp2 trunc sinc", (4, 6))
-each("deg2rad rad2deg isnan isinf isfinite isposinf isneginf signbit cbrt erf erfc nan_to_num stop_gradient copy", (4, 6))
+each(
+    "abs absolute fabs negative floor ceil sign square exp sin cos tan sinh cosh tanh arctan arcsinh expm1 exp2 trunc sinc",
+    (4, 6),
+)
+each(
+    "deg2rad rad2deg isnan isinf isfinite isposinf isneginf signbit cbrt erf erfc nan_to_num stop_gradient copy", (4, 6)
+)
 each("conj conjugate real ravel flip fliplr flipud zeros_like ones_like round", (4, 6))
 each("log log10 log1p log2 sqrt rsqrt reciprocal", POSITIVE)
 each("arcsin arccos arctanh", UNIT)
 each("arccosh", ABOVE_ONE)
-each("relu relu6 sigmoid sparse_sigmoid softplus softsign soft_shrink sparse_plus silu squareplus log_sigmoid leaky_relu hard_sigmoid hard_silu", (4, 6))
+each(
+    "relu relu6 sigmoid sparse_sigmoid softplus softsign soft_shrink sparse_plus silu squareplus log_sigmoid leaky_relu hard_sigmoid hard_silu",
+    (4, 6),
+)
 each("elu selu gelu celu glu tanh_shrink hard_tanh hard_shrink softmax log_softmax sparsemax", (4, 6))
 add("threshold", lambda x: ops.threshold(x, 0.5, -1.0), (4, 6))
 add("softmax-axis", lambda x: ops.softmax(x, axis=1), (4, 6))
 add("round-decimals", lambda x: ops.round(x, 2), (4, 6))
-each("add subtract multiply maximum minimum fmax fmin less less_equal greater greater_equal equal not_equal arctan2 hypot logaddexp logaddexp2 isclose", (4, 6), (4, 6))
+each(
+    "add subtract multiply maximum minimum fmax fmin less less_equal greater greater_equal equal not_equal arctan2 hypot logaddexp logaddexp2 isclose",
+    (4, 6),
+    (4, 6),
+)
 each("divide true_divide power fmod mod floor_divide divide_no_nan", POSITIVE, POSITIVE)
 each("heaviside", (4, 6), (1, 6))
 each("ldexp", (4, 6), ints(1, 6))
@@ -41,7 +53,11 @@ each("equal not_equal less", ints(4, 6), ints(4, 6))
 add("add-broadcast", lambda a, b: a + b * 2.0 - 1.0, (4, 6), (1, 6))
 add("constants", lambda x: (1.0 - x) / 2.0 + np.arange(6, dtype="float32"), (4, 6))
 add("add-int_float", lambda a, b: ops.add(a, b), ints(4, 6), (4, 6))
-each("mean sum prod max min amax amin var std ptp logsumexp count_nonzero average nansum nanmean nanmax nanmin nanprod", (4, 6), axis=-1)
+each(
+    "mean sum prod max min amax amin var std ptp logsumexp count_nonzero average nansum nanmean nanmax nanmin nanprod",
+    (4, 6),
+    axis=-1,
+)
 for name in ("mean", "sum", "max", "var", "logsumexp"):
     add(f"{name}-keepdims", lambda x, name=name: getattr(ops, name)(x, axis=(1, 2), keepdims=True), (4, 6))
 add("moments", lambda x: ops.moments(x, axes=[1]), (4, 6))
@@ -58,8 +74,20 @@ add("digitize", lambda x: ops.digitize(x, np.array([-1.0, 0.0, 1.0])), (4, 6))
 add("one_hot", lambda x: ops.one_hot(x, 9), ints(4))
 add("one_hot-axis", lambda x: ops.one_hot(x, 9, axis=1), ints(4))
 add("multi_hot", lambda x: ops.multi_hot(x, 9), ints(4))
-add("segment_sum", lambda x: ops.segment_sum(ops.reshape(x, (-1, 6)), ops.reshape(ops.cast(x[..., 0] * 0 + 1, "int32"), (-1,)), num_segments=3), (4, 6))
-add("segment_max", lambda x: ops.segment_max(ops.reshape(x, (-1, 6)), ops.reshape(ops.cast(x[..., 0] * 0, "int32"), (-1,)), num_segments=1), (4, 6))
+add(
+    "segment_sum",
+    lambda x: ops.segment_sum(
+        ops.reshape(x, (-1, 6)), ops.reshape(ops.cast(x[..., 0] * 0 + 1, "int32"), (-1,)), num_segments=3
+    ),
+    (4, 6),
+)
+add(
+    "segment_max",
+    lambda x: ops.segment_max(
+        ops.reshape(x, (-1, 6)), ops.reshape(ops.cast(x[..., 0] * 0, "int32"), (-1,)), num_segments=1
+    ),
+    (4, 6),
+)
 add("matmul", lambda a, b: ops.matmul(a, b), (4, 6), (6, 5))
 add("matmul-constant", lambda a: ops.matmul(a, np.ones((6, 2), "float32")), (4, 6))
 add("matmul-vector", lambda a: ops.matmul(a, np.ones((6,), "float32")), (4, 6))
@@ -73,7 +101,11 @@ add("einsum", lambda a, b: ops.einsum("bij,bkj->bik", a, b), (4, 6), (5, 6))
 add("einsum-heads", lambda a, b: ops.einsum("bqhd,bkhd->bhqk", a, b), (4, 2, 3), (5, 2, 3))
 add("einsum-one", lambda a: ops.einsum("bij->bj", a), (4, 6))
 add("einsum-outer", lambda a, b: ops.einsum("bi,bj->bij", a, b), (4,), (6,))
-add("layer_normalization", lambda x: ops.layer_normalization(x, gamma=np.arange(6, dtype="float32"), beta=np.ones(6, "float32")), (4, 6))
+add(
+    "layer_normalization",
+    lambda x: ops.layer_normalization(x, gamma=np.arange(6, dtype="float32"), beta=np.ones(6, "float32")),
+    (4, 6),
+)
 add("rms_normalization", lambda x: ops.rms_normalization(x, scale=np.arange(6, dtype="float32")), (4, 6))
 add("clip", lambda x: ops.clip(x, -1.0, 0.5), (4, 6))
 add("cast", lambda x: ops.cast(x, "int32"), (4, 6))

@@ -184,7 +184,9 @@ def build_models(keras):
     def long_names():
         x = inputs = keras.Input((8,))
         for i in range(700):
-            x = layers.Dense(1, name=f"a_name_so_long_that_the_list_of_all_names_does_not_fit_into_one_attribute_{i}")(x)
+            x = layers.Dense(1, name=f"a_name_so_long_that_the_list_of_all_names_does_not_fit_into_one_attribute_{i}")(
+                x
+            )
         return keras.Model(inputs, x)
 
     return {"recurrent": recurrent, "attention": attention, "nested": nested, "long_names": long_names}

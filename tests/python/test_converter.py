@@ -50,7 +50,9 @@ def test_saved_forms_give_the_same_file(name, suffix, tmp_path):
     model = keras_models.make(name)
     path = tmp_path / f"model{suffix}"
     model.save(path)
-    assert lite.TFLiteConverter.from_keras_file(path).convert() == lite.TFLiteConverter.from_keras_model(model).convert()
+    assert (
+        lite.TFLiteConverter.from_keras_file(path).convert() == lite.TFLiteConverter.from_keras_model(model).convert()
+    )
 
 
 def test_result_is_small():
@@ -127,7 +129,11 @@ def test_settings_with_typos_are_refused():
         converter.optimisations = []
     with pytest.raises(AttributeError, match="did you mean 'supported_ops'"):
         converter.target_spec.suported_ops = []
-    for name in ("experimental_new_converter", "experimental_enable_resource_variables", "_experimental_lower_tensor_list_ops"):
+    for name in (
+        "experimental_new_converter",
+        "experimental_enable_resource_variables",
+        "_experimental_lower_tensor_list_ops",
+    ):
         setattr(converter, name, True)
     converter.target_spec.supported_ops = [lite.OpsSet.TFLITE_BUILTINS, lite.OpsSet.SELECT_TF_OPS]
     converter.inference_input_type = np.float32

@@ -71,7 +71,9 @@ def case(name, function, *inputs):
 
 
 def unary_cases():
-    plain = "abs ceil cos exp floor negative rint round sign sin square tanh sigmoid erf expm1 tan sinh cosh softplus erfc"
+    plain = (
+        "abs ceil cos exp floor negative rint round sign sin square tanh sigmoid erf expm1 tan sinh cosh softplus erfc"
+    )
     for name in plain.split():
         case(name, getattr(tf.math, name), x())
     for name in "log sqrt rsqrt log1p reciprocal reciprocal_no_nan".split():
@@ -517,7 +519,9 @@ def fill_table():
 def concrete(name):
     """The function of the case, traced, and its inputs in a run."""
     function, inputs = CASES[name]
-    traced = tf.function(lambda *given: function(*given), input_signature=[i.spec(f"in{k}") for k, i in enumerate(inputs)])
+    traced = tf.function(
+        lambda *given: function(*given), input_signature=[i.spec(f"in{k}") for k, i in enumerate(inputs)]
+    )
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     return traced, [i.example(rng) for i in inputs]
 
