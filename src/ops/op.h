@@ -317,6 +317,30 @@ struct OptionsTable {
   int member = 0;
 };
 
+/// Parameters that an op's integer kernels insist on for a result; a scale of 0: any.
+struct FixedParameters {
+  float scale = 0.0F;
+  int zero_point = 0;
+};
+
+/// What post-training quantization may do with an op. The default: it computes in float.
+struct QuantizationRule {
+  enum Form : uint8_t {
+    kInt8 = 1,     // int8 activations, int8 weights
+    kInt16 = 2,    // int16 activations, int8 weights
+    kHybrid = 4,   // float activations, int8 weights, quantized while running
+    kWidened = 8,  // float activations, weights through DEQUANTIZE: any op with weights
+  };
+  uint8_t forms = 0;           // which of these its kernels have
+  uint32_t activations = ~0U;  // bit i: input i takes part (indices, shapes and axes do not)
+  int weights = -1;            // the input that is symmetric, without zero point, when it is constant
+  int weights_axis = -1;       // its axis with a scale for each slice; -1: one scale for all
+  int bias = -1;               // the input that has scale input 0 * weights, zero point 0
+  bool same_scale = false;     // inputs that take part and all outputs have the same parameters
+  FixedParameters output8;     // of the result as int8
+  FixedParameters output16;    // of the result as int16
+};
+
 /// One op: everything the rest of Leadline asks about it.
 struct OpDef {
   std::string_view name;  // "CONV_2D", or the custom name
@@ -338,9 +362,10 @@ struct OpDef {
   bool widens_half = false;        // output 0 is float16 input 0 as float32 (DEQUANTIZE)
   uint32_t half_inputs = 0;        // bit i: a float32 input i may be given as a float16 constant instead
   bool makes_dense = false;        // output 0 is sparse constant 0, which is dense when an op sees it (DENSIFY)
-  std::string_view types = {};     // for docs: "f32 i8 u8 i16x8 hybrid"
-  std::string_view fast = {};      // for docs: which of them have kernels tuned for the CPU
-  std::string_view reason = {};    // for docs: why an op without infer does not run
+  QuantizationRule quantize = {};
+  std::string_view types = {};   // for docs: "f32 i8 u8 i16x8 hybrid"
+  std::string_view fast = {};    // for docs: which of them have kernels tuned for the CPU
+  std::string_view reason = {};  // for docs: why an op without infer does not run
 };
 
 template <typename A>

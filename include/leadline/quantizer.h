@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Float .tflite -> quantized .tflite, after training.
+//
+//   leadline::QuantizerOptions options;
+//   options.mode = leadline::QuantizationMode::kInt8;
+//   const leadline::Quantizer quantizer(model, options);
+//   const std::vector<std::byte> file = quantizer.quantize(&calibration);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "leadline/budget.h"
+#include "leadline/calibration.h"
+#include "leadline/model.h"
+
+namespace leadline {
+
+enum class QuantizationMode {
+  kFloat16,         ///< weights are stored as float16
+  kDynamicRange,    ///< int8 weights; activations are quantized while running
+  kInt8,            ///< int8 weights and activations; needs a Calibration
+  kInt16x8,         ///< int8 weights, int16 activations; needs a Calibration
+  kWeightOnlyInt8,  ///< int8 weights that are widened before use; computes in float
+  kWeightOnlyInt4,  ///< the same with 4 bits
+};
+
+/// What one line of a recipe asks for: nodes that match all of its patterns get its mode.
+struct RecipeRule {
+  std::string op;        ///< name of an op ("CONV_2D"); empty or "*": any
+  std::string name;      ///< regular expression, searched in the names of the node's outputs; empty: any
+  int node = -1;         ///< number of the node in subgraph 0; -1: any
+  bool quantize = true;  ///< false: the node stays float
+  QuantizationMode mode = QuantizationMode::kInt8;
+};
+
+struct QuantizerOptions {
+  QuantizationMode mode = QuantizationMode::kInt8;
+  /// Types of the model's float inputs and outputs after full integer quantization: float32, int8, uint8 or int16.
+  DType input_type = DType::kFloat32;
+  DType output_type = DType::kFloat32;
+  /// Nodes without an integer form stay float; otherwise they are an error that lists them.
+  bool allow_float = true;
+  bool per_channel = true;        ///< a scale for each output channel of convolutions
+  bool per_channel_dense = true;  ///< and of FULLY_CONNECTED
+  CalibrationRule calibration;
+  std::vector<RecipeRule> recipe;  ///< the last line that matches a node decides; without one: `mode`
+  bool bias_correction = false;    ///< biases make up for the mean error of quantized weights (needs a Calibration)
+  bool equalize = false;           ///< cross-layer equalization of convolutions before quantizing
+  int64_t smallest_weight = 1024;  ///< weights of fewer elements stay float in modes that quantize only weights
+  std::shared_ptr<Budget> budget;  ///< null: the model's
+};
+
+/// What became of a node.
+struct QuantizedNode {
+  int subgraph = 0;
+  int node = 0;  ///< in the float model
+  std::string op;
+  std::string name;
+  bool quantized = false;
+  QuantizationMode mode = QuantizationMode::kInt8;
+  std::string reason;  ///< why it stays float
+};
+
+struct QuantizationPlan {
+  int64_t result_bytes = 0;
+  int64_t peak_bytes = 0;  ///< the result, the largest tensor on its way into it, and the graphs
+};
+
+/// A model on its way to another number format. Reads nothing but small constants until quantize(). Thread-safe.
+class Quantizer {
+ public:
+  /// Throws Error(kUnsupported) for a model that is quantized already, and when integers are required of nodes that
+  /// have no integer form; Error(kInvalidArgument) for options that contradict each other.
+  explicit Quantizer(const Model& model, QuantizerOptions options = {});
+
+  /// Every node of the float model and what will become of it.
+  std::vector<QuantizedNode> nodes() const;
+  QuantizationPlan plan(const Calibration* calibration = nullptr) const;
+  /// The quantized file. Modes of full integers need a calibration of the same model.
+  std::vector<std::byte> quantize(const Calibration* calibration = nullptr) const;
+
+ private:
+  struct Data;
+  std::shared_ptr<const Data> data_;
+};
+
+}  // namespace leadline
