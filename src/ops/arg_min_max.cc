@@ -7,6 +7,7 @@
 
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -146,6 +147,7 @@ OpDef row(std::string_view name, ir::OpCode code, int options) {
           .make_attributes = make_attributes<ArgMinMaxAttributes>,
           .infer = infer<kMax>,
           .prepare = prepare<kMax>,
+          .quantize = free_rule(2, 0),
           .types = "f32 u8 i8 i16 i32 i64 bool"};
 }
 

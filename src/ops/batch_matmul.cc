@@ -15,6 +15,7 @@
 #include "ops/contraction.h"
 #include "ops/families.h"
 #include "ops/half_activations.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -356,6 +357,7 @@ void register_batch_matmul(Registry& registry) {
                 .make_attributes = make_attributes<BatchMatmulAttributes>,
                 .infer = AlsoHalf<infer, prepare, 0b11>::infer,
                 .prepare = AlsoHalf<infer, prepare, 0b11>::prepare,
+                .quantize = with_hybrid_weights(free_rule(2, 3), 0b10),
                 .types = "f32 f16 i8 i8-i32 i16 i16x8 hybrid",
                 .fast = "f32 i8 hybrid"});
 }

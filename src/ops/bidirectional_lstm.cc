@@ -9,6 +9,7 @@
 #include "ops/families.h"
 #include "ops/lstm.h"
 #include "ops/lstm_common.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -115,6 +116,7 @@ void register_bidirectional_lstm(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
+                .quantize = hybrid_rule(0xFF021FFD0FFE),
                 .types = "f32 hybrid"});
 }
 

@@ -5,6 +5,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -125,6 +126,7 @@ void register_broadcast(Registry& registry) {
                 .options = {1, 51},
                 .infer = infer_tile,
                 .prepare = prepare_tile,
+                .quantize = same_scale_rule(3, 3),
                 .types = "all but sub-byte"});
   registry.add({.name = "BROADCAST_TO",
                 .code = 130,
@@ -135,6 +137,7 @@ void register_broadcast(Registry& registry) {
                 .options = {1, 104},
                 .infer = infer_broadcast_to,
                 .prepare = prepare_broadcast_to,
+                .quantize = same_scale_rule(3, 3),
                 .types = "all"});
   registry.add({.name = "FILL",
                 .code = 94,
@@ -145,6 +148,7 @@ void register_broadcast(Registry& registry) {
                 .options = {1, 68},
                 .infer = infer_fill,
                 .prepare = prepare_fill,
+                .quantize = same_scale_rule(3, 3),
                 .types = "all but sub-byte"});
   registry.add({.name = "ZEROS_LIKE",
                 .code = 93,

@@ -94,15 +94,40 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 void register_comparison(Registry& registry) {
   constexpr std::string_view kOrdered = "f32 f16 bf16 f64 i8 u8 i16 i32 u32 i64";
   constexpr std::string_view kAll = "f32 f16 bf16 f64 i8 u8 i16 i32 u32 i64 bool string";
-  add_ops(registry, 2, Sharing::kNone,
-          {
-              {"EQUAL", 71, 5, {1, 53}, infer<true>, prepare<std::equal_to<>, true>, kAll},
-              {"NOT_EQUAL", 72, 4, {1, 54}, infer<true>, prepare<std::not_equal_to<>, true>, kAll},
-              {"LESS", 58, 3, {1, 41}, infer<false>, prepare<std::less<>, false>, kOrdered},
-              {"LESS_EQUAL", 63, 2, {1, 46}, infer<false>, prepare<std::less_equal<>, false>, kOrdered},
-              {"GREATER", 61, 2, {1, 44}, infer<false>, prepare<std::greater<>, false>, kOrdered},
-              {"GREATER_EQUAL", 62, 3, {1, 45}, infer<false>, prepare<std::greater_equal<>, false>, kOrdered},
-          });
+  add_ops(
+      registry, 2, Sharing::kNone,
+      {
+          {"EQUAL", 71, 5, {1, 53}, infer<true>, prepare<std::equal_to<>, true>, kAll, nullptr, free_rule(2, 0)},
+          {"NOT_EQUAL",
+           72,
+           4,
+           {1, 54},
+           infer<true>,
+           prepare<std::not_equal_to<>, true>,
+           kAll,
+           nullptr,
+           free_rule(2, 0)},
+          {"LESS", 58, 3, {1, 41}, infer<false>, prepare<std::less<>, false>, kOrdered, nullptr, free_rule(2, 0)},
+          {"LESS_EQUAL",
+           63,
+           2,
+           {1, 46},
+           infer<false>,
+           prepare<std::less_equal<>, false>,
+           kOrdered,
+           nullptr,
+           free_rule(2, 0)},
+          {"GREATER", 61, 2, {1, 44}, infer<false>, prepare<std::greater<>, false>, kOrdered, nullptr, free_rule(2, 0)},
+          {"GREATER_EQUAL",
+           62,
+           3,
+           {1, 45},
+           infer<false>,
+           prepare<std::greater_equal<>, false>,
+           kOrdered,
+           nullptr,
+           free_rule(2, 0)},
+      });
 }
 
 }  // namespace leadline::ops

@@ -9,6 +9,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -196,6 +197,7 @@ void register_concatenation(Registry& registry) {
                 .make_attributes = make_attributes<ConcatenationAttributes>,
                 .infer = infer_concatenation,
                 .prepare = prepare_concatenation,
+                .quantize = same_scale_rule(2, 3),
                 .types = "all but strings; u8 rescaled"});
   registry.add({.name = "PACK",
                 .code = 83,
@@ -207,6 +209,7 @@ void register_concatenation(Registry& registry) {
                 .make_attributes = make_attributes<PackAttributes>,
                 .infer = infer_pack,
                 .prepare = prepare_pack,
+                .quantize = same_scale_rule(2, 3),
                 .types = "all but strings"});
 }
 

@@ -10,6 +10,7 @@
 #include "ops/gemm_kernel.h"
 #include "ops/half_activations.h"
 #include "ops/packed_weights.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 
@@ -200,6 +201,7 @@ void register_conv(Registry& registry) {
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
+                .quantize = weights_rule(0, 1, 0, 2, 3, 4),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid",
                 .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
 }

@@ -11,6 +11,7 @@
 #include "ops/conv.h"
 #include "ops/families.h"
 #include "ops/half_activations.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -256,6 +257,7 @@ void register_depthwise_conv(Registry& registry) {
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
+                .quantize = weights_rule(0, 1, 3, 2, 3, 5),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid",
                 .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
 }

@@ -8,6 +8,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -102,6 +103,7 @@ void register_dynamic_update_slice(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .sharing = Sharing::kInPlace,
+                .quantize = same_scale_rule(1, 0),
                 .types = "all but strings"});
 }
 

@@ -57,6 +57,7 @@ void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_l
                   .infer = op.infer,
                   .prepare = op.prepare,
                   .sharing = sharing,
+                  .quantize = op.quantize,
                   .types = op.types,
                   .fast = fast});
   }

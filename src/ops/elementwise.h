@@ -16,6 +16,7 @@
 #include "kernels/elementwise/lut.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "ops/common.h"
+#include "ops/quantization_rules.h"
 #include "ops/registry.h"
 
 namespace leadline::ops {
@@ -34,6 +35,7 @@ struct ElementwiseOp {
   std::unique_ptr<Kernel> (*prepare)(PrepareContext&);
   std::string_view types;
   std::unique_ptr<ir::Attributes> (*make_attributes)() = nullptr;
+  QuantizationRule quantize = {};
 };
 
 /// Adds rows of ops with exactly `inputs` inputs, all required, and one output; `fast` is OpDef::fast of all.

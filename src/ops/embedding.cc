@@ -11,6 +11,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -293,6 +294,7 @@ void register_embedding(Registry& registry) {
                 .infer = infer_lookup,
                 .prepare = prepare_lookup,
                 .half_inputs = 1U << kTable,
+                .quantize = hybrid_rule(0b10),
                 .types = "all but strings; u8 i8 i4 i2 to f32 f16"});
   registry.add({.name = "EMBEDDING_LOOKUP_SPARSE",
                 .code = 33,

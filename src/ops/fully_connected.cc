@@ -16,6 +16,7 @@
 #include "ops/fully_connected_blockwise.h"
 #include "ops/gemm_kernel.h"
 #include "ops/half_activations.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -224,6 +225,7 @@ void register_fully_connected(Registry& registry) {
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
                 .half_inputs = 0b110,
+                .quantize = weights_rule(0, 1, 0, 2, 4, 7),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i16 i4-weights i4-block-weights i2-weights hybrid",
                 .fast = "f32 f16-weights i8 u8 i4-weights i2-weights hybrid"});
 }

@@ -8,6 +8,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -245,6 +246,7 @@ void register_gather(Registry& registry) {
                 .make_attributes = make_attributes<GatherAttributes>,
                 .infer = infer_gather,
                 .prepare = prepare_gather,
+                .quantize = same_scale_rule(2, 4),
                 .types = "all"});
   registry.add({.name = "GATHER_ND",
                 .code = 107,
@@ -255,6 +257,7 @@ void register_gather(Registry& registry) {
                 .options = {1, 83},
                 .infer = infer_gather_nd,
                 .prepare = prepare_gather_nd,
+                .quantize = same_scale_rule(1, 3),
                 .types = "all but sub-byte"});
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/recurrent/dot.h"
 #include "ops/families.h"
 #include "ops/lstm_common.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -210,6 +211,7 @@ void register_lstm(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
+                .quantize = hybrid_rule(0x10FFE),
                 .types = "f32 u8 i8x8_16 hybrid"});
 }
 

@@ -56,8 +56,8 @@ void register_min_max(Registry& registry) {
   constexpr std::string_view kStableHloTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool";
   add_ops(registry, 2, Sharing::kInPlace,
           {
-              {"MAXIMUM", 55, 4, {1, 39}, infer, prepare<true>, kTypes},
-              {"MINIMUM", 57, 4, {1, 39}, infer, prepare<false>, kTypes},
+              {"MAXIMUM", 55, 4, {1, 39}, infer, prepare<true>, kTypes, nullptr, same_scale_rule(2, 4)},
+              {"MINIMUM", 57, 4, {1, 39}, infer, prepare<false>, kTypes, nullptr, same_scale_rule(2, 4)},
               {"STABLEHLO_MAXIMUM", 166, 1, {}, infer_stablehlo, prepare<true>, kStableHloTypes},
               {"STABLEHLO_MINIMUM", 181, 1, {}, infer_stablehlo, prepare<false>, kStableHloTypes},
           },

@@ -8,6 +8,7 @@
 #include "kernels/quant/fixed_math.h"
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -119,6 +120,7 @@ void register_normalization(Registry& registry) {
                 .make_attributes = make_attributes<L2NormalizationAttributes>,
                 .infer = infer_l2,
                 .prepare = prepare_l2,
+                .quantize = fixed_rule(2, {1.0F / 128, 0}, 0, {}),
                 .types = "f32 u8 i8"});
   registry.add({.name = "LOCAL_RESPONSE_NORMALIZATION",
                 .code = 13,

@@ -323,7 +323,8 @@ struct FixedParameters {
   int zero_point = 0;
 };
 
-/// What post-training quantization may do with an op. The default: it computes in float.
+/// What post-training quantization may do with an op. The default: it computes in float. Rows take their rule from the
+/// functions of ops/quantization_rules.h.
 struct QuantizationRule {
   enum Form : uint8_t {
     kInt8 = 1,     // int8 activations, int8 weights
@@ -331,14 +332,18 @@ struct QuantizationRule {
     kHybrid = 4,   // float activations, int8 weights, quantized while running
     kWidened = 8,  // float activations, weights through DEQUANTIZE: any op with weights
   };
-  uint8_t forms = 0;           // which of these its kernels have
-  uint32_t activations = ~0U;  // bit i: input i takes part (indices, shapes and axes do not)
-  int weights = -1;            // the input that is symmetric, without zero point, when it is constant
-  int weights_axis = -1;       // its axis with a scale for each slice; -1: one scale for all
-  int bias = -1;               // the input that has scale input 0 * weights, zero point 0
-  bool same_scale = false;     // inputs that take part and all outputs have the same parameters
-  FixedParameters output8;     // of the result as int8
-  FixedParameters output16;    // of the result as int16
+  uint8_t forms = 0;            // which of these its kernels have
+  uint32_t activations = ~0U;   // bit i: input i takes part when it is float (indices, shapes and axes do not)
+  int weights = -1;             // the input that is symmetric, without zero point, when it is constant
+  int weights_axis = -1;        // its axis with a scale for each slice; -1: one scale for all
+  int bias = -1;                // the input that has scale `data` * weights, zero point 0
+  int data = 0;                 // the activation that weights are applied to
+  uint64_t hybrid_weights = 0;  // bit i: constant input i is weights of the hybrid form; 0: `weights` alone
+  bool same_scale = false;      // inputs that take part and all outputs have the same parameters
+  FixedParameters output8;      // of the result as int8
+  FixedParameters output16;     // of the result as int16
+  int version8 = 1;             // the first version of the op that has the int8 form
+  int version16 = 1;            // and the int16 form
 };
 
 /// One op: everything the rest of Leadline asks about it.

@@ -9,6 +9,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -234,6 +235,7 @@ void register_pad(Registry& registry) {
                 .options = {1, 22},
                 .infer = infer_pad,
                 .prepare = prepare_pad,
+                .quantize = same_scale_rule(2, 3),
                 .types = "all but strings"});
   registry.add({.name = "PADV2",
                 .code = 60,
@@ -244,6 +246,7 @@ void register_pad(Registry& registry) {
                 .options = {1, 43},
                 .infer = infer_pad,
                 .prepare = prepare_pad,
+                .quantize = same_scale_rule(2, 3),
                 .types = "all but strings"});
   registry.add({.name = "MIRROR_PAD",
                 .code = 100,
@@ -255,6 +258,7 @@ void register_pad(Registry& registry) {
                 .make_attributes = make_attributes<MirrorPadAttributes>,
                 .infer = infer_mirror_pad,
                 .prepare = prepare_mirror_pad,
+                .quantize = same_scale_rule(2, 3),
                 .types = "all but strings"});
 }
 

@@ -14,6 +14,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/half_activations.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -182,7 +183,8 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <Pool pool>
-OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types) {
+OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types,
+          const QuantizationRule& rule = {}) {
   return {.name = name,
           .code = code,
           .max_version = version,
@@ -193,15 +195,16 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
           .make_attributes = make_attributes<PoolAttributes>,
           .infer = AlsoHalf<infer<pool>, prepare<pool>>::infer,
           .prepare = AlsoHalf<infer<pool>, prepare<pool>>::prepare,
+          .quantize = rule,
           .types = types};
 }
 
 }  // namespace
 
 void register_pooling(Registry& registry) {
-  registry.add(row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 f16 u8 i8 i16"));
+  registry.add(row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 f16 u8 i8 i16", same_scale_rule(2, 3)));
   registry.add(row<Pool::kL2>("L2_POOL_2D", 12, 1, "f32 f16"));
-  registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 f16 u8 i8 i16"));
+  registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 f16 u8 i8 i16", same_scale_rule(2, 3)));
 }
 
 }  // namespace leadline::ops

@@ -16,6 +16,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/half_activations.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -310,7 +311,8 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <Reduction reduction>
-OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types) {
+OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types,
+          const QuantizationRule& rule = {}) {
   return {.name = name,
           .code = code,
           .max_version = version,
@@ -321,6 +323,7 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
           .make_attributes = make_attributes<ReduceAttributes>,
           .infer = AlsoHalf<infer<reduction>, prepare<reduction>>::infer,
           .prepare = AlsoHalf<infer<reduction>, prepare<reduction>>::prepare,
+          .quantize = rule,
           .types = types};
 }
 
@@ -328,11 +331,11 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
 
 void register_reduce(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f16 i32 i64 u8 i8 i16";
-  registry.add(row<Reduction::kMean>("MEAN", 40, 3, kTypes));
-  registry.add(row<Reduction::kSum>("SUM", 74, 2, kTypes));
-  registry.add(row<Reduction::kProd>("REDUCE_PROD", 81, 2, kTypes));
-  registry.add(row<Reduction::kMax>("REDUCE_MAX", 82, 3, kTypes));
-  registry.add(row<Reduction::kMin>("REDUCE_MIN", 89, 3, kTypes));
+  registry.add(row<Reduction::kMean>("MEAN", 40, 3, kTypes, free_rule(2, 3)));
+  registry.add(row<Reduction::kSum>("SUM", 74, 2, kTypes, free_rule(2, 0)));
+  registry.add(row<Reduction::kProd>("REDUCE_PROD", 81, 2, kTypes, free_rule(2, 2)));
+  registry.add(row<Reduction::kMax>("REDUCE_MAX", 82, 3, kTypes, same_scale_rule(2, 3)));
+  registry.add(row<Reduction::kMin>("REDUCE_MIN", 89, 3, kTypes, same_scale_rule(2, 3)));
   registry.add(row<Reduction::kAny>("REDUCE_ANY", 91, 1, "bool"));
   registry.add(row<Reduction::kAll>("REDUCE_ALL", 140, 1, "bool"));
 }

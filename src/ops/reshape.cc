@@ -8,6 +8,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -125,6 +126,7 @@ void register_reshape(Registry& registry) {
                 .infer = infer_reshape,
                 .prepare = prepare_view,
                 .sharing = Sharing::kView,
+                .quantize = same_scale_rule(1, 1),
                 .types = "all"});
   registry.add({.name = "SQUEEZE",
                 .code = 43,
@@ -137,6 +139,7 @@ void register_reshape(Registry& registry) {
                 .infer = infer_squeeze,
                 .prepare = prepare_view,
                 .sharing = Sharing::kView,
+                .quantize = same_scale_rule(1, 1),
                 .types = "all"});
   registry.add({.name = "EXPAND_DIMS",
                 .code = 70,
@@ -147,6 +150,7 @@ void register_reshape(Registry& registry) {
                 .infer = infer_expand_dims,
                 .prepare = prepare_view,
                 .sharing = Sharing::kView,
+                .quantize = same_scale_rule(1, 1),
                 .types = "all"});
 }
 

@@ -10,6 +10,7 @@
 
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -225,6 +226,7 @@ void register_resize(Registry& registry) {
                 .make_attributes = make_attributes<ResizeBilinearAttributes>,
                 .infer = infer_bilinear,
                 .prepare = prepare_bilinear,
+                .quantize = same_scale_rule(2, 4),
                 .types = "f32 u8 i8 i16"});
   registry.add({.name = "RESIZE_NEAREST_NEIGHBOR",
                 .code = 97,
@@ -236,6 +238,7 @@ void register_resize(Registry& registry) {
                 .make_attributes = make_attributes<ResizeNearestAttributes>,
                 .infer = infer_nearest,
                 .prepare = prepare_nearest,
+                .quantize = same_scale_rule(2, 4),
                 .types = "f32 i32 u8 i8 i16 bool f16"});
 }
 

@@ -6,6 +6,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -69,6 +70,7 @@ void register_reverse(Registry& registry) {
                 .options = {1, 81},
                 .infer = infer_reverse,
                 .prepare = prepare_reverse,
+                .quantize = same_scale_rule(3, 3),
                 .types = "all but sub-byte"});
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/recurrent/rnn.h"
 #include "ops/families.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -241,6 +242,7 @@ void register_rnn(Registry& registry) {
                 .infer = infer_single<checked_step>,
                 .prepare = prepare_single<checked_step>,
                 .pure = false,
+                .quantize = hybrid_rule(0b110),
                 .types = "f32 hybrid"});
   registry.add({.name = "UNIDIRECTIONAL_SEQUENCE_RNN",
                 .code = 35,
@@ -253,6 +255,7 @@ void register_rnn(Registry& registry) {
                 .infer = infer_single<checked_sequence>,
                 .prepare = prepare_single<checked_sequence>,
                 .pure = false,
+                .quantize = hybrid_rule(0b110),
                 .types = "f32 hybrid"});
   registry.add({.name = "BIDIRECTIONAL_SEQUENCE_RNN",
                 .code = 46,
@@ -267,6 +270,7 @@ void register_rnn(Registry& registry) {
                 .infer = infer_bidirectional,
                 .prepare = prepare_bidirectional,
                 .pure = false,
+                .quantize = hybrid_rule(0xC66),
                 .types = "f32 hybrid"});
 }
 

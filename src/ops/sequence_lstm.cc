@@ -4,6 +4,7 @@
 
 #include "ops/families.h"
 #include "ops/lstm_common.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -58,6 +59,7 @@ void register_sequence_lstm(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
+                .quantize = hybrid_rule(0x10FFE),
                 .types = "f32 i8x8_16 hybrid"});
 }
 

@@ -9,6 +9,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -166,6 +167,7 @@ void register_shape(Registry& registry) {
                 .infer = infer_shape,
                 .prepare = prepare_shape,
                 .reads_shapes_only = true,
+                .quantize = free_rule(1, 1),
                 .types = "all -> i32 i64"});
   registry.add({.name = "RANK",
                 .code = 110,
@@ -176,6 +178,7 @@ void register_shape(Registry& registry) {
                 .infer = infer_rank,
                 .prepare = prepare_rank,
                 .reads_shapes_only = true,
+                .quantize = free_rule(1, 1),
                 .types = "all -> i32"});
   registry.add({.name = "RANGE",
                 .code = 96,

@@ -8,6 +8,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -282,6 +283,7 @@ void register_slice(Registry& registry) {
                 .options = {1, 48},
                 .infer = infer_slice,
                 .prepare = prepare_slice,
+                .quantize = same_scale_rule(2, 4),
                 .types = "all"});
   registry.add({.name = "STRIDED_SLICE",
                 .code = 45,
@@ -293,6 +295,7 @@ void register_slice(Registry& registry) {
                 .make_attributes = make_attributes<StridedSliceAttributes>,
                 .infer = infer_strided_slice,
                 .prepare = prepare_strided_slice,
+                .quantize = same_scale_rule(2, 2),
                 .types = "all"});
 }
 

@@ -7,6 +7,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -162,6 +163,7 @@ void register_space_batch(Registry& registry) {
                 .options = {1, 25},
                 .infer = infer_space_to_batch,
                 .prepare = prepare_space_to_batch,
+                .quantize = same_scale_rule(2, 4),
                 .types = "all but strings"});
   registry.add({.name = "BATCH_TO_SPACE_ND",
                 .code = 37,
@@ -172,6 +174,7 @@ void register_space_batch(Registry& registry) {
                 .options = {1, 24},
                 .infer = infer_batch_to_space,
                 .prepare = prepare_batch_to_space,
+                .quantize = same_scale_rule(2, 4),
                 .types = "all but strings"});
 }
 

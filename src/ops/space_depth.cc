@@ -5,6 +5,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -80,6 +81,7 @@ void register_space_depth(Registry& registry) {
                 .make_attributes = make_attributes<BlockSizeAttributes>,
                 .infer = infer_space_to_depth,
                 .prepare = prepare_space_to_depth,
+                .quantize = same_scale_rule(2, 0),
                 .types = "all but strings"});
   registry.add({.name = "DEPTH_TO_SPACE",
                 .code = 5,
@@ -91,6 +93,7 @@ void register_space_depth(Registry& registry) {
                 .make_attributes = make_attributes<BlockSizeAttributes>,
                 .infer = infer_depth_to_space,
                 .prepare = prepare_depth_to_space,
+                .quantize = same_scale_rule(2, 0),
                 .types = "all but strings"});
 }
 

@@ -8,6 +8,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -145,6 +146,7 @@ void register_split(Registry& registry) {
                 .make_attributes = make_attributes<SplitAttributes>,
                 .infer = infer_split,
                 .prepare = prepare_split,
+                .quantize = same_scale_rule(2, 4),
                 .types = "all but strings"});
   registry.add({.name = "SPLIT_V",
                 .code = 102,
@@ -157,6 +159,7 @@ void register_split(Registry& registry) {
                 .make_attributes = make_attributes<SplitAttributes>,
                 .infer = infer_split_v,
                 .prepare = prepare_split_v,
+                .quantize = same_scale_rule(2, 2),
                 .types = "all but strings"});
   registry.add({.name = "UNPACK",
                 .code = 88,
@@ -170,6 +173,7 @@ void register_split(Registry& registry) {
                 .make_attributes = make_attributes<UnpackAttributes>,
                 .infer = infer_unpack,
                 .prepare = prepare_unpack,
+                .quantize = same_scale_rule(2, 4),
                 .types = "all but strings"});
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/recurrent/dot.h"
 #include "kernels/recurrent/matrix.h"
 #include "ops/families.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -184,6 +185,7 @@ void register_svdf(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
+                .quantize = hybrid_rule(0b110),
                 .types = "f32 i8 hybrid"});
 }
 

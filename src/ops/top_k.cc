@@ -7,6 +7,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -101,6 +102,7 @@ void register_top_k(Registry& registry) {
                 .options = {1, 34},
                 .infer = infer_top_k,
                 .prepare = prepare_top_k,
+                .quantize = same_scale_rule(2, 3),
                 .types = "f32 u8 i8 i16 i32 i64"});
 }
 

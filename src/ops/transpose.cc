@@ -5,6 +5,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -60,6 +61,7 @@ void register_transpose(Registry& registry) {
                 .options = {1, 26},
                 .infer = infer_transpose,
                 .prepare = prepare_transpose,
+                .quantize = same_scale_rule(2, 5),
                 .types = "all"});
 }
 

@@ -9,6 +9,7 @@
 #include "ops/conv.h"
 #include "ops/families.h"
 #include "ops/packed_weights.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -285,6 +286,7 @@ void register_transpose_conv(Registry& registry) {
                 .make_attributes = make_attributes<TransposeConvAttributes>,
                 .infer = infer,
                 .prepare = prepare,
+                .quantize = weights_rule(2, 1, 0, 3, 2, 3),
                 .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid",
                 .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
 }

@@ -243,23 +243,24 @@ std::unique_ptr<Kernel> prepare_sign(PrepareContext& c) {
 void register_unary(Registry& registry) {
   constexpr std::string_view kFloats = "f32 f16 bf16";
   constexpr std::string_view kReal = "f32 f16 bf16 i8 i16";
+  add_ops(
+      registry, 1, Sharing::kInPlace,
+      {
+          {"ABS", 101, 5, {1, 78}, infer_abs, prepare_abs, "f32 f16 bf16 i8 u8 i16 i32 i64", nullptr, free_rule(2, 3)},
+          {"NEG", 59, 1, {1, 42}, infer_neg, prepare_neg, "f32 f16 bf16 i8 i16 i32 i64"},
+          {"EXP", 47, 2, {1, 33}, infer_real, prepare_exp, kReal, nullptr, free_rule(2, 2)},
+          {"SQRT", 75, 2, {}, infer_real, prepare_sqrt, kReal, nullptr, free_rule(2, 2)},
+          {"RSQRT", 76, 3, {}, infer_real, prepare_rsqrt, kReal, nullptr, free_rule(2, 3)},
+          {"SQUARE", 92, 1, {1, 66}, infer_float, prepare_float<UnaryF32::kSquare>, kFloats},
+          {"FLOOR", 8, 1, {}, infer_float, prepare_float<UnaryF32::kFloor>, kFloats},
+          {"CEIL", 104, 1, {}, infer_float, prepare_float<UnaryF32::kCeil>, kFloats},
+          {"ROUND", 116, 1, {}, infer_float, prepare_float<UnaryF32::kRound>, kFloats},
+          {"SIGN", 158, 2, {1, 123}, infer_sign, prepare_sign, "f32 f16 bf16 f64 i32 i64"},
+      },
+      "f32");
   add_ops(registry, 1, Sharing::kInPlace,
           {
-              {"ABS", 101, 5, {1, 78}, infer_abs, prepare_abs, "f32 f16 bf16 i8 u8 i16 i32 i64"},
-              {"NEG", 59, 1, {1, 42}, infer_neg, prepare_neg, "f32 f16 bf16 i8 i16 i32 i64"},
-              {"EXP", 47, 2, {1, 33}, infer_real, prepare_exp, kReal},
-              {"SQRT", 75, 2, {}, infer_real, prepare_sqrt, kReal},
-              {"RSQRT", 76, 3, {}, infer_real, prepare_rsqrt, kReal},
-              {"SQUARE", 92, 1, {1, 66}, infer_float, prepare_float<UnaryF32::kSquare>, kFloats},
-              {"FLOOR", 8, 1, {}, infer_float, prepare_float<UnaryF32::kFloor>, kFloats},
-              {"CEIL", 104, 1, {}, infer_float, prepare_float<UnaryF32::kCeil>, kFloats},
-              {"ROUND", 116, 1, {}, infer_float, prepare_float<UnaryF32::kRound>, kFloats},
-              {"SIGN", 158, 2, {1, 123}, infer_sign, prepare_sign, "f32 f16 bf16 f64 i32 i64"},
-          },
-          "f32");
-  add_ops(registry, 1, Sharing::kInPlace,
-          {
-              {"LOG", 73, 2, {}, infer_real, prepare_log, kReal},
+              {"LOG", 73, 2, {}, infer_real, prepare_log, kReal, nullptr, free_rule(2, 2)},
               {"SIN", 66, 2, {}, infer_float, prepare_sin, kFloats},
               {"COS", 108, 2, {1, 84}, infer_float, prepare_cos, kFloats},
           });
