@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/recipe.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "ops/registry.h"
+
+namespace leadline::quantize {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kLargestRecipe = size_t{16} << 20;
+constexpr size_t kMostRules = 100'000;
+
+constexpr std::array<std::pair<std::string_view, Treatment>, 7> kModes{{
+    {"float", Treatment::kFloat},
+    {"float16", Treatment::kFloat16},
+    {"dynamic", Treatment::kHybrid},
+    {"int8", Treatment::kInt8},
+    {"int16x8", Treatment::kInt16},
+    {"weight_only_int8", Treatment::kWidened8},
+    {"weight_only_int4", Treatment::kWidened4},
+}};
+
+/// One rule of a document, with words for messages.
+class Entry {
+ public:
+  Entry(const Json& json, size_t number) : json_(json), number_(number) {
+    if (!json.is_object()) bad("is no object");
+  }
+
+  [[noreturn]] void bad(std::string_view what) const {
+    fail(ErrorCode::kInvalidArgument, "recipe: rule {} {}", number_, what);
+  }
+  [[noreturn]] void bad_key(std::string_view key, const Json& got, std::string_view expected) const {
+    const std::string shown = got.dump(-1, ' ', true, Json::error_handler_t::replace);
+    fail(ErrorCode::kInvalidArgument, "recipe: rule {}: '{}' is {}, expected {}", number_, key, shown.substr(0, 80),
+         expected);
+  }
+  /// The value of a key, or null where it is missing or null.
+  static const Json* find(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found == object.end() || found->is_null() ? nullptr : &*found;
+  }
+  const Json* find(const char* key) const { return find(json_, key); }
+  void allow_only(const Json& object, const std::string& where, std::initializer_list<std::string_view> keys) const {
+    for (const auto& [key, value] : object.items()) {
+      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      bad(fmt::format("has the unknown key '{}{}'; known are {}", where, key.substr(0, 80), fmt::join(keys, ", ")));
+    }
+  }
+  const Json& json() const { return json_; }
+
+  std::string text(const Json& object, const std::string& where, const char* key, const std::string& absent) const {
+    const Json* value = find(object, key);
+    if (value == nullptr) return absent;
+    if (!value->is_string()) bad_key(where + key, *value, "a string");
+    return value->get<std::string>();
+  }
+  int integer(const Json& object, const std::string& where, const char* key, int absent) const {
+    const Json* value = find(object, key);
+    if (value == nullptr) return absent;
+    if (!value->is_number_integer() || value->get<double>() < 0 || value->get<double>() > 1e9) {
+      bad_key(where + key, *value, "a number from 0 on");
+    }
+    return value->get<int>();
+  }
+  bool flag(const Json& object, const std::string& where, const char* key, bool absent) const {
+    const Json* value = find(object, key);
+    if (value == nullptr) return absent;
+    if (!value->is_boolean()) bad_key(where + key, *value, "true or false");
+    return value->get<bool>();
+  }
+
+ private:
+  const Json& json_;
+  size_t number_;
+};
+
+/// The value of a key that may be a list, as a list; one of `absent` when there is none.
+std::vector<Json> one_or_many(const Entry& entry, const char* key, const Json& absent) {
+  const Json* value = entry.find(key);
+  if (value == nullptr) return {absent};
+  if (!value->is_array()) return {*value};
+  if (value->empty()) entry.bad_key(key, *value, "at least one");
+  return {value->begin(), value->end()};
+}
+
+void add_plain(const Entry& entry, std::vector<Rule>& rules) {
+  entry.allow_only(entry.json(), "", {"op", "name", "node", "mode", "comment"});
+  const std::string mode = entry.text(entry.json(), "", "mode", "");
+  const std::optional<Treatment> treatment = treatment_of(mode);
+  if (!treatment) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, ignored] : kModes) names.push_back(name);
+    entry.bad(fmt::format("has the mode '{}', expected one of {}", mode.substr(0, 80), fmt::join(names, ", ")));
+  }
+  for (const Json& op : one_or_many(entry, "op", "")) {
+    if (!op.is_string()) entry.bad_key("op", op, "the name of an op");
+    for (const Json& name : one_or_many(entry, "name", "")) {
+      if (!name.is_string()) entry.bad_key("name", name, "a regular expression");
+      for (const Json& node : one_or_many(entry, "node", -1)) {
+        if (!node.is_number_integer() || node.get<double>() < -1 || node.get<double>() > 1e9) {
+          entry.bad_key("node", node, "the number of a node");
+        }
+        require(rules.size() < kMostRules, ErrorCode::kInvalidArgument, "recipe: more than {} rules", kMostRules);
+        rules.push_back({op.get<std::string>(), name.get<std::string>(), node.get<int>(), *treatment});
+      }
+    }
+  }
+}
+
+/// What "op_config" of ai-edge-quantizer asks for.
+class OpConfig {
+ public:
+  OpConfig(const Entry& entry, const Json& config) : entry_(entry), config_(config) {
+    if (!config.is_object()) entry.bad_key("op_config", config, "an object");
+    entry.allow_only(config, "op_config.",
+                     {"activation_tensor_config", "weight_tensor_config", "compute_precision", "explicit_dequantize",
+                      "skip_checks", "min_weight_elements", "execution_mode"});
+  }
+
+  Treatment treatment() const {
+    const Json& weights = tensor("weight_tensor_config");
+    const int weight_bits = bits(weights, "op_config.weight_tensor_config.", 8);
+    const Json& activations = tensor("activation_tensor_config");
+    if (entry_.text(weights, "op_config.weight_tensor_config.", "dtype", "INT") == "FLOAT") {
+      if (weight_bits != 16) unsupported("float weights of other than 16 bits");
+      return Treatment::kFloat16;
+    }
+    if (!entry_.flag(weights, "op_config.weight_tensor_config.", "symmetric", true)) {
+      unsupported("weights that are not symmetric");
+    }
+    check_granularity(weights);
+    if (!activations.empty()) return with_activations(activations, weight_bits);
+    const std::string mode = entry_.text(config_, "op_config.", "execution_mode", "");
+    const std::string precision =
+        entry_.text(config_, "op_config.", "compute_precision", mode == "DRQ" ? "INTEGER" : "");
+    const bool widened = entry_.flag(config_, "op_config.", "explicit_dequantize", precision != "INTEGER");
+    if (weight_bits != 8 && weight_bits != 4) unsupported(fmt::format("weights of {} bits", weight_bits));
+    if (precision == "INTEGER" && !widened) {
+      if (weight_bits != 8) unsupported("4-bit weights of ops that compute with integers");
+      return Treatment::kHybrid;
+    }
+    return weight_bits == 8 ? Treatment::kWidened8 : Treatment::kWidened4;
+  }
+
+ private:
+  [[noreturn]] void unsupported(std::string_view what) const {
+    entry_.bad(fmt::format("asks for {}, which Leadline does not make", what));
+  }
+
+  const Json& tensor(const char* key) const {
+    static const Json kNone = Json::object();
+    const Json* found = Entry::find(config_, key);
+    if (found == nullptr) return kNone;
+    const std::string where = fmt::format("op_config.{}", key);
+    if (!found->is_object()) entry_.bad_key(where, *found, "an object");
+    entry_.allow_only(*found, where + ".",
+                      {"num_bits", "symmetric", "granularity", "dtype", "channel_wise", "block_size", "algorithm_key"});
+    return *found;
+  }
+
+  int bits(const Json& tensor, const std::string& where, int absent) const {
+    return entry_.integer(tensor, where, "num_bits", absent);
+  }
+
+  void check_granularity(const Json& weights) const {
+    const std::string where = "op_config.weight_tensor_config.";
+    const std::string granularity = entry_.text(weights, where, "granularity", "CHANNELWISE");
+    if (granularity == "CHANNELWISE") return;
+    if (granularity == "TENSORWISE") {
+      unsupported("one scale for all channels of some nodes only (quantize the whole model with per_channel off)");
+    }
+    entry_.bad_key(where + "granularity", granularity, "CHANNELWISE");
+  }
+
+  Treatment with_activations(const Json& activations, int weight_bits) const {
+    const std::string where = "op_config.activation_tensor_config.";
+    if (weight_bits != 8) unsupported(fmt::format("integer activations with weights of {} bits", weight_bits));
+    if (entry_.text(activations, where, "dtype", "INT") != "INT") unsupported("float activations of other types");
+    switch (bits(activations, where, 8)) {
+      case 8:
+        return Treatment::kInt8;
+      case 16:
+        if (!entry_.flag(activations, where, "symmetric", true)) unsupported("int16 activations with a zero point");
+        return Treatment::kInt16;
+      default:
+        entry_.bad_key(where + "num_bits", activations["num_bits"], "8 or 16");
+    }
+  }
+
+  const Entry& entry_;
+  const Json& config_;
+};
+
+void add_foreign(const Entry& entry, std::vector<Rule>& rules) {
+  entry.allow_only(entry.json(), "", {"regex", "operation", "algorithm_key", "op_config"});
+  Rule rule;
+  rule.name = entry.text(entry.json(), "", "regex", "");
+  rule.op = entry.text(entry.json(), "", "operation", "*");
+  // Nodes that ai-edge-quantizer makes up for the model's own inputs and outputs: options say their types here.
+  if (rule.op == "INPUT" || rule.op == "OUTPUT" || rule.op == "CUSTOM_OP") return;
+  const std::string algorithm = entry.text(entry.json(), "", "algorithm_key", "min_max_uniform_quantize");
+  const Json* config = entry.find("op_config");
+  const Json none = Json::object();
+  if (algorithm == "no_quantize") {
+    rule.treatment = Treatment::kFloat;
+  } else if (algorithm == "float_casting") {
+    rule.treatment = Treatment::kFloat16;
+  } else if (algorithm == "min_max_uniform_quantize") {
+    rule.treatment = OpConfig(entry, config == nullptr ? none : *config).treatment();
+  } else {
+    entry.bad(fmt::format("has the algorithm_key '{}', expected min_max_uniform_quantize, float_casting or no_quantize",
+                          algorithm.substr(0, 80)));
+  }
+  rules.push_back(std::move(rule));
+}
+
+/// "line 3, column 14" of a byte in a text.
+std::string place(std::string_view text, size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte == 0 ? 0 : byte - 1, text.size()));
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t newline = before.rfind('\n');
+  const size_t column = newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
+  return fmt::format("line {}, column {}", line, column);
+}
+
+Json parse_json(std::string_view text) {
+  require(text.size() <= kLargestRecipe, ErrorCode::kInvalidArgument, "recipe: {} bytes, more than {}", text.size(),
+          kLargestRecipe);
+  try {
+    return Json::parse(text.begin(), text.end());
+  } catch (const Json::parse_error& error) {
+    // The library's own text repeats the place and shows bytes of the document; what it expected comes last.
+    const std::string_view what = error.what();
+    const size_t expected = what.rfind("; ");
+    fail(ErrorCode::kInvalidArgument, "recipe: {} is no JSON{}", place(text, error.byte),
+         expected == std::string_view::npos ? "" : fmt::format(": {}", what.substr(expected + 2, 80)));
+  }
+}
+
+}  // namespace
+
+std::optional<Treatment> treatment_of(std::string_view mode) {
+  const auto* found = std::find_if(kModes.begin(), kModes.end(), [&](const auto& row) { return row.first == mode; });
+  return found == kModes.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<Rule> parse_recipe(std::string_view json) {
+  Json document = parse_json(json);
+  if (document.is_object() && document.contains("rules")) document = Json(document["rules"]);
+  require(document.is_array(), ErrorCode::kInvalidArgument,
+          "recipe: expected a list of rules, or an object with the key 'rules'");
+  std::vector<Rule> rules;
+  bool foreign = false;
+  for (size_t i = 0; i < document.size(); ++i) {
+    const Entry entry(document[i], i);
+    if (entry.find("regex") == nullptr && entry.find("operation") == nullptr) {
+      add_plain(entry, rules);
+      continue;
+    }
+    if (!std::exchange(foreign, true)) rules.insert(rules.begin(), Rule{});  // what no rule names stays float
+    add_foreign(entry, rules);
+  }
+  return rules;
+}
+
+Recipe::Recipe(const std::vector<Rule>& rules) {
+  for (size_t i = 0; i < rules.size(); ++i) {
+    Compiled compiled{rules[i], std::nullopt};
+    const std::string& op = rules[i].op;
+    require(op.empty() || op == "*" || ops::registry().find(op) != nullptr, ErrorCode::kInvalidArgument,
+            "recipe: rule {}: there is no op '{}'", i, op.substr(0, 80));
+    require(rules[i].node >= -1, ErrorCode::kInvalidArgument, "recipe: rule {}: there is no node {}", i, rules[i].node);
+    try {
+      if (!rules[i].name.empty()) compiled.name.emplace(rules[i].name);
+    } catch (const Error& error) {
+      fail(error.code(), "recipe: rule {}: {}", i, error.what());
+    }
+    rules_.push_back(std::move(compiled));
+  }
+}
+
+std::optional<Treatment> Recipe::treatment(const ir::Graph& graph, int subgraph, int node) const {
+  const ir::Subgraph& inside = graph.subgraphs[static_cast<size_t>(subgraph)];
+  const ir::Node& asked = inside.nodes[static_cast<size_t>(node)];
+  const auto named = [&](const Pattern& pattern) {
+    return std::any_of(asked.outputs.begin(), asked.outputs.end(), [&](int v) {
+      return v != ir::kAbsent && pattern.search(inside.values[static_cast<size_t>(v)].name);
+    });
+  };
+  for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
+    if (!rule->rule.op.empty() && rule->rule.op != "*" && rule->rule.op != asked.op) continue;
+    if (rule->rule.node >= 0 && (subgraph != 0 || rule->rule.node != node)) continue;
+    if (rule->name && !named(*rule->name)) continue;
+    return rule->rule.treatment;
+  }
+  return std::nullopt;
+}
+
+}  // namespace leadline::quantize

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "leadline/error.h"
+#include "ops/graph_builder.h"
+
+namespace leadline::quantize {
+namespace {
+
+std::string complaint(std::string_view json) {
+  try {
+    const Recipe recipe(parse_recipe(json));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "none";
+}
+
+std::shared_ptr<ir::Graph> two_nodes() {
+  ops::GraphBuilder b;
+  const int x = b.input("x", DType::kFloat32, {1, 4});
+  const int y = b.node("RELU", {x}, "block1/relu");
+  return b.finish({b.node("TANH", {y}, "block2/tanh")});
+}
+
+TEST(Recipe, LastMatchingRuleDecides) {
+  const auto graph = two_nodes();
+  const Recipe recipe(parse_recipe(R"([
+    {"mode": "int8"},
+    {"op": ["TANH", "LOGISTIC"], "mode": "int16x8"},
+    {"name": "^block1/", "node": 0, "mode": "float"},
+    {"node": 1, "name": "nothing like it", "mode": "float16"}])"));
+  EXPECT_EQ(recipe.treatment(*graph, 0, 0), Treatment::kFloat);
+  EXPECT_EQ(recipe.treatment(*graph, 0, 1), Treatment::kInt16);
+  EXPECT_EQ(Recipe({}).treatment(*graph, 0, 0), std::nullopt);
+}
+
+TEST(Recipe, ReadsAllModes) {
+  const auto rules = parse_recipe(R"({"rules": [{"mode": "float"}, {"mode": "float16"}, {"mode": "dynamic"},
+    {"mode": "weight_only_int8"}, {"mode": "weight_only_int4"}, {"mode": "int8"}, {"mode": "int16x8"}]})");
+  ASSERT_EQ(rules.size(), 7U);
+  for (size_t i = 0; i < rules.size(); ++i) EXPECT_EQ(rules[i].treatment, static_cast<Treatment>(i)) << i;
+}
+
+TEST(Recipe, ReadsWhatAiEdgeQuantizerWrites) {
+  const auto rules = parse_recipe(R"([
+    {"regex": ".*", "operation": "*", "algorithm_key": "min_max_uniform_quantize", "op_config": {
+       "activation_tensor_config": {"num_bits": 8, "symmetric": false, "granularity": "TENSORWISE", "dtype": "INT",
+                                    "block_size": 0},
+       "weight_tensor_config": {"num_bits": 8, "symmetric": true, "granularity": "CHANNELWISE", "dtype": "INT"},
+       "compute_precision": "INTEGER", "explicit_dequantize": false, "skip_checks": false}},
+    {"regex": "a", "operation": "FULLY_CONNECTED", "algorithm_key": "min_max_uniform_quantize", "op_config": {
+       "weight_tensor_config": {"num_bits": 8}, "compute_precision": "INTEGER", "explicit_dequantize": false}},
+    {"regex": "b", "operation": "CONV_2D", "algorithm_key": "min_max_uniform_quantize", "op_config": {
+       "weight_tensor_config": {"num_bits": 4}, "compute_precision": "FLOAT", "explicit_dequantize": true}},
+    {"regex": "c", "operation": "*", "algorithm_key": "float_casting", "op_config": {
+       "weight_tensor_config": {"num_bits": 16, "dtype": "FLOAT"}}},
+    {"regex": "d", "operation": "*", "algorithm_key": "no_quantize"},
+    {"regex": ".*", "operation": "INPUT", "algorithm_key": "no_quantize"},
+    {"regex": "e", "operation": "ADD", "algorithm_key": "min_max_uniform_quantize", "op_config": {
+       "activation_tensor_config": {"num_bits": 16}, "weight_tensor_config": {"num_bits": 8}}}])");
+  ASSERT_EQ(rules.size(), 7U);
+  EXPECT_EQ(rules[0].treatment, Treatment::kFloat);  // what no rule names
+  EXPECT_EQ(rules[0].name, "");
+  EXPECT_EQ(rules[1].treatment, Treatment::kInt8);
+  EXPECT_EQ(rules[2].treatment, Treatment::kHybrid);
+  EXPECT_EQ(rules[2].op, "FULLY_CONNECTED");
+  EXPECT_EQ(rules[3].treatment, Treatment::kWidened4);
+  EXPECT_EQ(rules[4].treatment, Treatment::kFloat16);
+  EXPECT_EQ(rules[5].treatment, Treatment::kFloat);
+  EXPECT_EQ(rules[5].name, "d");
+  EXPECT_EQ(rules[6].treatment, Treatment::kInt16);
+}
+
+TEST(Recipe, ErrorsNameLineRuleAndKey) {
+  EXPECT_NE(complaint("[\n {\"mode\": \"int8\",}\n]").find("line 2"), std::string::npos);
+  EXPECT_NE(complaint("").find("line 1"), std::string::npos);
+  EXPECT_NE(complaint("3").find("list of rules"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8"}, 7])").find("rule 1"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int9"}])").find("'int9'"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8", "nodes": [1]}])").find("'nodes'"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8", "node": "x"}])").find("'node'"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8", "node": 1e300}])").find("'node'"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8", "op": "CONV2D"}])").find("no op 'CONV2D'"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8"}, {"mode": "int8", "name": "a("}])").find("rule 1"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"regex": "", "operation": "*", "op_config": {"weight_tensor_config": {"num_bits": 3}}}])")
+                .find("3 bits"),
+            std::string::npos);
+  EXPECT_NE(complaint(R"([{"regex": "", "operation": "*", "op_config": {"weight_tensor_config": {"num_bits": "8"}}}])")
+                .find("op_config.weight_tensor_config.num_bits"),
+            std::string::npos);
+  EXPECT_NE(complaint(R"([{"regex": "", "algorithm_key": "GPTQ"}])").find("'GPTQ'"), std::string::npos);
+  EXPECT_NE(complaint(std::string(100000, '[')).find("line 1"), std::string::npos);
+  EXPECT_NE(complaint(std::string(100000, '[') + std::string(100000, ']')).find("rule 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace leadline::quantize
