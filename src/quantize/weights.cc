@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/weights.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/batch_matmul.h"
+#include "ops/registry.h"
+#include "quantize/weight_source.h"
+
+namespace leadline::quantize {
+namespace {
+
+/// What a constant becomes.
+struct Form {
+  DType dtype = DType::kFloat16;
+  int axis = -1;         // with a scale for each slice
+  bool widened = false;  // the node reads it through DEQUANTIZE
+
+  auto constant() const { return std::pair(dtype, axis); }
+};
+
+/// Versions from which on the format knows an op with int8 weights and float activations, with asymmetric inputs where
+/// the op has that attribute.
+struct HybridVersion {
+  std::string_view op;
+  int per_tensor;
+  int per_channel;
+};
+constexpr HybridVersion kHybridVersions[] = {
+    {"CONV_2D", 2, 5},
+    {"DEPTHWISE_CONV_2D", 4, 6},
+    {"FULLY_CONNECTED", 9, 12},
+    {"TRANSPOSE_CONV", 2, 2},
+    {"BATCH_MATMUL", 4, 4},
+    {"EMBEDDING_LOOKUP", 1, 4},
+    {"GATHER", 2, 2},
+    {"LSTM", 4, 4},
+    {"UNIDIRECTIONAL_SEQUENCE_LSTM", 3, 3},
+    {"BIDIRECTIONAL_SEQUENCE_LSTM", 3, 3},
+    {"RNN", 3, 3},
+    {"UNIDIRECTIONAL_SEQUENCE_RNN", 3, 3},
+    {"BIDIRECTIONAL_SEQUENCE_RNN", 3, 3},
+    {"SVDF", 4, 4},
+};
+
+int hybrid_version(const ir::Node& node, bool per_channel) {
+  for (const HybridVersion& row : kHybridVersions) {
+    if (row.op == node.op) return std::max(node.version, per_channel ? row.per_channel : row.per_tensor);
+  }
+  return node.version;
+}
+
+int dequantize_version(DType from, bool per_channel) {
+  if (from == DType::kInt4) return 6;
+  if (from == DType::kFloat16) return 3;
+  return per_channel ? 5 : 2;
+}
+
+/// Sets a bool attribute by name, where there is one.
+class FlagSetter final : public ir::FieldVisitor {
+ public:
+  explicit FlagSetter(std::string_view name) : name_(name) {}
+  void field(const char* name, bool& value) override { value = value || name == name_; }
+  void field(const char*, int8_t&) override {}
+  void field(const char*, int32_t&) override {}
+  void field(const char*, uint32_t&) override {}
+  void field(const char*, int64_t&) override {}
+  void field(const char*, float&) override {}
+  void field(const char*, std::string&) override {}
+  void field(const char*, std::vector<uint8_t>&) override {}
+  void field(const char*, std::vector<int32_t>&) override {}
+  void field(const char*, std::vector<uint32_t>&) override {}
+  void field(const char*, std::vector<int64_t>&) override {}
+  void field(const char*, std::vector<float>&) override {}
+  void skip() override {}
+
+ private:
+  std::string_view name_;
+};
+
+bool rewrites_weights(Treatment treatment) {
+  return treatment == Treatment::kFloat16 || treatment == Treatment::kHybrid || treatment == Treatment::kWidened8 ||
+         treatment == Treatment::kWidened4;
+}
+
+bool is_float_constant(const ir::Value& value) {
+  return value.constant && value.dtype == DType::kFloat32 && value.sparsity == nullptr;
+}
+
+/// GATHER's table is weights only here: as an activation it need not be symmetric, so its row does not say so.
+bool is_gather(const ir::Node& node) { return node.op == "GATHER"; }
+
+/// Bit i: input i holds weights.
+uint64_t weight_operands(const ir::Node& node, const ops::QuantizationRule& rule) {
+  if (is_gather(node)) return 1;
+  if (rule.hybrid_weights != 0) return rule.hybrid_weights;
+  return rule.weights < 0 ? 0 : uint64_t{1} << rule.weights;
+}
+
+/// The table can be gathered as integers: only the rows that were asked for are widened.
+bool gathers_integers(const ir::Node& node, Treatment treatment) {
+  return is_gather(node) && (treatment == Treatment::kHybrid || treatment == Treatment::kWidened8);
+}
+
+struct Operand {
+  int input = 0;
+  Form form;
+};
+
+/// What is to become of the operands of one node.
+struct Decision {
+  std::vector<Operand> operands;
+  std::string obstacle;  // when there are none
+};
+
+class Decider {
+ public:
+  Decider(const ir::Subgraph& subgraph, const WeightOptions& options) : subgraph_(subgraph), options_(options) {}
+
+  Decision decide(const ir::Node& node, Treatment treatment) const {
+    if (treatment == Treatment::kFloat16) return halves(node);
+    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    if (op == nullptr) return {{}, "an op without a rule for its weights"};
+    const bool hybrid = treatment == Treatment::kHybrid;
+    const auto needed = hybrid ? ops::QuantizationRule::kHybrid : ops::QuantizationRule::kWidened;
+    const uint64_t mask = weight_operands(node, op->quantize);
+    if (mask == 0) return {{}, "has no weights"};
+    if ((op->quantize.forms & needed) == 0 && !is_gather(node)) {
+      return {{},
+              hybrid ? "its kernel does not take int8 weights with float activations"
+                     : "its weights cannot come from DEQUANTIZE"};
+    }
+    return integers(node, treatment, op->quantize, mask);
+  }
+
+ private:
+  const ir::Value& value(int v) const { return subgraph_.values[static_cast<size_t>(v)]; }
+
+  Decision halves(const ir::Node& node) const {
+    Decision decision;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == ir::kAbsent || !is_float_constant(value(node.inputs[i]))) continue;
+      decision.operands.push_back({static_cast<int>(i), {DType::kFloat16, -1, true}});
+    }
+    if (decision.operands.empty()) decision.obstacle = "has no float constants";
+    return decision;
+  }
+
+  Decision integers(const ir::Node& node, Treatment treatment, const ops::QuantizationRule& rule, uint64_t mask) const {
+    Decision decision;
+    const bool hybrid = treatment == Treatment::kHybrid;
+    // Of several weights, hybrid kernels take all as int8, or none.
+    const bool all_or_none = hybrid && std::popcount(mask) > 1;
+    for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 64); ++i) {
+      if ((mask >> i & 1) == 0 || node.inputs[i] == ir::kAbsent) continue;
+      const ir::Value& weights = value(node.inputs[i]);
+      std::string obstacle;
+      if (!is_float_constant(weights)) {
+        obstacle = "its weights are not a dense float constant";
+      } else if (weights.shape.elements() < std::max<int64_t>(options_.smallest_weight, 1)) {
+        obstacle = fmt::format("weights '{}' have {} elements, fewer than {}", weights.name, weights.shape.elements(),
+                               options_.smallest_weight);
+      }
+      if (obstacle.empty()) {
+        decision.operands.push_back({static_cast<int>(i), form(node, treatment, rule, weights)});
+        continue;
+      }
+      if (decision.obstacle.empty()) decision.obstacle = std::move(obstacle);
+      if (all_or_none) {
+        decision.operands.clear();
+        return decision;
+      }
+    }
+    if (!decision.operands.empty()) {
+      decision.obstacle.clear();
+    } else if (decision.obstacle.empty()) {
+      decision.obstacle = "has no weights";
+    }
+    return decision;
+  }
+
+  Form form(const ir::Node& node, Treatment treatment, const ops::QuantizationRule& rule,
+            const ir::Value& weights) const {
+    Form form;
+    form.dtype = treatment == Treatment::kWidened4 ? DType::kInt4 : DType::kInt8;
+    form.widened = treatment != Treatment::kHybrid && !gathers_integers(node, treatment);
+    form.axis = rule.weights_axis;
+    const int rank = weights.shape.rank();
+    if (form.widened && form.axis < 0) {
+      // DEQUANTIZE takes scales along any axis, also where the op's own integer kernels do not.
+      form.axis = 0;
+      if (node.op == "BATCH_MATMUL") {
+        const bool transposed = static_cast<const ops::BatchMatmulAttributes&>(*node.attributes).adj_y;
+        form.axis = rank - (transposed ? 2 : 1);
+      }
+    }
+    const bool dense = node.op == "FULLY_CONNECTED";
+    if (gathers_integers(node, treatment) || !options_.per_channel || (dense && !options_.per_channel_dense) ||
+        form.axis >= rank || form.axis < 0) {
+      form.axis = -1;
+    }
+    // One slice is the whole tensor.
+    if (form.axis >= 0 && weights.shape[form.axis] == 1) form.axis = -1;
+    return form;
+  }
+
+  const ir::Subgraph& subgraph_;
+  const WeightOptions& options_;
+};
+
+/// Sources of constants that several values share, so that the file holds them once.
+using SourceKey = std::tuple<const void*, DType, int, std::vector<int64_t>>;
+struct QuantizedConstant {
+  ir::Source source;
+  std::vector<float> scales;
+};
+using SourceCache = std::map<SourceKey, QuantizedConstant>;
+
+class SubgraphRewriter {
+ public:
+  SubgraphRewriter(ir::Graph& graph, size_t index, std::vector<NodeTreatment>& treatments, const WeightOptions& options,
+                   SourceCache& cache)
+      : graph_(graph),
+        subgraph_(graph.subgraphs[index]),
+        treatments_(treatments),
+        options_(options),
+        cache_(cache),
+        before_(subgraph_.nodes.size()),
+        after_(subgraph_.nodes.size()) {}
+
+  void run() {
+    std::vector<Decision> decisions = decide();
+    for (size_t n = 0; n < decisions.size(); ++n) {
+      for (const Operand& operand : decisions[n].operands) rewrite(n, operand);
+      if (!decisions[n].operands.empty()) adapt(n, decisions[n]);
+    }
+    insert_nodes();
+  }
+
+ private:
+  ir::Value& value(int v) { return subgraph_.values[static_cast<size_t>(v)]; }
+
+  /// Decides all nodes, and finds the constants that keep a float reader.
+  std::vector<Decision> decide() {
+    const Decider decider(subgraph_, options_);
+    std::vector<Decision> decisions(subgraph_.nodes.size());
+    keeps_float_.insert(subgraph_.outputs.begin(), subgraph_.outputs.end());
+    for (size_t n = 0; n < decisions.size(); ++n) {
+      const ir::Node& node = subgraph_.nodes[n];
+      if (rewrites_weights(treatments_[n].treatment)) decisions[n] = decider.decide(node, treatments_[n].treatment);
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const auto& operands = decisions[n].operands;
+        if (std::none_of(operands.begin(), operands.end(), [&](const Operand& o) { return o.input == int(i); })) {
+          keeps_float_.insert(node.inputs[i]);
+        }
+      }
+    }
+    return decisions;
+  }
+
+  void rewrite(size_t n, const Operand& operand) {
+    ir::Node& node = subgraph_.nodes[n];
+    int& input = node.inputs[static_cast<size_t>(operand.input)];
+    const int constant = constant_in(input, operand.form);
+    input = operand.form.widened ? widened(n, constant, original_.at(constant)) : constant;
+  }
+
+  /// The value that holds the contents of float constant `v` in another form.
+  int constant_in(int v, const Form& form) {
+    const auto key = std::pair(v, form.constant());
+    if (const auto found = constants_.find(key); found != constants_.end()) return found->second;
+    const auto floats = floats_.try_emplace(v, value(v)).first;  // as it was, should the value be replaced below
+    ir::Value made = floats->second;
+    const QuantizedConstant& contents = quantized(floats->second, form);
+    made.dtype = form.dtype;
+    made.data = {};
+    made.source = contents.source;
+    made.quantization = {};
+    made.quantization.scale = contents.scales;
+    made.quantization.zero_point.assign(contents.scales.size(), 0);
+    made.quantization.axis = std::max(form.axis, 0);
+    int result = v;
+    if (keeps_float_.insert(v).second) {
+      value(v) = std::move(made);
+    } else {
+      made.name += form.dtype == DType::kFloat16 ? "_float16" : form.dtype == DType::kInt4 ? "_int4" : "_int8";
+      result = static_cast<int>(subgraph_.values.size());
+      subgraph_.values.push_back(std::move(made));
+    }
+    original_[result] = v;
+    constants_[key] = result;
+    return result;
+  }
+
+  const QuantizedConstant& quantized(const ir::Value& floats, const Form& form) {
+    const void* contents = floats.source ? static_cast<const void*>(floats.source.get()) : floats.data.data();
+    const SourceKey key{contents, form.dtype, form.axis, {floats.shape.begin(), floats.shape.end()}};
+    if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
+    const FloatConstant constant = float_constant(graph_, floats);
+    QuantizedConstant made;
+    if (form.dtype == DType::kFloat16) {
+      made.source = half_source(constant);
+    } else {
+      const int bits = form.dtype == DType::kInt4 ? 4 : 8;
+      try {
+        made.scales = symmetric_scales(constant, form.axis, symmetric_limit(bits));
+      } catch (const Error& error) {
+        fail(error.code(), "weights '{}' cannot be quantized: {}", floats.name, error.what());
+      }
+      made.source = symmetric_source(constant, form.axis, made.scales, bits);
+    }
+    return cache_.emplace(key, std::move(made)).first->second;
+  }
+
+  /// The float value behind DEQUANTIZE of `constant`; the node is put in front of the first that reads it.
+  int widened(size_t n, int constant, int original) {
+    if (const auto found = widened_.find(constant); found != widened_.end()) return found->second;
+    ir::Value made = floats_.at(original);
+    made.name += "_dequantized";
+    made.constant = false;
+    made.data = {};
+    made.source = nullptr;
+    const int result = static_cast<int>(subgraph_.values.size());
+    subgraph_.values.push_back(std::move(made));
+    before_[n].push_back(dequantize(constant, result));
+    widened_[constant] = result;
+    return result;
+  }
+
+  ir::Node dequantize(int from, int to) {
+    const ops::OpDef& op = *ops::registry().find("DEQUANTIZE");
+    ir::Node node;
+    node.code = op.code;
+    node.op = op.name;
+    node.version = dequantize_version(value(from).dtype, value(from).quantization.per_channel());
+    node.inputs = {from};
+    node.outputs = {to};
+    node.attributes = ops::new_attributes(op);
+    return node;
+  }
+
+  /// Makes the node itself fit integers that it reads directly.
+  void adapt(size_t n, const Decision& decision) {
+    ir::Node& node = subgraph_.nodes[n];
+    const auto direct = std::find_if(decision.operands.begin(), decision.operands.end(),
+                                     [](const Operand& operand) { return !operand.form.widened; });
+    if (direct == decision.operands.end()) return;
+    node.version = hybrid_version(node, direct->form.axis >= 0);
+    auto attributes = node.attributes->clone();
+    FlagSetter setter("asymmetric_quantize_inputs");
+    attributes->visit(setter);
+    node.attributes = std::move(attributes);
+    if (!is_gather(node)) return;
+    // Rows are gathered as integers, and widened afterwards.
+    ir::Value rows = value(node.outputs[0]);
+    const ir::Value& table = value(node.inputs[0]);
+    rows.name += "_int8";
+    rows.dtype = table.dtype;
+    rows.quantization = table.quantization;
+    const int result = static_cast<int>(subgraph_.values.size());
+    subgraph_.values.push_back(std::move(rows));
+    after_[n].push_back(dequantize(result, node.outputs[0]));
+    node.outputs[0] = result;
+  }
+
+  void insert_nodes() {
+    std::vector<ir::Node> nodes;
+    std::vector<NodeTreatment> treatments;
+    const auto add = [&](ir::Node node, NodeTreatment treatment) {
+      nodes.push_back(std::move(node));
+      treatments.push_back(std::move(treatment));
+    };
+    for (size_t n = 0; n < subgraph_.nodes.size(); ++n) {
+      for (ir::Node& node : before_[n]) add(std::move(node), {});
+      add(std::move(subgraph_.nodes[n]), std::move(treatments_[n]));
+      for (ir::Node& node : after_[n]) add(std::move(node), {});
+    }
+    subgraph_.nodes = std::move(nodes);
+    treatments_ = std::move(treatments);
+  }
+
+  ir::Graph& graph_;
+  ir::Subgraph& subgraph_;
+  std::vector<NodeTreatment>& treatments_;
+  const WeightOptions& options_;
+  SourceCache& cache_;
+  std::set<int> keeps_float_;                                       // values whose place is taken
+  std::map<int, ir::Value> floats_;                                 // constants as they were
+  std::map<std::pair<int, std::pair<DType, int>>, int> constants_;  // by float constant and form
+  std::map<int, int> original_;                                     // the float constant of each new one
+  std::map<int, int> widened_;                                      // by new constant
+  std::vector<std::vector<ir::Node>> before_;
+  std::vector<std::vector<ir::Node>> after_;
+};
+
+}  // namespace
+
+std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, Treatment treatment,
+                             const WeightOptions& options) {
+  return rewrites_weights(treatment) ? Decider(subgraph, options).decide(node, treatment).obstacle : std::string();
+}
+
+Treatments quantize_weights(ir::Graph& graph, const Treatments& treatments, const WeightOptions& options) {
+  Treatments result = treatments;
+  result.resize(graph.subgraphs.size());
+  SourceCache cache;
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    require(result[s].size() == graph.subgraphs[s].nodes.size(), ErrorCode::kInvalidArgument,
+            "subgraph {} has {} nodes, but {} treatments", s, graph.subgraphs[s].nodes.size(), result[s].size());
+    SubgraphRewriter(graph, s, result[s], options, cache).run();
+  }
+  return result;
+}
+
+}  // namespace leadline::quantize

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/half.h"
+#include "ir/verifier.h"
+#include "leadline/error.h"
+#include "model/reader.h"
+#include "model/writer.h"
+#include "ops/fully_connected.h"
+#include "ops/graph_builder.h"
+#include "quantize/weight_source.h"
+
+namespace leadline::quantize {
+namespace {
+
+std::vector<float> ramp(int64_t count, float step = 0.01F) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = step * static_cast<float>(static_cast<int>(i % 251) - 125);
+  return values;
+}
+
+Treatments all(const ir::Graph& graph, Treatment treatment) {
+  Treatments treatments(graph.subgraphs.size());
+  for (size_t s = 0; s < treatments.size(); ++s) {
+    treatments[s].assign(graph.subgraphs[s].nodes.size(), {treatment, ""});
+  }
+  return treatments;
+}
+
+std::string ops_of(const ir::Graph& graph) {
+  std::string text;
+  for (const ir::Node& node : graph.subgraphs[0].nodes) text += fmt::format("{}:{} ", node.op, node.version);
+  return text;
+}
+
+const ir::Value& input_of(const ir::Graph& graph, size_t node, size_t input) {
+  const ir::Subgraph& subgraph = graph.subgraphs[0];
+  return subgraph.values[static_cast<size_t>(subgraph.nodes[node].inputs[input])];
+}
+
+/// FULLY_CONNECTED with 32 x 64 weights and a bias.
+std::shared_ptr<ir::Graph> dense(std::vector<float> weights = ramp(2048)) {
+  ops::GraphBuilder b;
+  const int x = b.input("x", DType::kFloat32, {2, 64});
+  const int w = b.constant("w", DType::kFloat32, {32, 64}, weights);
+  const int bias = b.constant("bias", DType::kFloat32, {32}, ramp(32));
+  return b.finish({b.node("FULLY_CONNECTED", {x, w, bias}, "y")});
+}
+
+TEST(SymmetricSource, RoundsHalvesAwayFromZeroAndPacksNibbles) {
+  ir::Graph graph;
+  ir::Value value;
+  value.shape = Shape{5};
+  value.constant = true;
+  const std::vector<float> floats = {-7.0F, 0.5F, 1.5F, -2.5F, 7.0F};
+  value.source = ir::owned_source({std::as_bytes(std::span(floats)).begin(), std::as_bytes(std::span(floats)).end()});
+  const FloatConstant constant = float_constant(graph, value);
+  const std::vector<float> scales = symmetric_scales(constant, -1, symmetric_limit(4));
+  EXPECT_EQ(scales, std::vector<float>{1.0F});
+  const auto bytes = ir::read_all(*symmetric_source(constant, -1, scales, 4));
+  ASSERT_EQ(bytes.size(), 3U);
+  EXPECT_EQ(std::to_integer<int>(bytes[0]), 0x19);  // -7, 1
+  EXPECT_EQ(std::to_integer<int>(bytes[1]), 0xD2);  // 2, -3
+  EXPECT_EQ(std::to_integer<int>(bytes[2]), 0x07);
+}
+
+TEST(HalfSource, KeepsLargeValuesFinite) {
+  ir::Graph graph;
+  ir::Value value;
+  value.shape = Shape{3};
+  value.constant = true;
+  const std::vector<float> floats = {1e9F, -std::numeric_limits<float>::infinity(), 0.1F};
+  value.source = ir::owned_source({std::as_bytes(std::span(floats)).begin(), std::as_bytes(std::span(floats)).end()});
+  const auto bytes = ir::read_all(*half_source(float_constant(graph, value)));
+  const auto* halves = reinterpret_cast<const uint16_t*>(bytes.data());
+  EXPECT_EQ(half_to_float(halves[0]), 65504.0F);
+  EXPECT_EQ(half_to_float(halves[1]), -65504.0F);
+  EXPECT_NEAR(half_to_float(halves[2]), 0.1F, 1e-4F);
+}
+
+TEST(QuantizeWeights, HybridPerChannelReplacesTheConstant) {
+  const auto graph = dense();
+  const size_t values = graph->subgraphs[0].values.size();
+  const Treatments after = quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+  ir::verify(*graph);
+  EXPECT_EQ(ops_of(*graph), "FULLY_CONNECTED:12 ");
+  EXPECT_EQ(after[0].size(), 1U);
+  EXPECT_EQ(graph->subgraphs[0].values.size(), values);
+  const ir::Value& weights = input_of(*graph, 0, 1);
+  EXPECT_EQ(weights.dtype, DType::kInt8);
+  EXPECT_EQ(weights.quantization.scale.size(), 32U);
+  EXPECT_EQ(weights.quantization.axis, 0);
+  EXPECT_EQ(input_of(*graph, 0, 2).dtype, DType::kFloat32);
+  EXPECT_TRUE(static_cast<const ops::FullyConnectedAttributes&>(*graph->subgraphs[0].nodes[0].attributes)
+                  .asymmetric_quantize_inputs);
+  const auto bytes = ir::read_all(*weights.source);
+  const std::vector<float> floats = ramp(2048);
+  for (size_t i = 0; i < floats.size(); ++i) {
+    const float scale = weights.quantization.scale[i / 64];
+    EXPECT_NEAR(static_cast<float>(static_cast<int8_t>(bytes[i])) * scale, floats[i], scale * 0.501F);
+  }
+}
+
+TEST(QuantizeWeights, PerTensorWhenAskedFor) {
+  for (const WeightOptions options : {WeightOptions{.per_channel = false}, WeightOptions{.per_channel_dense = false}}) {
+    const auto graph = dense();
+    quantize_weights(*graph, all(*graph, Treatment::kHybrid), options);
+    EXPECT_EQ(ops_of(*graph), "FULLY_CONNECTED:9 ");
+    EXPECT_EQ(input_of(*graph, 0, 1).quantization.scale.size(), 1U);
+  }
+}
+
+TEST(QuantizeWeights, SmallWeightsStayFloat) {
+  const auto graph = dense();
+  WeightOptions options;
+  options.smallest_weight = 2049;
+  const ir::Subgraph& subgraph = graph->subgraphs[0];
+  EXPECT_EQ(weights_obstacle(subgraph, subgraph.nodes[0], Treatment::kHybrid, options),
+            "weights 'w' have 2048 elements, fewer than 2049");
+  quantize_weights(*graph, all(*graph, Treatment::kHybrid), options);
+  EXPECT_EQ(input_of(*graph, 0, 1).dtype, DType::kFloat32);
+  EXPECT_EQ(ops_of(*graph), "FULLY_CONNECTED:1 ");
+}
+
+TEST(QuantizeWeights, Float16TakesAllConstants) {
+  const auto graph = dense();
+  const Treatments after = quantize_weights(*graph, all(*graph, Treatment::kFloat16), {});
+  ir::verify(*graph);
+  EXPECT_EQ(ops_of(*graph), "DEQUANTIZE:3 DEQUANTIZE:3 FULLY_CONNECTED:1 ");
+  ASSERT_EQ(after[0].size(), 3U);
+  EXPECT_EQ(after[0][0].treatment, Treatment::kFloat);
+  EXPECT_EQ(after[0][2].treatment, Treatment::kFloat16);
+  EXPECT_EQ(input_of(*graph, 0, 0).dtype, DType::kFloat16);
+  EXPECT_EQ(input_of(*graph, 2, 1).name, "w_dequantized");
+}
+
+TEST(QuantizeWeights, WidenedInt4HalvesTheFileOfInt8) {
+  const auto eight = dense();
+  const auto four = dense();
+  quantize_weights(*eight, all(*eight, Treatment::kWidened8), {});
+  quantize_weights(*four, all(*four, Treatment::kWidened4), {});
+  ir::verify(*four);
+  EXPECT_EQ(ops_of(*eight), "DEQUANTIZE:5 FULLY_CONNECTED:1 ");
+  EXPECT_EQ(ops_of(*four), "DEQUANTIZE:6 FULLY_CONNECTED:1 ");
+  EXPECT_EQ(ir::constant_bytes(input_of(*eight, 0, 0)), 2048);
+  EXPECT_EQ(ir::constant_bytes(input_of(*four, 0, 0)), 1024);
+  const std::vector<std::byte> file = model::write(*four);
+  const auto read = model::read(ModelBytes::copy(file));
+  EXPECT_EQ(input_of(*read, 0, 0).dtype, DType::kInt4);
+}
+
+TEST(QuantizeWeights, SharedConstantsAreStoredOnceAndFloatReadersKeepTheirs) {
+  ops::GraphBuilder b;
+  const int x = b.input("x", DType::kFloat32, {64, 64});
+  const int w = b.constant("w", DType::kFloat32, {64, 64}, ramp(4096));
+  const int y = b.node("FULLY_CONNECTED", {x, w, ir::kAbsent}, "y");
+  const int z = b.node("FULLY_CONNECTED", {y, w, ir::kAbsent}, "z");
+  const auto graph = b.finish({b.node("ADD", {z, w}, "sum")});
+  quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+  ir::verify(*graph);
+  EXPECT_EQ(input_of(*graph, 0, 1).dtype, DType::kInt8);
+  EXPECT_EQ(&input_of(*graph, 0, 1), &input_of(*graph, 1, 1));
+  EXPECT_EQ(input_of(*graph, 2, 1).dtype, DType::kFloat32);
+  EXPECT_EQ(input_of(*graph, 2, 1).name, "w");
+}
+
+TEST(QuantizeWeights, GatherMovesIntegersAndWidensTheRowsItTook) {
+  ops::GraphBuilder b;
+  const int rows = b.input("rows", DType::kInt32, {3});
+  const int table = b.constant("table", DType::kFloat32, {100, 16}, ramp(1600));
+  const auto graph = b.finish({b.node("GATHER", {table, rows}, "taken")});
+  quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+  ir::verify(*graph);
+  EXPECT_EQ(ops_of(*graph), "GATHER:2 DEQUANTIZE:2 ");
+  EXPECT_EQ(input_of(*graph, 1, 0).dtype, DType::kInt8);
+  EXPECT_EQ(input_of(*graph, 1, 0).quantization, input_of(*graph, 0, 0).quantization);
+  const ir::Subgraph& subgraph = graph->subgraphs[0];
+  EXPECT_EQ(subgraph.values[static_cast<size_t>(subgraph.outputs[0])].name, "taken");
+}
+
+TEST(QuantizeWeights, NamesWeightsThatAreNotFinite) {
+  std::vector<float> weights = ramp(2048);
+  weights[7] = std::numeric_limits<float>::quiet_NaN();
+  const auto graph = dense(weights);
+  try {
+    quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("'w'"), std::string::npos);
+  }
+}
+
+TEST(QuantizeWeights, ZeroChannelsHaveALegalScale) {
+  std::vector<float> weights = ramp(2048);
+  std::fill(weights.begin(), weights.begin() + 64, 0.0F);
+  const auto graph = dense(weights);
+  quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+  ir::verify(*graph);
+  EXPECT_GT(input_of(*graph, 0, 1).quantization.scale[0], 0.0F);
+}
+
+}  // namespace
+}  // namespace leadline::quantize
