@@ -3,6 +3,8 @@
 // rewrites (integers.h, weights.h) do what it says.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,5 +29,29 @@ struct NodeTreatment {
 
 /// By subgraph, then by node.
 using Treatments = std::vector<std::vector<NodeTreatment>>;
+
+constexpr bool is_integer(Treatment treatment) {
+  return treatment == Treatment::kInt8 || treatment == Treatment::kInt16;
+}
+
+struct TreatmentOptions {
+  Treatment treatment = Treatment::kInt8;  // of nodes that the recipe does not name
+  /// The recipe: what it wants of a node; nothing when it does not say. May be empty.
+  std::function<std::optional<Treatment>(int subgraph, int node)> recipe;
+  /// Why a node's weights cannot have a treatment that keeps float activations; an empty text when they can.
+  std::function<std::string(const ir::Subgraph&, const ir::Node&, Treatment)> weights_obstacle;
+};
+
+/// Throws Error(kUnsupported), naming the first tensor, when the model has quantized tensors or float16 weights.
+void require_float_model(const ir::Graph& graph);
+
+/// The treatment of every node, kFloat with a reason where its op has no such form.
+Treatments plan_treatments(const ir::Graph& graph, const TreatmentOptions& options);
+
+/// Whether a node computes with float values at all.
+bool has_floats(const ir::Subgraph& subgraph, const ir::Node& node);
+
+/// Throws Error(kUnsupported) that lists every node that was to have an integer form and stays float for a reason.
+void require_integers(const ir::Graph& graph, const Treatments& treatments);
 
 }  // namespace leadline::quantize

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rewrite of nodes that compute with integers: parameters for their activations, quantized constants, and
+// conversions where float and integers meet.
+#pragma once
+
+#include "ir/graph.h"
+#include "quantize/parameters.h"
+#include "quantize/treatment.h"
+
+namespace leadline::quantize {
+
+struct IntegerOptions {
+  DType input_type = DType::kFloat32;  // of float inputs and outputs of subgraph 0: float32, int8, uint8 or int16
+  DType output_type = DType::kFloat32;
+  bool per_channel = true;        // a scale for each output channel of convolutions
+  bool per_channel_dense = true;  // and of FULLY_CONNECTED
+};
+
+/// Gives up the integer form of nodes with an activation of which no range is known; they get a reason.
+void settle_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of);
+
+/// Gives nodes of subgraph 0 with the treatments kInt8 and kInt16 their integer form. Other nodes, those with other
+/// treatments too, see the float values they saw. `treatments` are settled and have an entry for each node; the result
+/// is in step with the new nodes. Constants become sources that are read while the file is written.
+/// Names: inputs and outputs of the graph keep theirs; where they stay float, the integer beside them ends in "_int8"
+/// or
+/// "_int16". Values between nodes keep their names; "_float" and "_requantized" mark what conversions make of them.
+/// Throws Error(kUnsupported), naming the tensor, for constants that are not finite.
+Treatments quantize_integers(ir::Graph& graph, const Treatments& treatments, const RangeOf& range_of,
+                             const IntegerOptions& options);
+
+}  // namespace leadline::quantize

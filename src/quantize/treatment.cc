@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/treatment.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/registry.h"
+
+namespace leadline::quantize {
+namespace {
+
+const ir::Value& value_at(const ir::Subgraph& subgraph, int v) { return subgraph.values[static_cast<size_t>(v)]; }
+
+bool is_float_type(DType type) {
+  return type == DType::kFloat32 || type == DType::kFloat16 || type == DType::kBFloat16 || type == DType::kFloat64;
+}
+
+/// Input `i` of a node, or null when it is absent.
+const ir::Value* input_of(const ir::Subgraph& subgraph, const ir::Node& node, int i) {
+  if (i < 0 || i >= static_cast<int>(node.inputs.size())) return nullptr;
+  const int v = node.inputs[static_cast<size_t>(i)];
+  return v == ir::kAbsent ? nullptr : &value_at(subgraph, v);
+}
+
+/// What keeps a node from integers besides its op; empty: nothing.
+std::string operand_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, const ops::QuantizationRule& rule) {
+  for (const std::vector<int>* operands : {&node.inputs, &node.outputs}) {
+    for (int v : *operands) {
+      if (v == ir::kAbsent) continue;
+      const ir::Value& value = value_at(subgraph, v);
+      if (is_float_type(value.dtype) && value.dtype != DType::kFloat32) {
+        return fmt::format("'{}' is {}, not float32", value.name, dtype_name(value.dtype));
+      }
+      if (value.variable && value.dtype == DType::kFloat32) {
+        return fmt::format("'{}' is state that is kept between runs", value.name);
+      }
+      if (value.sparsity) return fmt::format("'{}' is sparse", value.name);
+    }
+  }
+  const ir::Value* bias = input_of(subgraph, node, rule.bias);
+  if (bias != nullptr && !bias->constant) return fmt::format("the bias '{}' is computed while running", bias->name);
+  return {};
+}
+
+std::string integer_obstacle(const ir::Subgraph& subgraph, int subgraph_index, const ir::Node& node,
+                             const ops::OpDef* op, Treatment treatment) {
+  const bool int8 = treatment == Treatment::kInt8;
+  const auto form = int8 ? ops::QuantizationRule::kInt8 : ops::QuantizationRule::kInt16;
+  if (op == nullptr || (op->quantize.forms & form) == 0) {
+    return fmt::format("{} has no {} form", node.op, int8 ? "int8" : "int16");
+  }
+  if (subgraph_index != 0) return "it is in a subgraph that control flow calls, whose values stay float";
+  return operand_obstacle(subgraph, node, op->quantize);
+}
+
+NodeTreatment treat(const ir::Graph& graph, int subgraph_index, int node_index, const TreatmentOptions& options) {
+  const ir::Subgraph& subgraph = graph.subgraphs[static_cast<size_t>(subgraph_index)];
+  const ir::Node& node = subgraph.nodes[static_cast<size_t>(node_index)];
+  if (!has_floats(subgraph, node)) return {};
+  Treatment wanted = options.treatment;
+  if (options.recipe) wanted = options.recipe(subgraph_index, node_index).value_or(wanted);
+  const ops::OpDef* op = ops::registry().find(node.code, node.op);
+  // It does not matter in which form shapes are asked for.
+  if (wanted == Treatment::kFloat || (op != nullptr && op->reads_shapes_only && is_integer(wanted))) return {};
+  std::string reason;
+  if (is_integer(wanted)) {
+    reason = integer_obstacle(subgraph, subgraph_index, node, op, wanted);
+  } else if (options.weights_obstacle) {
+    reason = options.weights_obstacle(subgraph, node, wanted);
+  }
+  if (!reason.empty()) return {Treatment::kFloat, std::move(reason)};
+  return {wanted, {}};
+}
+
+}  // namespace
+
+bool has_floats(const ir::Subgraph& subgraph, const ir::Node& node) {
+  const auto is_float = [&](int v) { return v != ir::kAbsent && is_float_type(value_at(subgraph, v).dtype); };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), is_float) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), is_float);
+}
+
+void require_float_model(const ir::Graph& graph) {
+  for (const ir::Subgraph& subgraph : graph.subgraphs) {
+    for (const ir::Value& value : subgraph.values) {
+      require(!value.quantization.quantized() || value.dtype == DType::kFloat32, ErrorCode::kUnsupported,
+              "the model is quantized already: '{}' is {} with a scale; quantize the float model it was made from",
+              value.name, dtype_name(value.dtype));
+    }
+    for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
+      const ir::Node& node = subgraph.nodes[n];
+      require(node.op != "QUANTIZE" && node.op != "DEQUANTIZE", ErrorCode::kUnsupported,
+              "the model is quantized already: {}; quantize the float model it was made from",
+              ir::describe_node(subgraph, static_cast<int>(n)));
+    }
+  }
+}
+
+Treatments plan_treatments(const ir::Graph& graph, const TreatmentOptions& options) {
+  Treatments treatments(graph.subgraphs.size());
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    for (size_t n = 0; n < graph.subgraphs[s].nodes.size(); ++n) {
+      treatments[s].push_back(treat(graph, static_cast<int>(s), static_cast<int>(n), options));
+    }
+  }
+  return treatments;
+}
+
+void require_integers(const ir::Graph& graph, const Treatments& treatments) {
+  std::string list;
+  int count = 0;
+  for (size_t s = 0; s < treatments.size(); ++s) {
+    for (size_t n = 0; n < treatments[s].size(); ++n) {
+      if (treatments[s][n].reason.empty()) continue;
+      ++count;
+      list += "\n  ";
+      if (s != 0) list += fmt::format("subgraph {}: ", s);
+      list +=
+          fmt::format("{}: {}", ir::describe_node(graph.subgraphs[s], static_cast<int>(n)), treatments[s][n].reason);
+    }
+  }
+  require(count == 0, ErrorCode::kUnsupported,
+          "integers are required of all nodes, but {} of them would stay float; allow float, or leave them out:{}",
+          count, list);
+}
+
+}  // namespace leadline::quantize
