@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leadline/quantizer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "api/model_data.h"
+#include "base/charge.h"
+#include "base/error.h"
+#include "ir/verifier.h"
+#include "model/writer.h"
+#include "passes/passes.h"
+#include "quantize/integers.h"
+#include "quantize/recipe.h"
+#include "quantize/treatment.h"
+#include "quantize/weights.h"
+
+namespace leadline {
+namespace {
+
+using quantize::Treatment;
+
+Treatment treatment_of(QuantizationMode mode) {
+  switch (mode) {
+    case QuantizationMode::kFloat16:
+      return Treatment::kFloat16;
+    case QuantizationMode::kDynamicRange:
+      return Treatment::kHybrid;
+    case QuantizationMode::kInt8:
+      return Treatment::kInt8;
+    case QuantizationMode::kInt16x8:
+      return Treatment::kInt16;
+    case QuantizationMode::kWeightOnlyInt8:
+      return Treatment::kWidened8;
+    case QuantizationMode::kWeightOnlyInt4:
+      return Treatment::kWidened4;
+  }
+  fail(ErrorCode::kInvalidArgument, "mode {} is none of the quantization modes", static_cast<int>(mode));
+}
+
+QuantizationMode mode_of(Treatment treatment, QuantizationMode wanted) {
+  switch (treatment) {
+    case Treatment::kFloat16:
+      return QuantizationMode::kFloat16;
+    case Treatment::kHybrid:
+      return QuantizationMode::kDynamicRange;
+    case Treatment::kInt8:
+      return QuantizationMode::kInt8;
+    case Treatment::kInt16:
+      return QuantizationMode::kInt16x8;
+    case Treatment::kWidened8:
+      return QuantizationMode::kWeightOnlyInt8;
+    case Treatment::kWidened4:
+      return QuantizationMode::kWeightOnlyInt4;
+    default:
+      return wanted;
+  }
+}
+
+quantize::Recipe recipe_of(const std::vector<RecipeRule>& rules) {
+  std::vector<quantize::Rule> result;
+  for (const RecipeRule& rule : rules) {
+    result.push_back({rule.op, rule.name, rule.node, rule.quantize ? treatment_of(rule.mode) : Treatment::kFloat});
+  }
+  return quantize::Recipe(result);
+}
+
+void check_border_type(DType type, const char* what, QuantizationMode mode, bool integers) {
+  const bool known = type == DType::kFloat32 || type == DType::kInt8 || type == DType::kUInt8 || type == DType::kInt16;
+  require(known, ErrorCode::kInvalidArgument, "{} is {}, expected float32, int8, uint8 or int16", what,
+          dtype_name(type));
+  if (type == DType::kFloat32) return;
+  require(integers, ErrorCode::kInvalidArgument, "{} is {}, but activations stay float in this mode", what,
+          dtype_name(type));
+  require((type == DType::kInt16) == (mode == QuantizationMode::kInt16x8), ErrorCode::kInvalidArgument,
+          "{} is {}, which does not go with {} activations", what, dtype_name(type),
+          mode == QuantizationMode::kInt16x8 ? "int16" : "int8");
+}
+
+bool any_integers(const quantize::Treatments& treatments) {
+  return std::any_of(treatments.begin(), treatments.end(), [](const auto& nodes) {
+    return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_integer(node.treatment); });
+  });
+}
+
+quantize::RangeOf ranges_of(const Calibration& calibration, const CalibrationRule& rule) {
+  return [&calibration, rule](int subgraph, int tensor, int bits, bool symmetric) {
+    std::optional<quantize::RealRange> result;
+    if (const auto range = calibration.range(subgraph, tensor, rule, bits, symmetric)) {
+      result = {static_cast<double>(range->min), static_cast<double>(range->max)};
+    }
+    return result;
+  };
+}
+
+/// Sizes do not depend on the values: without a calibration any range will do to plan with.
+std::optional<quantize::RealRange> any_range(int, int, int, bool) { return quantize::RealRange{-1.0, 1.0}; }
+
+}  // namespace
+
+struct Quantizer::Data {
+  Data(Model given, QuantizerOptions chosen)
+      : model(std::move(given)),
+        options(std::move(chosen)),
+        budget((options.budget ? options.budget : model.budget())->child()),
+        recipe(recipe_of(options.recipe)) {
+    const ir::Graph& graph = *model.data()->graph;
+    quantize::require_float_model(graph);
+    quantize::TreatmentOptions treatment;
+    treatment.treatment = treatment_of(options.mode);
+    treatment.recipe = [&](int subgraph, int node) { return recipe.treatment(graph, subgraph, node); };
+    treatment.weights_obstacle = [&](const ir::Subgraph& subgraph, const ir::Node& node, Treatment wanted) {
+      return quantize::weights_obstacle(subgraph, node, wanted, weight_options());
+    };
+    treatments = quantize::plan_treatments(graph, treatment);
+    const bool integer_mode = is_integer(treatment.treatment);
+    if (!options.allow_float && integer_mode) quantize::require_integers(graph, treatments);
+    integers = integer_mode || any_integers(treatments);
+    check_border_type(options.input_type, "input_type", options.mode, integers);
+    check_border_type(options.output_type, "output_type", options.mode, integers);
+  }
+
+  quantize::WeightOptions weight_options() const {
+    return {options.per_channel, options.per_channel_dense, options.smallest_weight};
+  }
+
+  ir::Graph rewrite(const quantize::RangeOf& range_of) const {
+    ir::Graph graph = *model.data()->graph;
+    quantize::Treatments settled = treatments;
+    quantize::settle_treatments(graph, settled, range_of);
+    if (!options.allow_float && is_integer(treatment_of(options.mode))) quantize::require_integers(graph, settled);
+    if (integers) {
+      settled = quantize::quantize_integers(
+          graph, settled, range_of,
+          {options.input_type, options.output_type, options.per_channel, options.per_channel_dense});
+    }
+    quantize::quantize_weights(graph, settled, weight_options());
+    passes::remove_dead(graph);
+    ir::verify(graph);
+    return graph;
+  }
+
+  quantize::RangeOf ranges(const Calibration* calibration) const {
+    if (calibration == nullptr) return any_range;
+    require(calibration->is_of(model), ErrorCode::kInvalidArgument, "the calibration is of another model");
+    require(!integers || calibration->samples() > 0, ErrorCode::kInvalidArgument, "the calibration has no samples");
+    return ranges_of(*calibration, options.calibration);
+  }
+
+  Model model;
+  QuantizerOptions options;
+  std::shared_ptr<Budget> budget;
+  quantize::Recipe recipe;
+  quantize::Treatments treatments;
+  bool integers = false;
+};
+
+Quantizer::Quantizer(const Model& model, QuantizerOptions options)
+    : data_(std::make_shared<const Data>(model, std::move(options))) {}
+
+std::vector<QuantizedNode> Quantizer::nodes() const {
+  std::vector<QuantizedNode> result;
+  const ir::Graph& graph = *data_->model.data()->graph;
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    const ir::Subgraph& subgraph = graph.subgraphs[s];
+    for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
+      const ir::Node& node = subgraph.nodes[n];
+      const quantize::NodeTreatment& treatment = data_->treatments[s][n];
+      QuantizedNode described;
+      described.subgraph = static_cast<int>(s);
+      described.node = static_cast<int>(n);
+      described.op = node.op;
+      for (int v : node.outputs) {
+        if (v == ir::kAbsent) continue;
+        described.name = subgraph.values[static_cast<size_t>(v)].name;
+        break;
+      }
+      described.quantized = treatment.treatment != Treatment::kFloat;
+      described.mode = mode_of(treatment.treatment, data_->options.mode);
+      described.reason = treatment.reason;
+      result.push_back(std::move(described));
+    }
+  }
+  return result;
+}
+
+QuantizationPlan Quantizer::plan(const Calibration* calibration) const {
+  const ir::Graph graph = data_->rewrite(data_->ranges(calibration));
+  const model::FileWriter writer(graph);
+  return {writer.bytes(), writer.bytes() + writer.extra_bytes() + ir::graph_bytes(graph)};
+}
+
+std::vector<std::byte> Quantizer::quantize(const Calibration* calibration) const {
+  require(calibration != nullptr || !data_->integers, ErrorCode::kInvalidArgument,
+          "integer activations need a calibration: run the model on samples first");
+  const ir::Graph graph = data_->rewrite(data_->ranges(calibration));
+  Charge graph_charge(data_->budget, MemoryCategory::kGraph);
+  graph_charge.resize(ir::graph_bytes(graph));
+  const model::FileWriter writer(graph);
+  Charge file_charge(data_->budget, MemoryCategory::kModelFile);
+  file_charge.resize(writer.bytes() + writer.extra_bytes());
+  std::vector<std::byte> file(static_cast<size_t>(writer.bytes()));
+  writer.write(file);
+  return file;
+}
+
+}  // namespace leadline
