@@ -2,8 +2,9 @@
 // What the tensors of a float model hold when it runs on real samples: the ranges that integers will have to cover.
 //
 //   leadline::Calibrator calibrator(model);
+//   leadline::Interpreter& interpreter = calibrator.interpreter();
 //   for (const auto& sample : samples) {
-//     calibrator.interpreter().set_tensor(input, sample);
+//     interpreter.set_tensor(interpreter.inputs()[0], sample);
 //     calibrator.add_sample();
 //   }
 //   const leadline::Calibration calibration = calibrator.calibration();
@@ -26,7 +27,7 @@ namespace leadline {
 /// How a range is chosen from what was seen.
 enum class CalibrationMethod {
   kMinMax,         ///< the smallest and the largest value
-  kMovingAverage,  ///< of each sample's smallest and largest value, later samples counting more
+  kMovingAverage,  ///< of the smallest and largest values of the last 256 samples, later ones counting more
   kPercentile,     ///< all but the rarest values
   kMse,            ///< the range whose integers lie nearest in the mean square
   kKl,             ///< the range whose integers keep the distribution best (relative entropy)
@@ -34,7 +35,7 @@ enum class CalibrationMethod {
 
 struct CalibrationRule {
   CalibrationMethod method = CalibrationMethod::kMinMax;
-  double percentile = 99.99;  ///< share of values inside the range
+  double percentile = 99.99;  ///< share of values inside the range, above 50
   double momentum = 0.9;      ///< weight of the past in a moving average
 };
 
@@ -53,29 +54,42 @@ struct TensorCalibration {
   ValueRange range;  ///< of all finite values
 };
 
-/// Statistics of all float tensors; a value. Memory depends on the number of tensors, not of samples. Merging is exact:
-/// parts that were made apart and are merged in their order hold the same numbers as if made in one go.
+/// Statistics of all float tensors; a value. Memory depends on the number of tensors, not of samples, and is charged as
+/// MemoryCategory::kStatistics. Merging is exact: parts that were made apart and are merged in their order hold the
+/// same numbers, and give the same bytes, as if made in one go.
 class Calibration {
  public:
+  /// Of no model and no samples.
   Calibration();
   Calibration(const Calibration&);
   Calibration& operator=(const Calibration&);
+  /// What was moved from may only be assigned to or destroyed.
   Calibration(Calibration&&) noexcept;
   Calibration& operator=(Calibration&&) noexcept;
   ~Calibration();
 
-  /// Adds samples that come after those of this one. Throws Error(kInvalidArgument) when they are of another model.
+  /// Adds samples that come after those of this one. Throws Error(kInvalidArgument), and changes nothing, when they are
+  /// of another model. One of no model takes the other's.
   void merge(const Calibration& later);
   int64_t samples() const;
+  /// Whether it was made from this model: same structure, names and (as far as looked at) weights.
+  bool is_of(const Model& model) const;
+  /// Whether it has the histograms that every method but kMinMax and kMovingAverage needs.
+  bool histograms() const;
+  /// By subgraph and tensor; also tensors that no sample reached (`elements` is 0 then).
   std::vector<TensorCalibration> tensors() const;
-  /// The range of a tensor; nothing when no sample reached it. `bits` (8 or 16) matters to kMse and kKl;
-  /// `symmetric`: the range will be used as [-m, m].
+  /// The range of a tensor; nothing when no sample gave it a finite value. Lies inside of what was seen, and need not
+  /// hold zero. `bits` (8 or 16) matters to kMse and kKl; `symmetric`: the range will be used as [-m, m].
+  /// Throws Error(kInvalidArgument) for a rule that makes no sense or needs histograms that are not there.
   std::optional<ValueRange> range(int subgraph, int tensor, const CalibrationRule& rule, int bits,
                                   bool symmetric) const;
+  /// Memory this value takes, as charged.
+  int64_t memory_bytes() const;
 
-  /// To and from bytes, to be sent between processes. Throws Error(kInvalidArgument) for other bytes.
+  /// To and from bytes, to be kept or sent between processes. `budget` is charged for the result; null means
+  /// Budget::machine_default(). Throws Error(kInvalidArgument) for other bytes; BudgetError.
   std::vector<std::byte> to_bytes() const;
-  static Calibration from_bytes(std::span<const std::byte> bytes);
+  static Calibration from_bytes(std::span<const std::byte> bytes, std::shared_ptr<Budget> budget = nullptr);
 
   struct Data;
   const Data& data() const { return *data_; }
@@ -88,27 +102,34 @@ class Calibration {
 struct CalibratorOptions {
   int num_threads = 1;
   std::shared_ptr<Budget> budget;  ///< null: the model's
-  int subgraph = 0;
   /// Keep histograms, which every method but kMinMax and kMovingAverage needs.
   bool histograms = true;
+  /// Variables keep their values from sample to sample: the samples are one stream. Otherwise each sample begins with
+  /// the model's initial state, so that the order and the splitting of samples do not matter.
+  bool keep_state = false;
 };
 
-/// Runs a float model and watches its tensors, one node at a time: no activations are kept.
+/// Runs a float model and watches its tensors, one node at a time: no activations are kept. Watched are the float
+/// inputs of subgraphs, the float outputs of nodes (also in the bodies of IF and WHILE) and float variables. Calls are
+/// not thread-safe.
 class Calibrator {
  public:
+  /// Plans; takes no memory that grows with the model before the first sample.
   explicit Calibrator(const Model& model, CalibratorOptions options = {});
   ~Calibrator();
   Calibrator(Calibrator&&) noexcept;
   Calibrator& operator=(Calibrator&&) noexcept;
 
-  /// To resize inputs and set their values.
-  Interpreter& interpreter();
+  const Model& model() const;
+  /// To resize the inputs of a subgraph (a signature's) and set their values. Made at the first call; all share state.
+  Interpreter& interpreter(int subgraph = 0);
   /// Runs the interpreter and records. A run that throws leaves no trace in the statistics.
-  void add_sample();
+  void add_sample(int subgraph = 0);
   Calibration calibration() const;
-  /// Forgets all samples, keeps the interpreter.
+  /// Forgets all samples and the state of variables, keeps interpreters and their inputs.
   void clear();
-  /// Bytes the statistics take besides the interpreter; charged to the budget as MemoryCategory::kStatistics.
+  /// Bytes the statistics take besides the interpreters, known from the start; charged to the budget as
+  /// MemoryCategory::kStatistics from the first sample on.
   int64_t statistics_bytes() const;
 
  private:

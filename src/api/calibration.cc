@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leadline/calibration.h"
+
+#include "api/calibration_data.h"
+#include "api/model_data.h"
+#include "base/error.h"
+#include "quantize/ranges.h"
+#include "quantize/statistics_bytes.h"
+
+namespace leadline {
+namespace {
+
+quantize::RangeRule internal(const CalibrationRule& rule) {
+  const auto method = [&] {
+    switch (rule.method) {
+      case CalibrationMethod::kMovingAverage:
+        return quantize::RangeMethod::kMovingAverage;
+      case CalibrationMethod::kPercentile:
+        return quantize::RangeMethod::kPercentile;
+      case CalibrationMethod::kMse:
+        return quantize::RangeMethod::kMse;
+      case CalibrationMethod::kKl:
+        return quantize::RangeMethod::kKl;
+      case CalibrationMethod::kMinMax:
+        break;
+    }
+    return quantize::RangeMethod::kMinMax;
+  };
+  return {method(), rule.percentile, rule.momentum};
+}
+
+/// Charged before it is copied.
+std::unique_ptr<Calibration::Data> copy_of(const quantize::ModelStatistics& statistics,
+                                           const std::shared_ptr<Budget>& budget) {
+  auto data = std::make_unique<Calibration::Data>(budget);
+  data->charge.resize(statistics.bytes());
+  data->statistics = statistics;
+  return data;
+}
+
+}  // namespace
+
+Calibration::Calibration() : data_(std::make_unique<Data>()) {}
+Calibration::Calibration(std::unique_ptr<Data> data) : data_(std::move(data)) {}
+Calibration::Calibration(const Calibration& other)
+    : data_(copy_of(other.data_->statistics, other.data_->charge.budget())) {}
+Calibration& Calibration::operator=(const Calibration& other) {
+  if (this != &other) data_ = copy_of(other.data_->statistics, other.data_->charge.budget());
+  return *this;
+}
+Calibration::Calibration(Calibration&&) noexcept = default;
+Calibration& Calibration::operator=(Calibration&&) noexcept = default;
+Calibration::~Calibration() = default;
+
+void Calibration::merge(const Calibration& later) {
+  const auto of_no_model = [](const Data& data) { return data.statistics.model == 0 && data.statistics.samples == 0; };
+  if (of_no_model(*later.data_)) return;
+  if (of_no_model(*data_)) {
+    *this = later;
+    return;
+  }
+  data_->statistics.merge(later.data_->statistics);
+}
+
+int64_t Calibration::samples() const { return data_->statistics.samples; }
+bool Calibration::histograms() const { return data_->statistics.histograms; }
+int64_t Calibration::memory_bytes() const { return data_->charge.bytes(); }
+bool Calibration::is_of(const Model& model) const {
+  return data_->statistics.model == quantize::fingerprint(*model.data()->graph);
+}
+
+std::vector<TensorCalibration> Calibration::tensors() const {
+  std::vector<TensorCalibration> result;
+  for (const quantize::WatchedTensor& tensor : data_->statistics.tensors) {
+    const quantize::Observation& seen = tensor.statistics.all;
+    ValueRange range;
+    if (seen.elements > 0) range = {seen.range.min, seen.range.max};
+    result.push_back({tensor.subgraph, tensor.tensor, tensor.name, seen.elements, seen.not_finite, range});
+  }
+  return result;
+}
+
+std::optional<ValueRange> Calibration::range(int subgraph, int tensor, const CalibrationRule& rule, int bits,
+                                             bool symmetric) const {
+  const quantize::RangeRule chosen = internal(rule);
+  quantize::check_rule(chosen, bits);
+  require(histograms() || !quantize::needs_histogram(chosen.method), ErrorCode::kInvalidArgument,
+          "this method of choosing ranges needs histograms, but the calibration was made without");
+  const quantize::WatchedTensor* watched = data_->statistics.find(subgraph, tensor);
+  if (watched == nullptr || watched->statistics.all.elements == 0) return std::nullopt;
+  const quantize::Range range = quantize::choose_range(watched->statistics, chosen, bits, symmetric);
+  return ValueRange{range.min, range.max};
+}
+
+std::vector<std::byte> Calibration::to_bytes() const { return quantize::to_bytes(data_->statistics); }
+
+Calibration Calibration::from_bytes(std::span<const std::byte> bytes, std::shared_ptr<Budget> budget) {
+  auto data = std::make_unique<Data>(budget ? std::move(budget) : Budget::machine_default());
+  data->statistics = quantize::from_bytes(bytes, data->charge);
+  return Calibration(std::move(data));
+}
+
+}  // namespace leadline

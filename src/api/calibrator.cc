@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs samples and records them. A sample is recorded apart and added to the statistics when its run has succeeded.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "api/calibration_data.h"
+#include "api/model_data.h"
+#include "base/error.h"
+#include "leadline/calibration.h"
+#include "quantize/statistics_bytes.h"
+
+namespace leadline {
+namespace {
+
+using quantize::Observation;
+using quantize::Recorder;
+
+quantize::ModelStatistics empty_statistics(const ir::Graph& graph, bool histograms) {
+  quantize::ModelStatistics result;
+  result.model = quantize::fingerprint(graph);
+  result.histograms = histograms;
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    const ir::Subgraph& subgraph = graph.subgraphs[s];
+    std::vector<bool> watched(subgraph.values.size());
+    for (const int v : subgraph.inputs) watched[static_cast<size_t>(v)] = true;
+    for (const ir::Node& node : subgraph.nodes) {
+      for (const int v : node.outputs) {
+        if (v != ir::kAbsent) watched[static_cast<size_t>(v)] = true;
+      }
+    }
+    for (size_t v = 0; v < watched.size(); ++v) {
+      const ir::Value& value = subgraph.values[v];
+      if (!Recorder::is_recordable(value.dtype) || value.constant || !(watched[v] || value.variable)) continue;
+      result.tensors.push_back({static_cast<int>(s), static_cast<int>(v), value.name, {}});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+struct Calibrator::State final : Observer {
+  State(const Model& source, CalibratorOptions chosen)
+      : model(source),
+        options(std::move(chosen)),
+        budget(options.budget ? options.budget : source.budget()),
+        charge(budget, MemoryCategory::kStatistics),
+        graph(*source.data()->graph),
+        statistics(empty_statistics(graph, options.histograms)) {
+    for (const ir::Subgraph& subgraph : graph.subgraphs) {
+      slots.emplace_back(subgraph.values.size(), -1);
+      recorded_by.emplace_back(subgraph.values.size(), -1);
+    }
+    for (size_t i = 0; i < statistics.tensors.size(); ++i) {
+      const quantize::WatchedTensor& tensor = statistics.tensors[i];
+      slot(tensor.subgraph, tensor.tensor) = static_cast<int>(i);
+    }
+    bytes = statistics.bytes() + Recorder::kBytes;
+    for (const auto& numbers : slots) bytes += 2 * static_cast<int64_t>(numbers.size() * sizeof(int));
+    const int64_t per_tensor = sizeof(Observation) + (options.histograms ? quantize::Histogram::kBytes : 0);
+    bytes += static_cast<int64_t>(statistics.tensors.size()) * (per_tensor + static_cast<int64_t>(sizeof(int)) + 1);
+  }
+
+  int& slot(int subgraph, int tensor) { return slots[static_cast<size_t>(subgraph)][static_cast<size_t>(tensor)]; }
+
+  Interpreter& interpreter(int subgraph) {
+    auto& entry = interpreters[subgraph];
+    if (entry == nullptr) {
+      InterpreterOptions made;
+      made.num_threads = options.num_threads;
+      made.budget = budget;
+      made.subgraph = subgraph;
+      made.shares_state_with = owner;
+      try {
+        entry = std::make_unique<Interpreter>(model, made);
+      } catch (...) {
+        interpreters.erase(subgraph);
+        throw;
+      }
+      entry->add_observer(this);
+      if (owner == nullptr) owner = entry.get();
+    }
+    return *entry;
+  }
+
+  void take_memory() {
+    if (recorder.has_value()) return;
+    charge.resize(bytes);
+    sample.resize(statistics.tensors.size());
+    in_sample.resize(statistics.tensors.size());
+    touched.reserve(statistics.tensors.size());
+    recorder.emplace();
+  }
+
+  void add_sample(int subgraph) {
+    Interpreter& runs = interpreter(subgraph);
+    take_memory();
+    main_subgraph = subgraph;
+    recording = true;
+    try {
+      for (const int index : runs.inputs()) {
+        const TensorMemory memory = runs.tensor(index);
+        record(subgraph, index, memory.dtype, {memory.data, static_cast<size_t>(memory.bytes)});
+      }
+      runs.invoke();
+    } catch (...) {
+      recording = false;
+      forget_sample();
+      if (!options.keep_state) reset_state();
+      throw;
+    }
+    recording = false;
+    for (const int i : touched) {
+      statistics.tensors[static_cast<size_t>(i)].statistics.add_sample(sample[static_cast<size_t>(i)]);
+    }
+    ++statistics.samples;
+    forget_sample();
+    if (!options.keep_state) reset_state();
+  }
+
+  void forget_sample() {
+    for (const int i : touched) {
+      sample[static_cast<size_t>(i)].clear();
+      in_sample[static_cast<size_t>(i)] = 0;
+    }
+    touched.clear();
+    for (const auto& [subgraph, tensor] : recorded) {
+      recorded_by[static_cast<size_t>(subgraph)][static_cast<size_t>(tensor)] = -1;
+    }
+    recorded.clear();
+  }
+
+  void reset_state() {
+    for (auto& [subgraph, entry] : interpreters) entry->reset_variables();
+  }
+
+  void record(int subgraph, int tensor, DType dtype, std::span<const std::byte> data) {
+    const int i = slot(subgraph, tensor);
+    if (i < 0) return;
+    if (!in_sample[static_cast<size_t>(i)]) touched.push_back(i);
+    in_sample[static_cast<size_t>(i)] = 1;
+    recorder->record(dtype, data, options.histograms, sample[static_cast<size_t>(i)]);
+  }
+
+  /// Inputs of subgraphs that other nodes call are seen where the first node reads them, and only there.
+  void before_node(const ObservedNode& node) override {
+    if (!recording || node.subgraph == main_subgraph) return;
+    const std::vector<int>& inputs = graph.subgraphs[static_cast<size_t>(node.subgraph)].inputs;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const ObservedTensor& tensor = node.inputs[k];
+      if (tensor.index < 0 || std::find(inputs.begin(), inputs.end(), tensor.index) == inputs.end()) continue;
+      int& reader = recorded_by[static_cast<size_t>(node.subgraph)][static_cast<size_t>(tensor.index)];
+      if (reader == -1) {
+        reader = node.node;
+        recorded.emplace_back(node.subgraph, tensor.index);
+      }
+      if (reader == node.node && !is_repeated(node.inputs, k)) {
+        record(node.subgraph, tensor.index, tensor.dtype, tensor.data);
+      }
+    }
+  }
+
+  /// Outputs, and the variables that the node may have changed.
+  void after_node(const ObservedNode& node) override {
+    if (!recording) return;
+    for (const ObservedTensor& tensor : node.outputs) {
+      if (tensor.index >= 0) record(node.subgraph, tensor.index, tensor.dtype, tensor.data);
+    }
+    const ir::Subgraph& subgraph = graph.subgraphs[static_cast<size_t>(node.subgraph)];
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const ObservedTensor& tensor = node.inputs[k];
+      if (tensor.index < 0 || !subgraph.values[static_cast<size_t>(tensor.index)].variable) continue;
+      if (!is_repeated(node.inputs, k)) record(node.subgraph, tensor.index, tensor.dtype, tensor.data);
+    }
+  }
+
+  static bool is_repeated(std::span<const ObservedTensor> inputs, size_t k) {
+    return std::any_of(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(k),
+                       [&](const ObservedTensor& other) { return other.index == inputs[k].index; });
+  }
+
+  Model model;
+  CalibratorOptions options;
+  std::shared_ptr<Budget> budget;
+  Charge charge;
+  const ir::Graph& graph;  // of model
+  quantize::ModelStatistics statistics;
+  std::vector<std::vector<int>> slots;  // number in statistics.tensors, by subgraph and tensor; -1: not watched
+  // Node that read an input of a called subgraph first in this sample, and the inputs that have one.
+  std::vector<std::vector<int>> recorded_by;
+  std::vector<std::pair<int, int>> recorded;
+  std::vector<Observation> sample;  // the running sample, by slot
+  std::vector<char> in_sample;      // whether the sample reached the tensor, by slot
+  std::vector<int> touched;         // and the slots where it did
+  std::optional<Recorder> recorder;
+  int64_t bytes = 0;
+  int main_subgraph = 0;
+  bool recording = false;
+  const Interpreter* owner = nullptr;  // of the state that all interpreters share
+  std::map<int, std::unique_ptr<Interpreter>> interpreters;
+};
+
+Calibrator::Calibrator(const Model& model, CalibratorOptions options)
+    : state_(std::make_unique<State>(model, std::move(options))) {}
+Calibrator::~Calibrator() = default;
+Calibrator::Calibrator(Calibrator&&) noexcept = default;
+Calibrator& Calibrator::operator=(Calibrator&&) noexcept = default;
+
+const Model& Calibrator::model() const { return state_->model; }
+Interpreter& Calibrator::interpreter(int subgraph) { return state_->interpreter(subgraph); }
+void Calibrator::add_sample(int subgraph) { state_->add_sample(subgraph); }
+int64_t Calibrator::statistics_bytes() const { return state_->bytes; }
+
+Calibration Calibrator::calibration() const {
+  auto data = std::make_unique<Calibration::Data>(state_->budget);
+  data->charge.resize(state_->statistics.bytes());
+  data->statistics = state_->statistics;
+  return Calibration(std::move(data));
+}
+
+void Calibrator::clear() {
+  state_->statistics.clear();
+  state_->reset_state();
+}
+
+}  // namespace leadline
