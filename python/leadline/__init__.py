@@ -14,6 +14,9 @@ from leadline import lite
 from leadline._leadline import (
     Budget,
     BudgetError,
+    Calibration,
+    CalibrationMethod,
+    CalibrationRule,
     DType,
     Error,
     InvalidArgumentError,
@@ -37,8 +40,12 @@ from leadline.keras_layers import register_keras_layer, registered_keras_layers,
 __all__ = [
     "Budget",
     "BudgetError",
+    "Calibration",
+    "CalibrationMethod",
+    "CalibrationRule",
     "CustomOp",
     "DType",
+    "DatasetWarning",
     "Error",
     "InvalidArgumentError",
     "InvalidModelError",
@@ -50,8 +57,10 @@ __all__ = [
     "Plan",
     "UnsupportedError",
     "__version__",
+    "calibrate",
     "format_bytes",
     "known_ops",
+    "lint_dataset",
     "lite",
     "parse_bytes",
     "read_memory_limits",
@@ -62,3 +71,14 @@ __all__ = [
     "unregister_keras_layer",
     "unregister_op",
 ]
+
+_CALIBRATION = {"calibrate": "_calibration", "lint_dataset": "_calibration", "DatasetWarning": "_dataset"}
+
+
+def __getattr__(name: str):
+    # Running needs none of these, and their imports take time.
+    if name in _CALIBRATION:
+        import importlib
+
+        return getattr(importlib.import_module(f"leadline.{_CALIBRATION[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

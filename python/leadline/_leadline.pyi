@@ -878,3 +878,145 @@ def decode_options(content: bytes) -> Any:
     """
     A FlexBuffers document as dicts, lists, numbers and texts; None when the bytes are none.
     """
+
+class CalibrationMethod(enum.Enum):
+    """How a range is chosen from what was seen."""
+
+    MIN_MAX = 0
+    """The smallest and the largest value."""
+
+    MOVING_AVERAGE = 1
+    """
+    Of the smallest and largest values of the last 256 samples, later ones counting more.
+    """
+
+    PERCENTILE = 2
+    """All but the rarest values."""
+
+    MSE = 3
+    """The range whose integers lie nearest in the mean square."""
+
+    KL = 4
+    """The range whose integers keep the distribution best."""
+
+class CalibrationRule:
+    """A method with its numbers."""
+
+    def __init__(self, method: CalibrationMethod = CalibrationMethod.MIN_MAX, percentile: float = 99.99, momentum: float = 0.9) -> None: ...
+
+    @property
+    def method(self) -> CalibrationMethod: ...
+
+    @method.setter
+    def method(self, arg: CalibrationMethod, /) -> None: ...
+
+    @property
+    def percentile(self) -> float:
+        """Share of values inside the range, above 50."""
+
+    @percentile.setter
+    def percentile(self, arg: float, /) -> None: ...
+
+    @property
+    def momentum(self) -> float:
+        """Weight of the past in a moving average."""
+
+    @momentum.setter
+    def momentum(self, arg: float, /) -> None: ...
+
+class TensorCalibration:
+    """What samples said about one tensor."""
+
+    @property
+    def subgraph(self) -> int: ...
+
+    @property
+    def tensor(self) -> int:
+        """Number in its subgraph."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def elements(self) -> int:
+        """Finite values seen."""
+
+    @property
+    def not_finite(self) -> int:
+        """NaN and infinite values seen."""
+
+    @property
+    def min(self) -> float: ...
+
+    @property
+    def max(self) -> float: ...
+
+class Calibration:
+    """
+    Statistics of a model's float tensors over samples. Merging is exact, pickling works.
+    """
+
+    def __init__(self) -> None: ...
+
+    def merge(self, later: Calibration) -> None:
+        """Adds samples that come after these."""
+
+    @property
+    def samples(self) -> int: ...
+
+    @property
+    def histograms(self) -> bool:
+        """Whether it can serve every method."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory it takes, as charged to its budget."""
+
+    def is_of(self, model: Model) -> bool:
+        """Whether it was made from this model."""
+
+    def tensors(self) -> list[TensorCalibration]:
+        """All float tensors, also those no sample reached."""
+
+    def range(self, subgraph: int, tensor: int, rule: CalibrationRule = ..., bits: int = 8, symmetric: bool = False) -> tuple[float, float] | None:
+        """
+        (min, max) for integers of these bits; None when no sample reached the tensor.
+        """
+
+    def to_bytes(self) -> bytes:
+        """
+        To be kept or sent to another process. Equal calibrations give equal bytes.
+        """
+
+    @staticmethod
+    def from_bytes(bytes: bytes, budget: Budget | None = None) -> Calibration:
+        """What to_bytes() gave."""
+
+    def __getstate__(self) -> bytes: ...
+
+    def __setstate__(self, arg: bytes, /) -> None: ...
+
+class Calibrator:
+    """
+    Runs samples and records what the tensors hold; leadline.calibrate() loops.
+    """
+
+    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, histograms: bool = True, keep_state: bool = False) -> None: ...
+
+    def interpreter(self, subgraph: int = 0) -> Interpreter:
+        """To resize the inputs of a subgraph and set their values."""
+
+    def add_sample(self, subgraph: int = 0) -> None:
+        """Runs and records; a run that fails leaves no trace."""
+
+    def calibration(self) -> Calibration:
+        """The statistics so far."""
+
+    def clear(self) -> None:
+        """Forgets all samples."""
+
+    @property
+    def statistics_bytes(self) -> int:
+        """
+        Memory of the statistics besides the interpreters, known from the start.
+        """

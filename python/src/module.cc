@@ -19,4 +19,5 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_plan(m);
   leadline::python::init_interpreter(m);
   leadline::python::init_custom_op(m);
+  leadline::python::init_calibration(m);
 }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// leadline/calibration.h.
+#include "leadline/calibration.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "module.h"
+
+namespace leadline::python {
+namespace {
+
+void init_calibrator(Calibrator* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget,
+                     bool histograms, bool keep_state) {
+  CalibratorOptions options;
+  options.num_threads = num_threads;
+  options.budget = std::move(budget);
+  options.histograms = histograms;
+  options.keep_state = keep_state;
+  const nb::gil_scoped_release released;
+  new (self) Calibrator(model, std::move(options));
+}
+
+nb::bytes to_bytes(const Calibration& self) {
+  const std::vector<std::byte> bytes = self.to_bytes();
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+Calibration from_bytes(nb::handle bytes, std::shared_ptr<Budget> budget) {
+  const BufferView view(bytes);
+  const nb::gil_scoped_release released;
+  return Calibration::from_bytes(view.bytes(), std::move(budget));
+}
+
+std::optional<std::pair<float, float>> range(const Calibration& self, int subgraph, int tensor,
+                                             const CalibrationRule& rule, int bits, bool symmetric) {
+  const auto found = self.range(subgraph, tensor, rule, bits, symmetric);
+  if (!found.has_value()) return std::nullopt;
+  return std::pair(found->min, found->max);
+}
+
+}  // namespace
+
+void init_calibration(nb::module_& m) {
+  nb::enum_<CalibrationMethod>(m, "CalibrationMethod", "How a range is chosen from what was seen.")
+      .value("MIN_MAX", CalibrationMethod::kMinMax, "The smallest and the largest value.")
+      .value("MOVING_AVERAGE", CalibrationMethod::kMovingAverage,
+             "Of the smallest and largest values of the last 256 samples, later ones counting more.")
+      .value("PERCENTILE", CalibrationMethod::kPercentile, "All but the rarest values.")
+      .value("MSE", CalibrationMethod::kMse, "The range whose integers lie nearest in the mean square.")
+      .value("KL", CalibrationMethod::kKl, "The range whose integers keep the distribution best.");
+  nb::class_<CalibrationRule>(m, "CalibrationRule", "A method with its numbers.")
+      .def(
+          "__init__",
+          [](CalibrationRule* self, CalibrationMethod method, double percentile, double momentum) {
+            new (self) CalibrationRule{method, percentile, momentum};
+          },
+          nb::arg("method") = CalibrationMethod::kMinMax, nb::arg("percentile") = CalibrationRule{}.percentile,
+          nb::arg("momentum") = CalibrationRule{}.momentum)
+      .def_rw("method", &CalibrationRule::method)
+      .def_rw("percentile", &CalibrationRule::percentile, "Share of values inside the range, above 50.")
+      .def_rw("momentum", &CalibrationRule::momentum, "Weight of the past in a moving average.");
+  nb::class_<TensorCalibration>(m, "TensorCalibration", "What samples said about one tensor.")
+      .def_ro("subgraph", &TensorCalibration::subgraph)
+      .def_ro("tensor", &TensorCalibration::tensor, "Number in its subgraph.")
+      .def_prop_ro("name", [](const TensorCalibration& self) { return to_str(self.name); })
+      .def_ro("elements", &TensorCalibration::elements, "Finite values seen.")
+      .def_ro("not_finite", &TensorCalibration::not_finite, "NaN and infinite values seen.")
+      .def_prop_ro("min", [](const TensorCalibration& self) { return self.range.min; })
+      .def_prop_ro("max", [](const TensorCalibration& self) { return self.range.max; });
+  nb::class_<Calibration>(m, "Calibration",
+                          "Statistics of a model's float tensors over samples. Merging is exact, pickling works.")
+      .def(nb::init<>())
+      .def("merge", &Calibration::merge, nb::arg("later"), WithoutGil(), "Adds samples that come after these.")
+      .def_prop_ro("samples", &Calibration::samples)
+      .def_prop_ro("histograms", &Calibration::histograms, "Whether it can serve every method.")
+      .def_prop_ro("memory_bytes", &Calibration::memory_bytes, "Memory it takes, as charged to its budget.")
+      .def("is_of", &Calibration::is_of, nb::arg("model"), WithoutGil(), "Whether it was made from this model.")
+      .def("tensors", &Calibration::tensors, WithoutGil(), "All float tensors, also those no sample reached.")
+      .def("range", &range, nb::arg("subgraph"), nb::arg("tensor"), nb::arg("rule") = CalibrationRule{},
+           nb::arg("bits") = 8, nb::arg("symmetric") = false, WithoutGil(),
+           "(min, max) for integers of these bits; None when no sample reached the tensor.")
+      .def("to_bytes", &to_bytes, "To be kept or sent to another process. Equal calibrations give equal bytes.")
+      .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("budget").none() = nb::none(),
+                  nb::sig("def from_bytes(bytes: bytes, budget: Budget | None = None) -> Calibration"),
+                  "What to_bytes() gave.")
+      .def("__getstate__", &to_bytes)
+      .def("__setstate__", [](Calibration* self, nb::bytes state) {
+        const auto* data = reinterpret_cast<const std::byte*>(state.data());
+        new (self) Calibration(Calibration::from_bytes({data, state.size()}));
+      });
+  nb::class_<Calibrator>(m, "Calibrator", "Runs samples and records what the tensors hold; leadline.calibrate() loops.")
+      .def("__init__", &init_calibrator, nb::arg("model"), nb::arg("num_threads") = 1,
+           nb::arg("budget").none() = nb::none(), nb::arg("histograms") = true, nb::arg("keep_state") = false)
+      .def("interpreter", &Calibrator::interpreter, nb::arg("subgraph") = 0, nb::rv_policy::reference_internal,
+           WithoutGil(), "To resize the inputs of a subgraph and set their values.")
+      .def("add_sample", &Calibrator::add_sample, nb::arg("subgraph") = 0, WithoutGil(),
+           "Runs and records; a run that fails leaves no trace.")
+      .def("calibration", &Calibrator::calibration, WithoutGil(), "The statistics so far.")
+      .def("clear", &Calibrator::clear, WithoutGil(), "Forgets all samples.")
+      .def_prop_ro("statistics_bytes", &Calibrator::statistics_bytes,
+                   "Memory of the statistics besides the interpreters, known from the start.");
+}
+
+}  // namespace leadline::python
