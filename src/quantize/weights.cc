@@ -207,8 +207,8 @@ class Decider {
         form.axis >= rank || form.axis < 0) {
       form.axis = -1;
     }
-    // One slice is the whole tensor.
-    if (form.axis >= 0 && weights.shape[form.axis] == 1) form.axis = -1;
+    // One slice is the whole tensor, and slices of one element each are no compression.
+    if (form.axis >= 0 && (rank < 2 || weights.shape[form.axis] == 1)) form.axis = -1;
     return form;
   }
 
