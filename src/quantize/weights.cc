@@ -197,6 +197,7 @@ class Decider {
     if (form.widened && form.axis < 0) {
       // DEQUANTIZE takes scales along any axis, also where the op's own integer kernels do not.
       form.axis = 0;
+      if (is_gather(node)) form.axis = rank - 1;  // a scale for each row would take more than 4-bit rows do
       if (node.op == "BATCH_MATMUL") {
         const bool transposed = static_cast<const ops::BatchMatmulAttributes&>(*node.attributes).adj_y;
         form.axis = rank - (transposed ? 2 : 1);
