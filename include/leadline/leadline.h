@@ -3,6 +3,7 @@
 #pragma once
 
 #include "leadline/budget.h"         // IWYU pragma: export
+#include "leadline/calibration.h"    // IWYU pragma: export
 #include "leadline/converter.h"      // IWYU pragma: export
 #include "leadline/custom_op.h"      // IWYU pragma: export
 #include "leadline/error.h"          // IWYU pragma: export
@@ -14,5 +15,7 @@
 #include "leadline/op_list.h"        // IWYU pragma: export
 #include "leadline/plan.h"           // IWYU pragma: export
 #include "leadline/progress.h"       // IWYU pragma: export
+#include "leadline/quantizer.h"      // IWYU pragma: export
+#include "leadline/recipe.h"         // IWYU pragma: export
 #include "leadline/types.h"          // IWYU pragma: export
 #include "leadline/version.h"        // IWYU pragma: export
