@@ -2,6 +2,7 @@
 // `leadline convert`: Keras models and SavedModels to .tflite.
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,9 +12,11 @@
 
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/quantization.h"
 #include "leadline/budget.h"
 #include "leadline/converter.h"
 #include "leadline/error.h"
+#include "leadline/model.h"
 #include "leadline/types.h"
 
 namespace leadline::cli {
@@ -23,7 +26,8 @@ constexpr const char* kExamples =
     "  leadline convert model.keras -o model.tflite\n"
     "  leadline convert model.h5 -o model.tflite --memory 200MB\n"
     "  leadline convert model.keras --plan          what it would take\n"
-    "  leadline convert saved_model/ --signature serving_default";
+    "  leadline convert saved_model/ --signature serving_default\n"
+    "  leadline convert model.keras --quantize int8 --data samples.npz";
 
 class ConvertCommand final : public Command {
  public:
@@ -36,6 +40,11 @@ class ConvertCommand final : public Command {
     app()
         .add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all")
         ->type_name("KEY");
+    app()
+        .add_option("--quantize", quantization_.mode,
+                    "Quantize too: int8, int16x8, dynamic, float16, weight_only_int8 or weight_only_int4")
+        ->type_name("MODE");
+    quantization_.add_to(app());
     app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
     app().add_flag("--plan,--dry-run", plan_only_, "Only print what would be written and what it would take");
   }
@@ -53,6 +62,7 @@ class ConvertCommand final : public Command {
     const std::string output = output_path_.empty() ? beside.replace_extension(".tflite").string() : output_path_;
     const Converter converter = is_directory ? Converter::from_saved_model(model_path_, signatures_, {}, budget)
                                              : Converter::from_keras(model_path_, budget);
+    if (!quantization_.mode.empty()) return convert_quantized(converter, budget, output);
     const ConversionPlan plan = converter.plan();
     if (!json()) print_plan(output, plan);
     if (!plan_only_) write(converter, output);
@@ -87,9 +97,17 @@ class ConvertCommand final : public Command {
     });
   }
 
+  void convert_quantized(const Converter& converter, const std::shared_ptr<Budget>& budget,
+                         const std::string& output) const {
+    const auto content = std::make_shared<const std::vector<std::byte>>(converter.convert());
+    quantize_and_report(Model::from_bytes(*content, content, budget), quantization_,
+                        {model_path_, output, plan_only_, json()});
+  }
+
   std::string model_path_;
   std::string output_path_;
   std::vector<std::string> signatures_;
+  QuantizationOptions quantization_{.mode = ""};
   std::string memory_;
   bool plan_only_ = false;
 };

@@ -247,6 +247,24 @@ void ArrayReader::read(std::span<std::byte> out) {
   }
 }
 
+void ArrayReader::read_next(std::span<std::byte> out) {
+  const auto bytes = static_cast<int64_t>(out.size());
+  if (done_ == 0 && bytes == header_.bytes) {
+    done_ = bytes;
+    return read(out);
+  }
+  if (header_.fortran_order && header_.shape.rank() > 1) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} is in Fortran order and cannot be read in parts; save numpy.ascontiguousarray of it", where_));
+  }
+  if (bytes > header_.bytes - done_) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{} ends before {} more bytes", where_, bytes));
+  }
+  done_ += bytes;
+  source_->read(out);
+}
+
 std::vector<std::string> ArrayReader::read_strings() {
   if (header_.bytes > kMaxStringBytes) bad_array(where_, "the array of strings is too large");
   std::vector<std::byte> raw(static_cast<size_t>(header_.bytes));

@@ -44,6 +44,9 @@ class ArrayReader {
   const std::string& where() const { return where_; }
   /// Reads all elements, in C order. `out` has header().bytes bytes. Can be called once.
   void read(std::span<std::byte> out);
+  /// Reads the next elements, in C order, as many as fill `out`. Of an array in Fortran order only all at once. Throws
+  /// Error(kInvalidArgument) beyond the end.
+  void read_next(std::span<std::byte> out);
   /// The elements of an array of kind 'S' or 'U', as UTF-8 and without the zeros at their ends. Can be called once.
   std::vector<std::string> read_strings();
 
@@ -53,6 +56,7 @@ class ArrayReader {
   std::unique_ptr<ByteSource> source_;
   std::string where_;
   ArrayHeader header_;
+  int64_t done_ = 0;  // bytes that read_next() gave
 };
 
 struct NamedArray {

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/quantization.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/output_file.h"
+#include "cli/printing.h"
+#include "cli/samples.h"
+#include "leadline/calibration.h"
+#include "leadline/error.h"
+#include "leadline/quantizer.h"
+#include "leadline/recipe.h"
+
+namespace leadline::cli {
+namespace {
+
+template <typename Value>
+using Names = std::vector<std::pair<std::string, Value>>;
+
+template <typename Value>
+Value choose(const Names<Value>& names, const std::string& text, const char* option) {
+  std::string known, wanted = text;
+  std::replace(wanted.begin(), wanted.end(), '-', '_');
+  for (const auto& [name, value] : names) {
+    if (name == wanted) return value;
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: there is no '{}'; known are {}", option, text, known));
+}
+
+const Names<DType>& io_types() {
+  static const Names<DType> kTypes = {
+      {"float32", DType::kFloat32}, {"int8", DType::kInt8}, {"uint8", DType::kUInt8}, {"int16", DType::kInt16}};
+  return kTypes;
+}
+
+const Names<CalibrationMethod>& methods() {
+  static const Names<CalibrationMethod> kMethods = {{"min_max", CalibrationMethod::kMinMax},
+                                                    {"moving_average", CalibrationMethod::kMovingAverage},
+                                                    {"percentile", CalibrationMethod::kPercentile},
+                                                    {"mse", CalibrationMethod::kMse},
+                                                    {"kl", CalibrationMethod::kKl}};
+  return kMethods;
+}
+
+bool needs_histograms(CalibrationMethod method) {
+  return method != CalibrationMethod::kMinMax && method != CalibrationMethod::kMovingAverage;
+}
+
+QuantizerOptions quantizer_options(const QuantizationOptions& options) {
+  QuantizerOptions result;
+  result.mode = parse_quantization_mode(options.mode);
+  result.input_type = choose(io_types(), options.input_type, "--input-type");
+  result.output_type = choose(io_types(), options.output_type, "--output-type");
+  result.allow_float = !options.strict;
+  result.per_channel = !options.per_tensor;
+  result.per_channel_dense = !options.per_tensor;
+  result.calibration.method = choose(methods(), options.method, "--method");
+  result.calibration.percentile = options.percentile;
+  if (!options.recipe.empty()) result.recipe = load_recipe(options.recipe);
+  result.bias_correction = options.bias_correction;
+  result.equalize = options.equalize;
+  result.smallest_weight = options.smallest_weight;
+  return result;
+}
+
+bool is_integer(QuantizationMode mode) { return mode == QuantizationMode::kInt8 || mode == QuantizationMode::kInt16x8; }
+
+/// Nodes of one op that are treated alike.
+struct Group {
+  int nodes = 0;
+  std::string op;
+  std::string becomes;
+  std::string reason;
+};
+
+std::vector<Group> groups(const std::vector<QuantizedNode>& nodes) {
+  std::map<std::tuple<std::string, std::string, std::string>, int> counts;
+  for (const QuantizedNode& node : nodes) {
+    ++counts[{node.op, node.quantized ? quantization_mode_name(node.mode) : "float", node.reason}];
+  }
+  std::vector<Group> result;
+  for (const auto& [key, count] : counts) {
+    result.push_back({count, std::get<0>(key), std::get<1>(key), std::get<2>(key)});
+  }
+  std::stable_sort(result.begin(), result.end(), [](const Group& a, const Group& b) { return a.nodes > b.nodes; });
+  return result;
+}
+
+/// One model on its way: made, planned, calibrated, quantized.
+class QuantizationJob {
+ public:
+  QuantizationJob(const Model& model, const QuantizationOptions& options);
+
+  bool calibrates() const { return calibrates_; }
+  /// Memory of each phase.
+  std::string memory_text() const;
+  Json memory_json() const;
+  /// Runs the samples, where that is needed.
+  void calibrate();
+  std::vector<std::byte> quantize() const;
+  /// What becomes of the nodes: counts by op, and reasons.
+  std::string nodes_text() const;
+  Json nodes_json() const;
+  int64_t sample_count() const { return samples_; }
+
+ private:
+  CalibratorOptions calibrator_options() const;
+
+  const Model& model_;
+  QuantizationOptions options_;
+  QuantizerOptions quantizer_options_;
+  Quantizer quantizer_;
+  bool calibrates_ = false;
+  int64_t run_bytes_ = 0;         // of the interpreter that calibrates, file included
+  int64_t statistics_bytes_ = 0;  // what it gathers
+  QuantizationPlan plan_;
+  Calibration calibration_;
+  int64_t samples_ = 0;
+};
+
+QuantizationJob::QuantizationJob(const Model& model, const QuantizationOptions& options)
+    : model_(model),
+      options_(options),
+      quantizer_options_(quantizer_options(options)),
+      quantizer_(model, quantizer_options_) {
+  const std::vector<QuantizedNode> nodes = quantizer_.nodes();
+  calibrates_ = std::any_of(nodes.begin(), nodes.end(),
+                            [](const QuantizedNode& node) { return node.quantized && is_integer(node.mode); });
+  if (calibrates_) {
+    if (options_.data.empty()) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("mode {} needs samples of what the model will see: --data samples.npz", options_.mode));
+    }
+    Calibrator probe(model_, calibrator_options());
+    run_bytes_ = probe.interpreter().plan().peak_bytes;
+    statistics_bytes_ = probe.statistics_bytes();
+  }
+  plan_ = quantizer_.plan();
+}
+
+CalibratorOptions QuantizationJob::calibrator_options() const {
+  CalibratorOptions options;
+  options.num_threads = options_.threads;
+  options.histograms = needs_histograms(quantizer_options_.calibration.method);
+  return options;
+}
+
+std::string QuantizationJob::memory_text() const {
+  Table table("lrl");
+  if (calibrates_) {
+    table.add({"calibrate", format_bytes(run_bytes_ + statistics_bytes_),
+               fmt::format("run {}, statistics {}", format_bytes(run_bytes_), format_bytes(statistics_bytes_))});
+  }
+  table.add({"quantize", format_bytes(plan_.peak_bytes), fmt::format("result {}", format_bytes(plan_.result_bytes))});
+  return table.text();
+}
+
+Json QuantizationJob::memory_json() const {
+  Json json = Json::object();
+  if (calibrates_) {
+    json["calibrate"] = {{"peak_bytes", run_bytes_ + statistics_bytes_},
+                         {"run_bytes", run_bytes_},
+                         {"statistics_bytes", statistics_bytes_}};
+  }
+  json["quantize"] = {{"peak_bytes", plan_.peak_bytes}, {"result_bytes", plan_.result_bytes}};
+  return json;
+}
+
+void QuantizationJob::calibrate() {
+  if (!calibrates_) return;
+  Calibrator calibrator(model_, calibrator_options());
+  calibrator.interpreter().allocate();
+  SampleReader samples(options_.data, model_, options_.samples);
+  while (samples.next(calibrator.interpreter())) calibrator.add_sample();
+  samples_ = samples.count();
+  if (samples_ == 0) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{} holds no samples", options_.data));
+  }
+  calibration_ = calibrator.calibration();
+}
+
+std::vector<std::byte> QuantizationJob::quantize() const {
+  return quantizer_.quantize(calibrates_ ? &calibration_ : nullptr);
+}
+
+std::string QuantizationJob::nodes_text() const {
+  Table table("rlll");
+  for (const Group& group : groups(quantizer_.nodes())) {
+    table.add({std::to_string(group.nodes), group.op, group.becomes, group.reason});
+  }
+  return table.text();
+}
+
+Json QuantizationJob::nodes_json() const {
+  Json json = Json::array();
+  for (const QuantizedNode& node : quantizer_.nodes()) {
+    Json row = {{"subgraph", node.subgraph},
+                {"node", node.node},
+                {"op", node.op},
+                {"name", node.name},
+                {"mode", node.quantized ? quantization_mode_name(node.mode) : "float"}};
+    if (!node.reason.empty()) row["reason"] = node.reason;
+    json.push_back(std::move(row));
+  }
+  return json;
+}
+
+}  // namespace
+
+void QuantizationOptions::add_to(CLI::App& app) {
+  app.add_option("--data", data, "Samples for int8 and int16x8: a .npz or .npy file, or a folder of them")
+      ->type_name("PATH");
+  app.add_option("--samples", samples, "Use at most so many samples; 0: all")->capture_default_str()->type_name("N");
+  app.add_option("--input-type", input_type, "float32, int8, uint8 or int16")->capture_default_str()->type_name("TYPE");
+  app.add_option("--output-type", output_type, "float32, int8, uint8 or int16")
+      ->capture_default_str()
+      ->type_name("TYPE");
+  app.add_option("--recipe", recipe, "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
+      ->type_name("FILE");
+  app.add_option("--method", method, "Ranges from samples: min_max, moving_average, percentile, mse or kl")
+      ->capture_default_str()
+      ->type_name("NAME");
+  app.add_option("--percentile", percentile, "Share of values inside the range, for --method percentile")
+      ->capture_default_str()
+      ->type_name("P");
+  app.add_flag("--strict", strict, "Nodes without an integer form are an error");
+  app.add_flag("--per-tensor", per_tensor, "One scale for all channels of weights");
+  app.add_flag("--bias-correction", bias_correction, "Biases make up for the mean error of quantized weights");
+  app.add_flag("--equalize", equalize, "Even out the channels of neighbouring convolutions before");
+  app.add_option("--smallest-weight", smallest_weight, "Constants of fewer elements stay float in weight-only modes")
+      ->capture_default_str()
+      ->type_name("N");
+}
+
+void quantize_and_report(const Model& model, const QuantizationOptions& options, const QuantizationReport& report) {
+  QuantizationJob job(model, options);
+  if (!report.json) {
+    fmt::print("{}: {}\n\nMemory\n{}", printable(report.model_path), format_bytes(model.file_bytes()),
+               job.memory_text());
+    std::fflush(stdout);
+  }
+  int64_t written = 0;
+  if (!report.plan_only) {
+    job.calibrate();
+    const std::vector<std::byte> content = job.quantize();
+    written = static_cast<int64_t>(content.size());
+    OutputFile file(report.output_path);
+    file.write(content);
+    file.finish();
+  }
+  if (report.json) {
+    Json json = {{"model", report.model_path}, {"mode", options.mode}, {"float_bytes", model.file_bytes()}};
+    json["memory"] = job.memory_json();
+    if (!report.plan_only) {
+      json["output"] = report.output_path;
+      json["result_bytes"] = written;
+      if (job.calibrates()) json["samples"] = job.sample_count();
+    }
+    json["nodes"] = job.nodes_json();
+    fmt::print("{}\n", json.dump(2, ' ', true, Json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("\nNodes\n{}", job.nodes_text());
+  if (report.plan_only) return;
+  fmt::print("\n");
+  if (job.calibrates()) fmt::print("Calibrated with {} samples\n", job.sample_count());
+  fmt::print("Wrote {}: {}, {:.1f} % of the float model\n", printable(report.output_path), format_bytes(written),
+             100.0 * static_cast<double>(written) / static_cast<double>(std::max<int64_t>(model.file_bytes(), 1)));
+}
+
+}  // namespace leadline::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `quantize` and `convert --quantize` share: options, the two phases, and what is said about them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/command.h"
+#include "leadline/model.h"
+
+namespace leadline::cli {
+
+struct QuantizationOptions {
+  std::string mode = "int8";
+  std::string data;
+  int64_t samples = 0;
+  std::string input_type = "float32";
+  std::string output_type = "float32";
+  std::string recipe;
+  std::string method = "min_max";
+  double percentile = 99.99;
+  bool strict = false;
+  bool per_tensor = false;
+  bool bias_correction = false;
+  bool equalize = false;
+  int64_t smallest_weight = 1024;
+  int threads = -1;
+
+  /// All but the mode.
+  void add_to(CLI::App& app);
+};
+
+struct QuantizationReport {
+  std::string model_path;   ///< what the user calls the model
+  std::string output_path;  ///< where the quantized file goes
+  bool plan_only = false;   ///< only say what would be done
+  bool json = false;
+};
+
+/// Says what memory each phase takes, calibrates, quantizes, writes the file and says what was done.
+void quantize_and_report(const Model& model, const QuantizationOptions& options, const QuantizationReport& report);
+
+}  // namespace leadline::cli

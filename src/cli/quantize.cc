@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// `leadline quantize`: a float .tflite model to one with smaller numbers.
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/quantization.h"
+#include "leadline/budget.h"
+
+namespace leadline::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  leadline quantize model.tflite --mode dynamic\n"
+    "  leadline quantize model.tflite -o small.tflite --mode int8 --data samples.npz --input-type int8\n"
+    "  leadline quantize model.tflite --data samples/ --recipe recipe.json --method percentile\n"
+    "  leadline quantize model.tflite --data samples.npz --strict --plan     what it would do and take";
+
+class QuantizeCommand final : public Command {
+ public:
+  explicit QuantizeCommand(CLI::App& program)
+      : Command(program, "quantize", "Quantize a float .tflite model", kExamples) {
+    app().add_option("MODEL", model_path_, "The float .tflite file")->required()->type_name("");
+    app().add_option("-o,--output", output_path_, "The quantized file; by default beside the model")->type_name("FILE");
+    app()
+        .add_option("--mode", options_.mode, "int8, int16x8, dynamic, float16, weight_only_int8 or weight_only_int4")
+        ->capture_default_str()
+        ->type_name("MODE");
+    options_.add_to(app());
+    app()
+        .add_option("--threads", options_.threads, "Threads for calibration; -1: all CPUs")
+        ->capture_default_str()
+        ->type_name("N");
+    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
+    app().add_flag("--plan", plan_only_, "Only say what would be done and what memory it takes");
+  }
+
+  void run() override {
+    std::shared_ptr<Budget> budget;
+    if (!memory_.empty()) budget = Budget::with_limit(parse_bytes(memory_));
+    std::string output = output_path_;
+    if (output.empty()) {
+      output = std::filesystem::path(model_path_).replace_extension(options_.mode + ".tflite").string();
+    }
+    quantize_and_report(Model::load(model_path_, budget), options_, {model_path_, output, plan_only_, json()});
+  }
+
+ private:
+  std::string model_path_;
+  std::string output_path_;
+  QuantizationOptions options_;
+  std::string memory_;
+  bool plan_only_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> quantize_command(CLI::App& program) { return std::make_unique<QuantizeCommand>(program); }
+
+}  // namespace leadline::cli

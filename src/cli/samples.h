@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples for calibration from numpy's files, one at a time: memory does not grow with their number.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/npy.h"
+#include "leadline/interpreter.h"
+#include "leadline/model.h"
+
+namespace leadline::cli {
+
+/// Reads a .npy or .npz file, or a folder of them in the order of their names. An array holds one sample (the shape of
+/// the input), or many along its first axis. Arrays of a .npz file are named like the inputs; for a model with one
+/// input the only array that fits it will do.
+class SampleReader {
+ public:
+  /// Throws Error(kInvalidArgument, kIo) when there are no files. `limit`: at most so many samples; 0: all.
+  SampleReader(const std::string& path, const Model& model, int64_t limit);
+
+  /// Puts the next sample into the inputs of an allocated interpreter; false when there are no more. Throws
+  /// Error(kInvalidArgument) that names file, array, input and what does not fit, and for values that are not finite.
+  bool next(Interpreter& interpreter);
+  int64_t count() const { return count_; }
+
+ private:
+  struct Input {
+    std::string name;
+    std::string tensor_name;
+  };
+  void open_next_file(const Interpreter& interpreter);
+  std::unique_ptr<ArrayReader> take_array(std::vector<NamedArray>& arrays, size_t input, const TensorInfo& info,
+                                          const std::string& path) const;
+
+  std::vector<std::string> files_;  // those that are left, last first
+  std::vector<Input> inputs_;
+  int64_t limit_ = 0;
+  std::vector<std::unique_ptr<ArrayReader>> arrays_;  // of the open file, one for each input
+  int64_t left_ = 0;                                  // samples that it still has
+  int64_t count_ = 0;
+};
+
+}  // namespace leadline::cli
