@@ -63,6 +63,7 @@ __all__ = [
     "lint_dataset",
     "lite",
     "parse_bytes",
+    "quantize",
     "read_memory_limits",
     "register_keras_layer",
     "register_op",
@@ -72,7 +73,7 @@ __all__ = [
     "unregister_op",
 ]
 
-_CALIBRATION = {"calibrate": "_calibration", "lint_dataset": "_calibration", "DatasetWarning": "_dataset"}
+_CALIBRATION = {"calibrate": "_calibration", "lint_dataset": "_calibration", "DatasetWarning": "_dataset", "quantize": "_quantizer"}
 
 
 def __getattr__(name: str):

@@ -1020,3 +1020,198 @@ class Calibrator:
         """
         Memory of the statistics besides the interpreters, known from the start.
         """
+
+class QuantizationMode(enum.Enum):
+    """How the numbers of a node are stored and computed with."""
+
+    FLOAT16 = 0
+    """Weights are stored as float16."""
+
+    DYNAMIC_RANGE = 1
+    """int8 weights; activations are quantized while running."""
+
+    INT8 = 2
+    """int8 weights and activations."""
+
+    INT16X8 = 3
+    """int8 weights, int16 activations."""
+
+    WEIGHT_ONLY_INT8 = 4
+    """int8 weights that are widened before use."""
+
+    WEIGHT_ONLY_INT4 = 5
+    """The same with 4 bits."""
+
+class RecipeRule:
+    """What one line of a recipe asks for."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def op(self) -> str:
+        """Name of an op; empty or '*': any."""
+
+    @op.setter
+    def op(self, arg: str, /) -> None: ...
+
+    @property
+    def name(self) -> str:
+        """Pattern, searched in the names of a node's outputs; empty: any."""
+
+    @name.setter
+    def name(self, arg: str, /) -> None: ...
+
+    @property
+    def node(self) -> int:
+        """Number of a node in subgraph 0; -1: any."""
+
+    @node.setter
+    def node(self, arg: int, /) -> None: ...
+
+    @property
+    def quantize(self) -> bool:
+        """False: the node stays float."""
+
+    @quantize.setter
+    def quantize(self, arg: bool, /) -> None: ...
+
+    @property
+    def mode(self) -> QuantizationMode: ...
+
+    @mode.setter
+    def mode(self, arg: QuantizationMode, /) -> None: ...
+
+def parse_recipe(json: str) -> list[RecipeRule]:
+    """The rules of a recipe in JSON: Leadline's own or ai-edge-quantizer's."""
+
+class QuantizerOptions:
+    """What a quantized model is to be."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def mode(self) -> QuantizationMode: ...
+
+    @mode.setter
+    def mode(self, arg: QuantizationMode, /) -> None: ...
+
+    @property
+    def input_type(self) -> DType: ...
+
+    @input_type.setter
+    def input_type(self, arg: DType, /) -> None: ...
+
+    @property
+    def output_type(self) -> DType: ...
+
+    @output_type.setter
+    def output_type(self, arg: DType, /) -> None: ...
+
+    @property
+    def allow_float(self) -> bool: ...
+
+    @allow_float.setter
+    def allow_float(self, arg: bool, /) -> None: ...
+
+    @property
+    def per_channel(self) -> bool: ...
+
+    @per_channel.setter
+    def per_channel(self, arg: bool, /) -> None: ...
+
+    @property
+    def per_channel_dense(self) -> bool: ...
+
+    @per_channel_dense.setter
+    def per_channel_dense(self, arg: bool, /) -> None: ...
+
+    @property
+    def calibration(self) -> CalibrationRule: ...
+
+    @calibration.setter
+    def calibration(self, arg: CalibrationRule, /) -> None: ...
+
+    @property
+    def recipe(self) -> list[RecipeRule]:
+        """Assign a list; changes to the list that is read have no effect."""
+
+    @recipe.setter
+    def recipe(self, arg: Sequence[RecipeRule], /) -> None: ...
+
+    @property
+    def bias_correction(self) -> bool: ...
+
+    @bias_correction.setter
+    def bias_correction(self, arg: bool, /) -> None: ...
+
+    @property
+    def equalize(self) -> bool: ...
+
+    @equalize.setter
+    def equalize(self, arg: bool, /) -> None: ...
+
+    @property
+    def smallest_weight(self) -> int: ...
+
+    @smallest_weight.setter
+    def smallest_weight(self, arg: int, /) -> None: ...
+
+    @property
+    def budget(self) -> Budget: ...
+
+    @budget.setter
+    def budget(self, arg: Budget | None, /) -> None: ...
+
+class QuantizedNode:
+    """What becomes of a node."""
+
+    @property
+    def subgraph(self) -> int: ...
+
+    @property
+    def node(self) -> int:
+        """Number in the float model."""
+
+    @property
+    def op(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def quantized(self) -> bool: ...
+
+    @property
+    def mode(self) -> QuantizationMode: ...
+
+    @property
+    def reason(self) -> str:
+        """Why it stays float."""
+
+    def __repr__(self) -> str: ...
+
+class QuantizationPlan:
+    """What quantizing gives and takes."""
+
+    @property
+    def result_bytes(self) -> int:
+        """Of the quantized file."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """The file, the graphs and the largest tensor on its way."""
+
+class Quantizer:
+    """
+    A model on its way to another number format. `leadline.quantize` uses it.
+    """
+
+    def __init__(self, model: Model, options: QuantizerOptions = ...) -> None: ...
+
+    def nodes(self) -> list[QuantizedNode]:
+        """Every node of the float model and what will become of it."""
+
+    def plan(self, calibration: Calibration | None = None) -> QuantizationPlan: ...
+
+    def quantize(self, calibration: Calibration | None = None) -> bytes:
+        """The bytes of the quantized .tflite file."""

@@ -20,4 +20,5 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_interpreter(m);
   leadline::python::init_custom_op(m);
   leadline::python::init_calibration(m);
+  leadline::python::init_quantizer(m);
 }

@@ -35,6 +35,7 @@ void init_plan(nb::module_& m);
 void init_interpreter(nb::module_& m);
 void init_custom_op(nb::module_& m);
 void init_calibration(nb::module_& m);
+void init_quantizer(nb::module_& m);
 
 /// Text from a model file, which need not be UTF-8: what is not becomes U+FFFD.
 nb::str to_str(const std::string& text);

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""leadline.quantize: a float .tflite model to one with smaller numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from leadline import _leadline
+from leadline._leadline import Budget, DType, InvalidArgumentError, Model, QuantizationMode
+
+MODES = {
+    "float16": QuantizationMode.FLOAT16,
+    "dynamic": QuantizationMode.DYNAMIC_RANGE,
+    "int8": QuantizationMode.INT8,
+    "int16x8": QuantizationMode.INT16X8,
+    "weight_only_int8": QuantizationMode.WEIGHT_ONLY_INT8,
+    "weight_only_int4": QuantizationMode.WEIGHT_ONLY_INT4,
+}
+
+_INTEGERS = (QuantizationMode.INT8, QuantizationMode.INT16X8)
+_TYPES = {"float32": DType.FLOAT32, "int8": DType.INT8, "uint8": DType.UINT8, "int16": DType.INT16}
+
+
+def quantize(
+    model,
+    mode: str = "int8",
+    representative_dataset=None,
+    *,
+    input_type=None,
+    output_type=None,
+    per_channel: bool = True,
+    per_channel_dense: bool = True,
+    recipe=None,
+    method: str = "min-max",
+    percentile: float | None = None,
+    calibration=None,
+    allow_float: bool = True,
+    bias_correction: bool = False,
+    equalize: bool = False,
+    smallest_weight: int = 1024,
+    executor=None,
+    budget: Budget | str | int | None = None,
+    progress=None,
+) -> bytes:
+    """The bytes of a quantized .tflite file.
+
+    >>> content = leadline.quantize("model.tflite", "int8", [[sample] for sample in samples])
+
+    model: path, bytes, or leadline.Model.
+    mode: 'int8', 'int16x8' (these need representative_dataset or calibration), 'dynamic', 'float16',
+        'weight_only_int8', 'weight_only_int4'.
+    representative_dataset: samples in any form that tf.lite takes, or a function that gives them.
+    input_type, output_type: of the model's float inputs and outputs with full integers: 'float32' (the default),
+        'int8', 'uint8' or 'int16', or the same as a dtype of numpy, TensorFlow or Leadline.
+    recipe: which nodes are quantized how: a list of rules, {'rules': [...]}, such JSON, or the path of such a file; a
+        rule is {'op': ..., 'name': regular expression, 'node': number, 'mode': 'float' or a mode}. Recipes of
+        ai-edge-quantizer are taken as they are. The last rule that matches a node decides; without one: mode.
+    method: how ranges are chosen from the samples: 'min-max', 'moving-average', 'percentile', 'mse' or
+        'kl'; percentile: the share of values inside the range, 99.99 if not given.
+    calibration: a leadline.Calibration made before, instead of representative_dataset.
+    allow_float: nodes without an integer form stay float; otherwise they are an error that lists them.
+    executor, budget, progress: as in leadline.calibrate.
+    """
+    budget = as_budget(budget)
+    source, model = model, as_model(model, budget)
+    options = make_options(
+        mode,
+        input_type=input_type,
+        output_type=output_type,
+        per_channel=per_channel,
+        per_channel_dense=per_channel_dense,
+        recipe=recipe,
+        method=method,
+        percentile=percentile,
+        allow_float=allow_float,
+        bias_correction=bias_correction,
+        equalize=equalize,
+        smallest_weight=smallest_weight,
+        budget=budget,
+    )
+    quantizer = _leadline.Quantizer(model, options)
+    if calibration is None and needs_calibration(quantizer):
+        if representative_dataset is None:
+            raise InvalidArgumentError(
+                f"mode '{mode}' needs representative_dataset: samples of what the model will see"
+                if options.mode in _INTEGERS
+                else "the recipe quantizes activations and needs representative_dataset"
+            )
+        from leadline._calibration import calibrate
+
+        # Workers of an executor can read a file themselves.
+        calibration = calibrate(
+            model if executor is None else source,
+            representative_dataset,
+            method,
+            executor=executor,
+            budget=budget,
+            progress=progress,
+        )
+    return quantizer.quantize(calibration)
+
+
+def needs_calibration(quantizer: _leadline.Quantizer) -> bool:
+    """Whether any node gets integer activations, whose ranges samples must tell."""
+    return any(node.quantized and node.mode in _INTEGERS for node in quantizer.nodes())
+
+
+def make_options(
+    mode: str,
+    *,
+    input_type=None,
+    output_type=None,
+    recipe=None,
+    method: str = "min-max",
+    percentile: float | None = None,
+    **settings,
+) -> _leadline.QuantizerOptions:
+    """Checks and gathers the arguments of quantize()."""
+    from leadline._calibration import calibration_method  # takes time to import
+
+    options = _leadline.QuantizerOptions()
+    options.mode = _choice("mode", mode, MODES)
+    options.input_type = _io_type("input_type", input_type)
+    options.output_type = _io_type("output_type", output_type)
+    options.recipe = read_recipe(recipe)
+    rule = _leadline.CalibrationRule()
+    rule.method = calibration_method(method)
+    if percentile is not None:
+        rule.percentile = float(percentile)
+    options.calibration = rule
+    for name, value in settings.items():
+        setattr(options, name, value)
+    return options
+
+
+def read_recipe(recipe) -> list[_leadline.RecipeRule]:
+    """Rules from a list or dict, JSON text, or the path of a JSON file."""
+    if recipe is None:
+        return []
+    if isinstance(recipe, os.PathLike) or (isinstance(recipe, str) and recipe.lstrip()[:1] not in ("[", "{", "")):
+        try:
+            recipe = Path(recipe).read_text(encoding="utf-8")
+        except OSError as error:
+            raise _leadline.IoError(f"recipe '{recipe}' cannot be read: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            raise InvalidArgumentError(f"recipe '{recipe}' is not UTF-8 text") from error
+    elif not isinstance(recipe, str):
+        rules = recipe.get("rules", recipe) if isinstance(recipe, dict) else list(recipe)
+        if all(isinstance(rule, _leadline.RecipeRule) for rule in rules):
+            return list(rules)
+        try:
+            recipe = json.dumps(rules)
+        except TypeError as error:
+            raise InvalidArgumentError(f"recipe: {error}") from error
+    return _leadline.parse_recipe(recipe)
+
+
+def as_model(model, budget: Budget | None = None) -> Model:
+    """A model from a path, bytes or a Model."""
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return Model.load(model, budget)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return Model.from_bytes(model, budget)
+    raise InvalidArgumentError(f"model is a {type(model).__name__}, expected a path, bytes or leadline.Model")
+
+
+def as_budget(budget) -> Budget | None:
+    """A Budget from itself, bytes or a text such as '200MB'."""
+    return budget if budget is None or isinstance(budget, Budget) else Budget(budget)
+
+
+def type_name(dtype) -> str:
+    """'int8' for 'int8', numpy.int8, tf.int8, DType.INT8 and such; what is no type is named by its text."""
+    if isinstance(dtype, str):
+        return dtype
+    if isinstance(dtype, DType):
+        return dtype.name.lower()
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    return name if isinstance(name, str) else str(dtype)
+
+
+def _io_type(argument: str, dtype) -> DType:
+    return DType.FLOAT32 if dtype is None else _choice(argument, type_name(dtype), _TYPES)
+
+
+def _choice(argument: str, value, choices: dict):
+    if value not in choices:
+        raise InvalidArgumentError(f"{argument} is {value!r}, expected one of {', '.join(map(repr, choices))}")
+    return choices[value]

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// leadline/quantizer.h and leadline/recipe.h.
+#include "leadline/quantizer.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "leadline/recipe.h"
+#include "module.h"
+
+namespace leadline::python {
+namespace {
+
+nb::bytes quantize(const Quantizer& self, const Calibration* calibration) {
+  std::vector<std::byte> file;
+  {
+    const nb::gil_scoped_release released;
+    file = self.quantize(calibration);
+  }
+  return nb::bytes(file.data(), file.size());
+}
+
+void bind_options(nb::module_& m) {
+  nb::enum_<QuantizationMode>(m, "QuantizationMode", "How the numbers of a node are stored and computed with.")
+      .value("FLOAT16", QuantizationMode::kFloat16, "Weights are stored as float16.")
+      .value("DYNAMIC_RANGE", QuantizationMode::kDynamicRange, "int8 weights; activations are quantized while running.")
+      .value("INT8", QuantizationMode::kInt8, "int8 weights and activations.")
+      .value("INT16X8", QuantizationMode::kInt16x8, "int8 weights, int16 activations.")
+      .value("WEIGHT_ONLY_INT8", QuantizationMode::kWeightOnlyInt8, "int8 weights that are widened before use.")
+      .value("WEIGHT_ONLY_INT4", QuantizationMode::kWeightOnlyInt4, "The same with 4 bits.");
+
+  nb::class_<RecipeRule>(m, "RecipeRule", "What one line of a recipe asks for.")
+      .def(nb::init<>())
+      .def_rw("op", &RecipeRule::op, "Name of an op; empty or '*': any.")
+      .def_rw("name", &RecipeRule::name, "Pattern, searched in the names of a node's outputs; empty: any.")
+      .def_rw("node", &RecipeRule::node, "Number of a node in subgraph 0; -1: any.")
+      .def_rw("quantize", &RecipeRule::quantize, "False: the node stays float.")
+      .def_rw("mode", &RecipeRule::mode);
+  m.def("parse_recipe", &parse_recipe, nb::arg("json"), WithoutGil(),
+        "The rules of a recipe in JSON: Leadline's own or ai-edge-quantizer's.");
+
+  nb::class_<QuantizerOptions>(m, "QuantizerOptions", "What a quantized model is to be.")
+      .def(nb::init<>())
+      .def_rw("mode", &QuantizerOptions::mode)
+      .def_rw("input_type", &QuantizerOptions::input_type)
+      .def_rw("output_type", &QuantizerOptions::output_type)
+      .def_rw("allow_float", &QuantizerOptions::allow_float)
+      .def_rw("per_channel", &QuantizerOptions::per_channel)
+      .def_rw("per_channel_dense", &QuantizerOptions::per_channel_dense)
+      .def_rw("calibration", &QuantizerOptions::calibration)
+      .def_rw("recipe", &QuantizerOptions::recipe, "Assign a list; changes to the list that is read have no effect.")
+      .def_rw("bias_correction", &QuantizerOptions::bias_correction)
+      .def_rw("equalize", &QuantizerOptions::equalize)
+      .def_rw("smallest_weight", &QuantizerOptions::smallest_weight)
+      .def_rw("budget", &QuantizerOptions::budget, nb::arg().none());
+}
+
+}  // namespace
+
+void init_quantizer(nb::module_& m) {
+  bind_options(m);
+
+  nb::class_<QuantizedNode>(m, "QuantizedNode", "What becomes of a node.")
+      .def_ro("subgraph", &QuantizedNode::subgraph)
+      .def_ro("node", &QuantizedNode::node, "Number in the float model.")
+      .def_prop_ro("op", [](const QuantizedNode& self) { return to_str(self.op); })
+      .def_prop_ro("name", [](const QuantizedNode& self) { return to_str(self.name); })
+      .def_ro("quantized", &QuantizedNode::quantized)
+      .def_ro("mode", &QuantizedNode::mode)
+      .def_prop_ro(
+          "reason", [](const QuantizedNode& self) { return to_str(self.reason); }, "Why it stays float.")
+      .def("__repr__", [](const QuantizedNode& self) {
+        return to_str("<leadline.QuantizedNode " + self.op + " #" + std::to_string(self.node) + " '" + self.name +
+                      "': " + (self.quantized ? "quantized" : "float, " + self.reason) + ">");
+      });
+  nb::class_<QuantizationPlan>(m, "QuantizationPlan", "What quantizing gives and takes.")
+      .def_ro("result_bytes", &QuantizationPlan::result_bytes, "Of the quantized file.")
+      .def_ro("peak_bytes", &QuantizationPlan::peak_bytes, "The file, the graphs and the largest tensor on its way.");
+  nb::class_<Quantizer>(m, "Quantizer", "A model on its way to another number format. `leadline.quantize` uses it.")
+      .def(nb::init<const Model&, QuantizerOptions>(), nb::arg("model"), nb::arg("options") = QuantizerOptions(),
+           WithoutGil())
+      .def("nodes", &Quantizer::nodes, "Every node of the float model and what will become of it.")
+      .def("plan", &Quantizer::plan, nb::arg("calibration").none() = nb::none(), WithoutGil())
+      .def("quantize", &quantize, nb::arg("calibration").none() = nb::none(),
+           "The bytes of the quantized .tflite file.");
+}
+
+}  // namespace leadline::python
