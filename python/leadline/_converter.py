@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from leadline import _converter_quantization
+from leadline._files import write_file
 from leadline._leadline import Budget, ConversionPlan, Converter, Error, InvalidArgumentError, UnsupportedError
 from leadline._live_keras import weights_by_path
 from leadline._progress import progress_of
@@ -88,10 +90,11 @@ class TFLiteConverter(_Settings):
     >>> converter = leadline.lite.TFLiteConverter.from_keras_model(model)
     >>> content = converter.convert()
 
-    Quantization is not part of this version: convert() refuses settings that ask for it. Attributes of tf.lite's that
-    choose between its own converters (experimental_new_converter and the like) are accepted and mean nothing here.
-    allow_custom_ops changes nothing either: an op that cannot be converted is always named in an error. Leadline writes
-    no conversion metadata, so exclude_conversion_metadata has nothing to leave out.
+    `optimizations`, `representative_dataset`, `target_spec` and the inference types ask for quantization as in
+    TensorFlow; convert() changes none of them. Attributes of tf.lite's that choose between its own converters
+    (experimental_new_converter and the like) are accepted and mean nothing here. allow_custom_ops changes nothing
+    either: an op that cannot be converted is always named in an error. Leadline writes no conversion metadata, so
+    exclude_conversion_metadata has nothing to leave out.
     """
 
     _ignored = frozenset(
@@ -122,6 +125,7 @@ class TFLiteConverter(_Settings):
         self.inference_output_type = None
         self.allow_custom_ops = False
         self.exclude_conversion_metadata = False
+        _converter_quantization.add_attributes(self)
         self._made = True
 
     @classmethod
@@ -220,42 +224,29 @@ class TFLiteConverter(_Settings):
     def convert(self, *, progress: bool | Callable[[int, int], object] | None = None) -> bytes:
         """The .tflite file. Raises BudgetError before anything is taken when it does not fit.
 
+        No optimizations: a float model. Optimize.DEFAULT: dynamic range; with representative_dataset int8, where ops
+        without an int8 form stay float unless supported_ops is {TFLITE_BUILTINS_INT8}: then they are an error that
+        lists them; with supported_types [float16] float16 weights.
+
         When it takes more than a second, a bar shows how far it is: with `progress` None where a person can see it, with
         True always, with False never. A function is called with the bytes done and those of the file, and stops the
         conversion when it returns False.
         """
-        self._refuse_quantization()
+        asked = _converter_quantization.request(self)
         with progress_of(progress, "Converting") as report:
-            return self._converter.convert(report)
+            content = self._converter.convert(report)
+        return content if asked is None else _converter_quantization.fulfil(asked, content)
 
     def convert_to(self, path, *, progress: bool | Callable[[int, int], object] | None = None) -> None:
-        """The same into a file, which appears whole or not at all. It is never held in memory: plan().file_peak_bytes."""
-        self._refuse_quantization()
+        """The same into a file, which appears whole or not at all.
+
+        A float model is never held in memory: plan().file_peak_bytes.
+        """
+        if _converter_quantization.request(self) is not None:
+            write_file(path, self.convert(progress=progress))
+            return
         with progress_of(progress, "Converting") as report:
             self._converter.convert_to(path, report)
-
-    def _refuse_quantization(self) -> None:
-        spec = self.target_spec
-        asked = {
-            "optimizations": self.optimizations,
-            "representative_dataset": self.representative_dataset,
-            "target_spec.supported_types": [kind for kind in spec.supported_types if not _is_float32(kind)],
-            "inference_input_type": not _is_float32(self.inference_input_type),
-            "inference_output_type": not _is_float32(self.inference_output_type),
-        }
-        names = [name for name, value in asked.items() if value]
-        if OpsSet.TFLITE_BUILTINS not in spec.supported_ops:
-            names.append("target_spec.supported_ops")
-        if names:
-            raise UnsupportedError(
-                f"quantization is not part of this version, but these ask for it: {', '.join(names)}"
-            )
-
-
-def _is_float32(kind) -> bool:
-    """None, numpy's, TensorFlow's: all may say that nothing is quantized."""
-    name = getattr(kind, "name", None) or getattr(kind, "__name__", None) or kind
-    return kind is None or name == "float32"
 
 
 def _function_names(functions: Sequence) -> list[str]:

@@ -189,18 +189,24 @@ def test_damaged_files_are_refused(tmp_path):
                 lite.TFLiteConverter.from_keras_file(path).convert()
 
 
-def test_quantization_is_refused_for_now():
-    content = keras_models.make("nested")
-    for setting, value in (
-        ("optimizations", [lite.Optimize.DEFAULT]),
-        ("representative_dataset", lambda: [[np.zeros((1, 5), np.float32)]]),
-        ("inference_input_type", np.int8),
-        ("target_spec", lite.TargetSpec(supported_ops=[lite.OpsSet.TFLITE_BUILTINS_INT8])),
-    ):
-        converter = lite.TFLiteConverter.from_keras_model(content)
-        setattr(converter, setting, value)
-        with pytest.raises(leadline.UnsupportedError, match=setting):
-            converter.convert()
+def test_conversion_quantizes_twice_the_same_and_changes_no_attribute():
+    model = keras_models.make("convnet")
+    values = keras_models.example(model, 1)
+    converter = lite.TFLiteConverter.from_keras_model(model)
+    float_model = converter.convert()
+    converter.optimizations = [lite.Optimize.DEFAULT]
+    converter.representative_dataset = lambda: iter([values])
+    converter.target_spec.supported_types = [np.int8]
+    converter.inference_input_type = np.int8
+    before = {**vars(converter), "target_spec": {**vars(converter.target_spec)}}
+    content = converter.convert()
+    assert converter.convert() == content
+    assert {**vars(converter), "target_spec": vars(converter.target_spec)} == before
+    assert len(content) < len(float_model)
+    assert lite.Interpreter(model_content=content).get_input_details()[0]["dtype"] is np.int8
+
+
+def test_what_is_no_keras_model_is_refused():
     with pytest.raises(leadline.InvalidArgumentError, match="Keras model"):
         lite.TFLiteConverter.from_keras_model(object())
 
