@@ -4,7 +4,7 @@
 # requirements-dev.txt. Does nothing, quickly, when all of it is there.
 # usage: tools/setup.sh [--lint | --tensorflow]
 #   --lint: also clang-format and clang-tidy
-#   --tensorflow: also .venv-tensorflow, for the tests that have TensorFlow write models or answer
+#   --tensorflow: also .venv-tensorflow and images to learn, for the tests that have TensorFlow write models or answer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +16,8 @@ packages=(
 )
 if [[ ${1:-} == --lint ]]; then
   packages+=(clang-format-19 clang-tidy-19)
+elif [[ ${1:-} == --tensorflow ]]; then
+  packages+=(dataset-fashion-mnist)
 fi
 python=${PYTHON:-python3}
 
