@@ -4,6 +4,9 @@
 //   leadline::QuantizerOptions options;
 //   options.mode = leadline::QuantizationMode::kInt8;
 //   const leadline::Quantizer quantizer(model, options);
+//   leadline::Calibrator calibrator(quantizer.model());
+//   // ... samples ...
+//   const leadline::Calibration calibration = calibrator.calibration();
 //   const std::vector<std::byte> file = quantizer.quantize(&calibration);
 #pragma once
 
@@ -48,8 +51,8 @@ struct QuantizerOptions {
   bool per_channel_dense = true;  ///< and of FULLY_CONNECTED
   CalibrationRule calibration;
   std::vector<RecipeRule> recipe;  ///< the last line that matches a node decides; without one: `mode`
-  bool bias_correction = false;    ///< biases make up for the mean error of quantized weights (needs a Calibration)
-  bool equalize = false;           ///< cross-layer equalization of convolutions before quantizing
+  bool bias_correction = false;    ///< biases make up for the mean error of integer weights (needs ChannelMeans)
+  bool equalize = false;           ///< cross-layer equalization before quantizing: see Quantizer::model()
   int64_t smallest_weight = 1024;  ///< weights of fewer elements stay float in modes that quantize only weights
   std::shared_ptr<Budget> budget;  ///< null: the model's
 };
@@ -70,6 +73,29 @@ struct QuantizationPlan {
   int64_t peak_bytes = 0;  ///< the result, the largest tensor on its way into it, and the graphs
 };
 
+/// Means of each channel of what CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED read, over samples: what bias correction
+/// needs besides a Calibration.
+class ChannelMeans {
+ public:
+  /// Of the float model that is quantized: Quantizer::model().
+  explicit ChannelMeans(const Model& model, int num_threads = 1, std::shared_ptr<Budget> budget = nullptr);
+  ~ChannelMeans();
+  ChannelMeans(ChannelMeans&&) noexcept;
+  ChannelMeans& operator=(ChannelMeans&&) noexcept;
+
+  /// To resize inputs and set their values.
+  Interpreter& interpreter();
+  /// Runs the interpreter and adds. A run that throws may have added some of its layers.
+  void add_sample();
+  int64_t samples() const;
+  /// Of a tensor of subgraph 0; empty when it is none of those, or no sample reached it.
+  std::vector<double> means(int tensor) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// A model on its way to another number format. Reads nothing but small constants until quantize(). Thread-safe.
 class Quantizer {
  public:
@@ -77,11 +103,13 @@ class Quantizer {
   /// have no integer form; Error(kInvalidArgument) for options that contradict each other.
   explicit Quantizer(const Model& model, QuantizerOptions options = {});
 
+  /// The float model that is quantized, and has to be calibrated: the given one, or with `equalize` its equalized form.
+  const Model& model() const;
   /// Every node of the float model and what will become of it.
   std::vector<QuantizedNode> nodes() const;
   QuantizationPlan plan(const Calibration* calibration = nullptr) const;
-  /// The quantized file. Modes of full integers need a calibration of the same model.
-  std::vector<std::byte> quantize(const Calibration* calibration = nullptr) const;
+  /// The quantized file. Modes of full integers need a calibration of model(), and bias correction means of it.
+  std::vector<std::byte> quantize(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr) const;
 
  private:
   struct Data;

@@ -11,6 +11,8 @@
 #include "ir/verifier.h"
 #include "model/writer.h"
 #include "passes/passes.h"
+#include "quantize/bias_correction.h"
+#include "quantize/equalize.h"
 #include "quantize/integers.h"
 #include "quantize/recipe.h"
 #include "quantize/treatment.h"
@@ -97,13 +99,26 @@ quantize::RangeOf ranges_of(const Calibration& calibration, const CalibrationRul
 /// Sizes do not depend on the values: without a calibration any range will do to plan with.
 std::optional<quantize::RealRange> any_range(int, int, int, bool) { return quantize::RealRange{-1.0, 1.0}; }
 
+/// The same model with equal channels, as a file in memory.
+Model equalized(const Model& model, const std::shared_ptr<Budget>& budget) {
+  ir::Graph graph = *model.data()->graph;
+  if (quantize::equalize(graph) == 0) return model;
+  passes::remove_dead(graph);
+  const model::FileWriter writer(graph);
+  Charge charge(budget, MemoryCategory::kModelFile);
+  charge.resize(writer.extra_bytes());
+  auto file = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(writer.bytes()));
+  writer.write(*file);
+  return Model::from_bytes(*file, file, budget);
+}
+
 }  // namespace
 
 struct Quantizer::Data {
-  Data(Model given, QuantizerOptions chosen)
-      : model(std::move(given)),
-        options(std::move(chosen)),
-        budget((options.budget ? options.budget : model.budget())->child()),
+  Data(const Model& given, QuantizerOptions chosen)
+      : options(std::move(chosen)),
+        budget((options.budget ? options.budget : given.budget())->child()),
+        model(options.equalize ? equalized(given, budget) : given),
         recipe(recipe_of(options.recipe)) {
     const ir::Graph& graph = *model.data()->graph;
     quantize::require_float_model(graph);
@@ -125,16 +140,20 @@ struct Quantizer::Data {
     return {options.per_channel, options.per_channel_dense, options.smallest_weight};
   }
 
-  ir::Graph rewrite(const quantize::RangeOf& range_of) const {
+  quantize::IntegerOptions integer_options() const {
+    return {options.input_type, options.output_type, options.per_channel, options.per_channel_dense};
+  }
+
+  ir::Graph rewrite(const quantize::RangeOf& range_of, const ChannelMeans* means = nullptr) const {
     ir::Graph graph = *model.data()->graph;
     quantize::Treatments settled = treatments;
     quantize::settle_treatments(graph, settled, range_of);
     if (!options.allow_float && is_integer(treatment_of(options.mode))) quantize::require_integers(graph, settled);
-    if (integers) {
-      settled = quantize::quantize_integers(
-          graph, settled, range_of,
-          {options.input_type, options.output_type, options.per_channel, options.per_channel_dense});
+    if (means != nullptr) {
+      const auto means_of = [means](int, int tensor) { return means->means(tensor); };
+      quantize::correct_biases(graph, settled, means_of, integer_options());
     }
+    if (integers) settled = quantize::quantize_integers(graph, settled, range_of, integer_options());
     quantize::quantize_weights(graph, settled, weight_options());
     passes::remove_dead(graph);
     ir::verify(graph);
@@ -143,14 +162,15 @@ struct Quantizer::Data {
 
   quantize::RangeOf ranges(const Calibration* calibration) const {
     if (calibration == nullptr) return any_range;
-    require(calibration->is_of(model), ErrorCode::kInvalidArgument, "the calibration is of another model");
+    require(calibration->is_of(model), ErrorCode::kInvalidArgument, "the calibration is of another model{}",
+            options.equalize ? "; with equalization it has to be of the quantizer's own" : "");
     require(!integers || calibration->samples() > 0, ErrorCode::kInvalidArgument, "the calibration has no samples");
     return ranges_of(*calibration, options.calibration);
   }
 
-  Model model;
   QuantizerOptions options;
   std::shared_ptr<Budget> budget;
+  Model model;
   quantize::Recipe recipe;
   quantize::Treatments treatments;
   bool integers = false;
@@ -158,6 +178,8 @@ struct Quantizer::Data {
 
 Quantizer::Quantizer(const Model& model, QuantizerOptions options)
     : data_(std::make_shared<const Data>(model, std::move(options))) {}
+
+const Model& Quantizer::model() const { return data_->model; }
 
 std::vector<QuantizedNode> Quantizer::nodes() const {
   std::vector<QuantizedNode> result;
@@ -191,10 +213,13 @@ QuantizationPlan Quantizer::plan(const Calibration* calibration) const {
   return {writer.bytes(), writer.bytes() + writer.extra_bytes() + ir::graph_bytes(graph)};
 }
 
-std::vector<std::byte> Quantizer::quantize(const Calibration* calibration) const {
+std::vector<std::byte> Quantizer::quantize(const Calibration* calibration, const ChannelMeans* means) const {
   require(calibration != nullptr || !data_->integers, ErrorCode::kInvalidArgument,
           "integer activations need a calibration: run the model on samples first");
-  const ir::Graph graph = data_->rewrite(data_->ranges(calibration));
+  const bool corrects = data_->options.bias_correction && data_->integers;
+  require(!corrects || (means != nullptr && means->samples() > 0), ErrorCode::kInvalidArgument,
+          "bias correction needs the means of channels: run the model on samples first");
+  const ir::Graph graph = data_->rewrite(data_->ranges(calibration), corrects ? means : nullptr);
   Charge graph_charge(data_->budget, MemoryCategory::kGraph);
   graph_charge.resize(ir::graph_bytes(graph));
   const model::FileWriter writer(graph);

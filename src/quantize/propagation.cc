@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/propagation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/registry.h"
@@ -111,6 +112,8 @@ class Propagation {
 
   void spread() {
     for (size_t n = 0; n < takes_part_.size(); ++n) work_.push_back(static_cast<int>(n));
+    // int16: from the front, so that what was moved keeps its parameters until it meets others.
+    if (type_ == DType::kInt16) std::reverse(work_.begin(), work_.end());
     while (!work_.empty()) {
       const int n = work_.back();
       work_.pop_back();

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/equalize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "passes/editor.h"
+#include "quantize/parameters.h"
+
+namespace leadline::quantize {
+namespace {
+
+constexpr int kRounds = 20;         // a chain of layers settles within a few
+constexpr double kSettled = 1e-3;   // factors this near to 1 no longer matter
+constexpr double kLargest = 1.0e3;  // of a factor: beyond it a channel is dead, not unequal
+
+enum class Kind { kConv, kDepthwise, kDense };
+
+/// A node with weights, by the magnitudes of its weights between each input channel and each output channel. Factors
+/// are collected per channel and applied to the constants at the end.
+struct Layer {
+  Kind kind = Kind::kConv;
+  int node = 0;
+  int64_t outputs = 0;
+  int64_t inputs = 0;
+  std::vector<float> largest;  // outputs x inputs; of a depthwise layer one per output
+  std::vector<double> output_factors;
+  std::vector<double> input_factors;
+
+  int64_t input_of(int64_t output) const { return output * inputs / std::max<int64_t>(outputs, 1); }
+
+  double output_range(int64_t output) const {
+    const auto o = static_cast<size_t>(output);
+    if (kind == Kind::kDepthwise) {
+      return static_cast<double>(largest[o]) * output_factors[o] * input_factors[static_cast<size_t>(input_of(output))];
+    }
+    double range = 0.0;
+    for (int64_t i = 0; i < inputs; ++i) {
+      const auto at = static_cast<size_t>(output * inputs + i);
+      range = std::max(range, static_cast<double>(largest[at]) * input_factors[static_cast<size_t>(i)]);
+    }
+    return range * output_factors[o];
+  }
+
+  double input_range(int64_t input) const {
+    double range = 0.0;
+    for (int64_t o = 0; o < outputs; ++o) {
+      if (kind == Kind::kDepthwise && input_of(o) != input) continue;
+      const auto at = static_cast<size_t>(kind == Kind::kDepthwise ? o : o * inputs + input);
+      range = std::max(range, static_cast<double>(largest[at]) * output_factors[static_cast<size_t>(o)]);
+    }
+    return range * input_factors[static_cast<size_t>(input)];
+  }
+};
+
+std::optional<Layer> layer_of(passes::Editor& e, int n) {
+  const ir::Node& node = e.node(n);
+  Layer layer;
+  layer.node = n;
+  if (node.op == "CONV_2D") {
+    layer.kind = Kind::kConv;
+  } else if (node.op == "DEPTHWISE_CONV_2D") {
+    layer.kind = Kind::kDepthwise;
+  } else if (node.op == "FULLY_CONNECTED") {
+    layer.kind = Kind::kDense;
+  } else {
+    return {};
+  }
+  if (node.inputs.size() < 2 || node.outputs.size() != 1 || !e.is_constant(node.inputs[1])) return {};
+  const ir::Value& weights = e.value(node.inputs[1]);
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != ir::kAbsent;
+  if (weights.dtype != DType::kFloat32 || weights.shape.rank() != (layer.kind == Kind::kDense ? 2 : 4)) return {};
+  const Shape& shape = weights.shape;
+  const int last = shape.rank() - 1;
+  layer.outputs = layer.kind == Kind::kDepthwise ? shape[last] : shape[0];
+  layer.inputs = shape[last];
+  const ir::Value& input = e.value(node.inputs[0]);
+  if (layer.kind == Kind::kDepthwise) {
+    if (input.shape.rank() != 4 || input.shape[3] < 1 || layer.outputs % input.shape[3] != 0) return {};
+    layer.inputs = input.shape[3];
+  } else if (input.shape.rank() < 1 || input.shape[input.shape.rank() - 1] != layer.inputs) {
+    return {};  // grouped, or a vector that was reshaped on the way
+  }
+  if (has_bias) {
+    if (!e.is_constant(node.inputs[2])) return {};
+    const ir::Value& bias = e.value(node.inputs[2]);
+    if (bias.dtype != DType::kFloat32 || bias.shape.elements() != layer.outputs || bias.shape.rank() != 1) return {};
+  }
+  if (layer.outputs < 1 || layer.inputs < 1) return {};
+
+  const Floats floats(e.graph(), weights);
+  layer.largest.assign(
+      static_cast<size_t>(layer.kind == Kind::kDepthwise ? layer.outputs : layer.outputs * layer.inputs), 0.0F);
+  const auto columns = static_cast<size_t>(shape[last]);
+  const size_t rows = static_cast<size_t>(shape.elements()) / columns;
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t output = layer.kind == Kind::kDepthwise ? 0 : row * static_cast<size_t>(layer.outputs) / rows;
+    for (size_t column = 0; column < columns; ++column) {
+      float& largest = layer.largest[output * columns + column];
+      largest = std::max(largest, std::abs(floats.values()[row * columns + column]));
+    }
+  }
+  layer.output_factors.assign(static_cast<size_t>(layer.outputs), 1.0);
+  layer.input_factors.assign(static_cast<size_t>(layer.inputs), 1.0);
+  return layer;
+}
+
+/// Whether positive factors pass through what a node does with its sums.
+bool lets_factors_pass(const ir::Node& node) {
+  const auto activation = passes::activation_of(*node.attributes);
+  return !activation || *activation == ir::Activation::kNone || *activation == ir::Activation::kRelu;
+}
+
+/// One step towards equal ranges; how far the factors were from 1.
+double balance(Layer& first, Layer& second) {
+  double moved = 0.0;
+  for (int64_t c = 0; c < first.outputs; ++c) {
+    const double before = first.output_range(c);
+    const double after = second.input_range(c);
+    if (!(before > 0.0) || !(after > 0.0) || !std::isfinite(before * after)) continue;
+    const double total = first.output_factors[static_cast<size_t>(c)];
+    double factor = std::sqrt(before / after);
+    factor = std::clamp(factor, total / kLargest, total * kLargest);
+    first.output_factors[static_cast<size_t>(c)] /= factor;
+    second.input_factors[static_cast<size_t>(c)] *= factor;
+    moved = std::max(moved, std::abs(std::log(factor)));
+  }
+  return moved;
+}
+
+std::vector<float> rounded(const std::vector<double>& factors) { return {factors.begin(), factors.end()}; }
+
+/// Gives a layer its constants times its factors.
+void apply(passes::Editor& e, const Layer& layer) {
+  const ir::Node node = e.node(layer.node);
+  const int w = node.inputs[1];
+  const Shape shape = e.value(w).shape;
+  const int last = shape.rank() - 1;
+  std::vector<double> columns = layer.input_factors;
+  ir::Source source = e.source_of(w);
+  if (layer.kind == Kind::kDepthwise) {
+    columns.resize(static_cast<size_t>(layer.outputs));
+    for (int64_t o = 0; o < layer.outputs; ++o) {
+      columns[static_cast<size_t>(o)] =
+          layer.output_factors[static_cast<size_t>(o)] * layer.input_factors[static_cast<size_t>(layer.input_of(o))];
+    }
+  } else {
+    source = ir::scaled_source(std::move(source), shape, 0, rounded(layer.output_factors));
+  }
+  source = ir::scaled_source(std::move(source), shape, last, rounded(columns));
+  std::vector<int> inputs = node.inputs;
+  inputs[1] = e.add_constant(e.value(w).name, DType::kFloat32, shape, std::move(source));
+  if (inputs.size() > 2 && inputs[2] != ir::kAbsent) {
+    const int b = inputs[2];
+    const Shape length = e.value(b).shape;
+    const std::string name = e.value(b).name;
+    inputs[2] = e.add_constant(name, DType::kFloat32, length,
+                               ir::scaled_source(e.source_of(b), length, 0, rounded(layer.output_factors)));
+  }
+  e.set_inputs(layer.node, std::move(inputs));
+}
+
+int equalize_subgraph(ir::Graph& graph, int subgraph) {
+  passes::Editor e(graph, subgraph);
+  std::map<int, Layer> layers;
+  for (int n = 0; n < e.node_count(); ++n) {
+    if (auto layer = layer_of(e, n)) layers.emplace(n, std::move(*layer));
+  }
+  std::vector<std::pair<Layer*, Layer*>> pairs;
+  for (auto& [n, first] : layers) {
+    const int v = e.node(n).outputs[0];
+    if (!lets_factors_pass(e.node(n)) || e.is_output(v) || !e.used_once(v)) continue;
+    const auto second = layers.find(*e.consumers(v).begin());
+    if (second == layers.end() || e.node(second->first).inputs[0] != v) continue;
+    if (second->second.inputs != first.outputs) continue;
+    pairs.emplace_back(&first, &second->second);
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    double moved = 0.0;
+    for (const auto& [first, second] : pairs) moved = std::max(moved, balance(*first, *second));
+    if (moved < kSettled) break;
+  }
+  std::vector<bool> changed(static_cast<size_t>(e.node_count()));
+  for (const auto& [first, second] : pairs) {
+    for (const Layer* layer : {first, second}) {
+      if (!changed[static_cast<size_t>(layer->node)]) apply(e, *layer);
+      changed[static_cast<size_t>(layer->node)] = true;
+    }
+  }
+  return static_cast<int>(pairs.size());
+}
+
+}  // namespace
+
+int equalize(ir::Graph& graph) {
+  int pairs = 0;
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) pairs += equalize_subgraph(graph, static_cast<int>(s));
+  return pairs;
+}
+
+}  // namespace leadline::quantize
