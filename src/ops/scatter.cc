@@ -9,7 +9,6 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
-#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -154,7 +153,6 @@ void register_scatter(Registry& registry) {
                 .options = {1, 97},
                 .infer = infer,
                 .prepare = prepare,
-                .quantize = same_scale_rule(1, 0),
                 .types = "f32 i8 u8 i16 i32 i64 bool"});
 }
 

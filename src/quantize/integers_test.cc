@@ -114,7 +114,7 @@ TEST(Integers, IntegerInputsAndOutputsNeedNoConversion) {
     EXPECT_EQ(value(*graph, "y").dtype, type);
     EXPECT_EQ(count(*graph, "QUANTIZE"), type == DType::kInt8 ? 0 : 2);
     EXPECT_EQ(count(*graph, "DEQUANTIZE"), 0);
-    EXPECT_EQ(value(*graph, "x").quantization.zero_point0(), type == DType::kInt8 ? 0 : 128);
+    EXPECT_EQ(value(*graph, "x").quantization.zero_point0(), type == DType::kInt8 ? -1 : 127);
   }
 }
 

@@ -62,7 +62,7 @@ TEST(Parameters, AChannelOfZerosHasAPositiveScale) {
 
 TEST(Parameters, ABiasThatWouldOverflowWidensTheScaleOfItsWeights) {
   std::vector<float> weights = {1e-6F, 1e-6F};
-  const float bias[] = {1.0F, 1e6F};
+  const float bias[] = {1e-3F, 1e6F};
   const std::vector<float> scales = bias_scales(1e-5F, weights, bias);
   EXPECT_FLOAT_EQ(scales[0], 1e-11F);
   EXPECT_FLOAT_EQ(weights[0], 1e-6F);

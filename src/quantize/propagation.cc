@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/propagation.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "ops/registry.h"
@@ -111,28 +110,33 @@ class Propagation {
   }
 
   void spread() {
-    for (size_t n = 0; n < takes_part_.size(); ++n) work_.push_back(static_cast<int>(n));
-    // int16: from the front, so that what was moved keeps its parameters until it meets others.
-    if (type_ == DType::kInt16) std::reverse(work_.begin(), work_.end());
+    const auto nodes = static_cast<int>(takes_part_.size());
+    // int16: in order, so that what is moved keeps its parameters until it meets others.
+    for (int n = 0; type_ == DType::kInt16 && n < nodes; ++n) settle(n);
+    work_.clear();
+    for (int n = 0; n < nodes; ++n) work_.push_back(n);
     while (!work_.empty()) {
       const int n = work_.back();
       work_.pop_back();
-      if (!takes_part_[index(n)] || done_[index(n)]) continue;
+      settle(n);
+    }
+  }
+
+  /// Gives a node's operands the parameters they have to have, once these are known.
+  void settle(int n) {
+    if (!takes_part_[index(n)] || done_[index(n)]) return;
+    if (shares_scale(n)) {
+      const std::optional<Parameters> shared = shared_parameters(n);
+      if (!shared) return;  // until a neighbour has some
       done_[index(n)] = true;
-      if (shares_scale(n)) {
-        const std::optional<Parameters> shared = shared_parameters(n);
-        if (!shared) {
-          done_[index(n)] = false;  // until a neighbour has some
-          continue;
-        }
-        for (size_t i = 0; i < node(n).inputs.size(); ++i) set_input(n, static_cast<int>(i), *shared);
-        for (size_t i = 0; i < node(n).outputs.size(); ++i) set_output(n, static_cast<int>(i), *shared);
-      }
-      const ops::FixedParameters fixed = fixed_output(n);
-      if (fixed.scale == 0.0F) continue;
-      for (size_t i = 0; i < node(n).outputs.size(); ++i) {
-        set_output(n, static_cast<int>(i), {fixed.scale, fixed.zero_point});
-      }
+      for (size_t i = 0; i < node(n).inputs.size(); ++i) set_input(n, static_cast<int>(i), *shared);
+      for (size_t i = 0; i < node(n).outputs.size(); ++i) set_output(n, static_cast<int>(i), *shared);
+    }
+    done_[index(n)] = true;
+    const ops::FixedParameters fixed = fixed_output(n);
+    if (fixed.scale == 0.0F) return;
+    for (size_t i = 0; i < node(n).outputs.size(); ++i) {
+      set_output(n, static_cast<int>(i), {fixed.scale, fixed.zero_point});
     }
   }
 
