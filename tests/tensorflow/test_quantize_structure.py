@@ -49,11 +49,11 @@ def same(mine, other):
     return mine[:-2] == other[:-2] and mine[-1] == other[-1] and np.allclose(mine[-2], other[-2], rtol=1e-5, atol=0)
 
 
-def assert_equal_parameters(ours, theirs):
+def assert_equal_parameters(ours, theirs, overwritten=0.0):
     """Lists of (op, ..., type, scales, zero points).
 
     TensorFlow's calibration reads some results after a later node has overwritten them in place, and gives them that
-    node's range: those few have no partner here.
+    node's range: this share of entries may have no partner here.
     """
     assert sorted(entry[:-2] for entry in ours) == sorted(entry[:-2] for entry in theirs)
     left = list(theirs)
@@ -61,9 +61,7 @@ def assert_equal_parameters(ours, theirs):
         partner = next((i for i, other in enumerate(left) if same(mine, other)), None)
         if partner is not None:
             left.pop(partner)
-    in_place = {"ADD", "SUB", "MUL", "ABS", "CONV_2D", "FULLY_CONNECTED", "LOGISTIC", "RESHAPE"}
-    assert {entry[0] for entry in left} <= in_place, left
-    assert len(left) <= len(theirs) / 4, left
+    assert len(left) <= len(theirs) * overwritten, left
 
 
 def run(interpreter_class, content, sample):
@@ -115,7 +113,7 @@ def test_int8_files_have_the_structure_and_scales_of_tensorflow(case, litert, na
     ours = quantize(float_content, data, "int8")
     mine, other = File(ours), File(theirs)
     assert mine.histogram == other.histogram
-    assert_equal_parameters(mine.results, other.results)
+    assert_equal_parameters(mine.results, other.results, overwritten=0.25)
     assert_equal_parameters(mine.constants, other.constants)
     assert len(ours) <= len(theirs) * 1.02
     assert_good_outputs(litert, float_content, ours, theirs, data)
