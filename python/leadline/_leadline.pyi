@@ -1162,6 +1162,21 @@ class QuantizerOptions:
     @budget.setter
     def budget(self, arg: Budget | None, /) -> None: ...
 
+class ChannelMeans:
+    """Means of each channel of what layers read: for bias correction."""
+
+    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None) -> None: ...
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """To resize inputs and set their values."""
+
+    def add_sample(self) -> None:
+        """Runs the interpreter and adds."""
+
+    @property
+    def samples(self) -> int: ...
+
 class QuantizedNode:
     """What becomes of a node."""
 
@@ -1208,10 +1223,14 @@ class Quantizer:
 
     def __init__(self, model: Model, options: QuantizerOptions = ...) -> None: ...
 
+    @property
+    def model(self) -> Model:
+        """The float model that has to be calibrated: given, or equalized."""
+
     def nodes(self) -> list[QuantizedNode]:
         """Every node of the float model and what will become of it."""
 
     def plan(self, calibration: Calibration | None = None) -> QuantizationPlan: ...
 
-    def quantize(self, calibration: Calibration | None = None) -> bytes:
+    def quantize(self, calibration: Calibration | None = None, means: ChannelMeans | None = None) -> bytes:
         """The bytes of the quantized .tflite file."""

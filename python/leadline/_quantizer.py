@@ -90,16 +90,41 @@ def quantize(
             )
         from leadline._calibration import calibrate
 
+        if bias_correction and hasattr(representative_dataset, "__next__"):
+            representative_dataset = list(representative_dataset)  # it is read twice
         # Workers of an executor can read a file themselves.
         calibration = calibrate(
-            model if executor is None else source,
+            quantizer.model if executor is None or equalize else source,
             representative_dataset,
             method,
             executor=executor,
             budget=budget,
             progress=progress,
         )
-    return quantizer.quantize(calibration)
+    means = None
+    if bias_correction and representative_dataset is not None and needs_calibration(quantizer):
+        means = _channel_means(quantizer.model, representative_dataset, budget)
+    return quantizer.quantize(calibration, means)
+
+
+def _channel_means(model: Model, dataset, budget: Budget | None) -> _leadline.ChannelMeans:
+    from leadline import _tensors
+    from leadline._dataset import DatasetReader, open_dataset
+
+    means = _leadline.ChannelMeans(model, 1, budget)
+    interpreter = means.interpreter
+    specs: list[_tensors.TensorSpec] = []
+    for sample in DatasetReader(model).samples(open_dataset(dataset)[0]):
+        if sample.subgraph != 0:
+            continue
+        if [spec.shape for spec in specs] != [array.shape for array in sample.arrays]:
+            for index, array in zip(interpreter.inputs, sample.arrays, strict=True):
+                interpreter.resize_input(index, array.shape)
+            specs = [_tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
+        for spec, array in zip(specs, sample.arrays, strict=True):
+            interpreter.set_tensor(spec.index, _tensors.to_bytes(array, spec))
+        means.add_sample()
+    return means
 
 
 def needs_calibration(quantizer: _leadline.Quantizer) -> bool:

@@ -16,11 +16,11 @@
 namespace leadline::python {
 namespace {
 
-nb::bytes quantize(const Quantizer& self, const Calibration* calibration) {
+nb::bytes quantize(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means) {
   std::vector<std::byte> file;
   {
     const nb::gil_scoped_release released;
-    file = self.quantize(calibration);
+    file = self.quantize(calibration, means);
   }
   return nb::bytes(file.data(), file.size());
 }
@@ -65,6 +65,13 @@ void bind_options(nb::module_& m) {
 void init_quantizer(nb::module_& m) {
   bind_options(m);
 
+  nb::class_<ChannelMeans>(m, "ChannelMeans", "Means of each channel of what layers read: for bias correction.")
+      .def(nb::init<const Model&, int, std::shared_ptr<Budget>>(), nb::arg("model"), nb::arg("num_threads") = 1,
+           nb::arg("budget").none() = nb::none(), WithoutGil())
+      .def_prop_ro("interpreter", &ChannelMeans::interpreter, nb::rv_policy::reference_internal,
+                   "To resize inputs and set their values.")
+      .def("add_sample", &ChannelMeans::add_sample, WithoutGil(), "Runs the interpreter and adds.")
+      .def_prop_ro("samples", &ChannelMeans::samples);
   nb::class_<QuantizedNode>(m, "QuantizedNode", "What becomes of a node.")
       .def_ro("subgraph", &QuantizedNode::subgraph)
       .def_ro("node", &QuantizedNode::node, "Number in the float model.")
@@ -84,9 +91,10 @@ void init_quantizer(nb::module_& m) {
   nb::class_<Quantizer>(m, "Quantizer", "A model on its way to another number format. `leadline.quantize` uses it.")
       .def(nb::init<const Model&, QuantizerOptions>(), nb::arg("model"), nb::arg("options") = QuantizerOptions(),
            WithoutGil())
+      .def_prop_ro("model", &Quantizer::model, "The float model that has to be calibrated: given, or equalized.")
       .def("nodes", &Quantizer::nodes, "Every node of the float model and what will become of it.")
       .def("plan", &Quantizer::plan, nb::arg("calibration").none() = nb::none(), WithoutGil())
-      .def("quantize", &quantize, nb::arg("calibration").none() = nb::none(),
+      .def("quantize", &quantize, nb::arg("calibration").none() = nb::none(), nb::arg("means").none() = nb::none(),
            "The bytes of the quantized .tflite file.");
 }
 

@@ -131,7 +131,7 @@ struct Quantizer::Data {
     treatments = quantize::plan_treatments(graph, treatment);
     const bool integer_mode = is_integer(treatment.treatment);
     if (!options.allow_float && integer_mode) quantize::require_integers(graph, treatments);
-    integers = integer_mode || any_integers(treatments);
+    integers = any_integers(treatments);
     check_border_type(options.input_type, "input_type", options.mode, integers);
     check_border_type(options.output_type, "output_type", options.mode, integers);
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -115,7 +116,6 @@ class QuantizationJob {
  private:
   CalibratorOptions calibrator_options() const;
 
-  const Model& model_;
   QuantizationOptions options_;
   QuantizerOptions quantizer_options_;
   Quantizer quantizer_;
@@ -124,14 +124,12 @@ class QuantizationJob {
   int64_t statistics_bytes_ = 0;  // what it gathers
   QuantizationPlan plan_;
   Calibration calibration_;
+  std::optional<ChannelMeans> means_;  // for bias correction
   int64_t samples_ = 0;
 };
 
 QuantizationJob::QuantizationJob(const Model& model, const QuantizationOptions& options)
-    : model_(model),
-      options_(options),
-      quantizer_options_(quantizer_options(options)),
-      quantizer_(model, quantizer_options_) {
+    : options_(options), quantizer_options_(quantizer_options(options)), quantizer_(model, quantizer_options_) {
   const std::vector<QuantizedNode> nodes = quantizer_.nodes();
   calibrates_ = std::any_of(nodes.begin(), nodes.end(),
                             [](const QuantizedNode& node) { return node.quantized && is_integer(node.mode); });
@@ -140,7 +138,7 @@ QuantizationJob::QuantizationJob(const Model& model, const QuantizationOptions& 
       throw Error(ErrorCode::kInvalidArgument,
                   fmt::format("mode {} needs samples of what the model will see: --data samples.npz", options_.mode));
     }
-    Calibrator probe(model_, calibrator_options());
+    Calibrator probe(quantizer_.model(), calibrator_options());
     run_bytes_ = probe.interpreter().plan().peak_bytes;
     statistics_bytes_ = probe.statistics_bytes();
   }
@@ -177,19 +175,24 @@ Json QuantizationJob::memory_json() const {
 
 void QuantizationJob::calibrate() {
   if (!calibrates_) return;
-  Calibrator calibrator(model_, calibrator_options());
+  Calibrator calibrator(quantizer_.model(), calibrator_options());
   calibrator.interpreter().allocate();
-  SampleReader samples(options_.data, model_, options_.samples);
+  SampleReader samples(options_.data, quantizer_.model(), options_.samples);
   while (samples.next(calibrator.interpreter())) calibrator.add_sample();
   samples_ = samples.count();
   if (samples_ == 0) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("{} holds no samples", options_.data));
   }
   calibration_ = calibrator.calibration();
+  if (!options_.bias_correction) return;
+  means_.emplace(quantizer_.model(), options_.threads);
+  means_->interpreter().allocate();
+  SampleReader again(options_.data, quantizer_.model(), options_.samples);
+  while (again.next(means_->interpreter())) means_->add_sample();
 }
 
 std::vector<std::byte> QuantizationJob::quantize() const {
-  return quantizer_.quantize(calibrates_ ? &calibration_ : nullptr);
+  return quantizer_.quantize(calibrates_ ? &calibration_ : nullptr, means_ ? &*means_ : nullptr);
 }
 
 std::string QuantizationJob::nodes_text() const {

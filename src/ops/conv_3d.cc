@@ -122,6 +122,7 @@ void register_conv_3d(Registry& registry) {
                 .make_attributes = make_attributes<Conv3DAttributes>,
                 .infer = infer,
                 .prepare = prepare,
+                .quantize = {.forms = QuantizationRule::kWidened, .weights = 1, .weights_axis = 4},
                 .types = "f32"});
 }
 

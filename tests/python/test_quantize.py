@@ -191,6 +191,33 @@ def test_strict_integers_list_the_nodes_without_a_form(samples):
     assert leadline.quantize(content, "int8", dataset)
 
 
+def test_bias_correction_and_equalization_take_any_dataset(model, samples):
+    wanted = outputs(lite.Interpreter, model, samples)
+    plain = quantized(model, "int8", samples)
+    for options in ({"bias_correction": True}, {"equalize": True}, {"bias_correction": True, "equalize": True}):
+        content = leadline.quantize(model, "int8", iter([[sample] for sample in samples]), **options)
+        np.testing.assert_allclose(outputs(lite.Interpreter, content, samples), wanted, atol=5e-3)
+        if "bias_correction" in options:
+            assert content != plain
+
+
+def test_weights_of_conv_3d_can_be_widened(litert):
+    random = np.random.default_rng(3)
+    b = leadline.ModelBuilder()
+    x = b.input("x", np.float32, [1, 4, 6, 6, 4])
+    y = b.tensor("y", np.float32, [1, 4, 6, 6, 16])
+    w = b.constant("w", random.normal(size=(3, 3, 3, 4, 16)).astype(np.float32))
+    b.node("CONV_3D", [x, w], [y], padding=0, stride_d=1, stride_w=1, stride_h=1, dilation_d_factor=1,
+           dilation_w_factor=1, dilation_h_factor=1)  # fmt: skip
+    b.output(y)
+    content = leadline.quantize(b.to_tflite(), "weight_only_int8")
+    assert types_of(content)["w"] == "INT8"
+    sample = [random.normal(size=(1, 4, 6, 6, 4)).astype(np.float32)]
+    wanted = outputs(litert, b.to_tflite(), sample)
+    for interpreter in (litert, lite.Interpreter):
+        np.testing.assert_allclose(outputs(interpreter, content, sample), wanted, atol=0.2)
+
+
 def test_budget_and_memory_come_back(model, samples):
     budget = leadline.Budget(64 << 20)
     dataset = [[sample] for sample in samples]
