@@ -215,7 +215,7 @@ def test_weights_of_conv_3d_can_be_widened(litert):
     sample = [random.normal(size=(1, 4, 6, 6, 4)).astype(np.float32)]
     wanted = outputs(litert, b.to_tflite(), sample)
     for interpreter in (litert, lite.Interpreter):
-        np.testing.assert_allclose(outputs(interpreter, content, sample), wanted, atol=0.2)
+        np.testing.assert_allclose(outputs(interpreter, content, sample), wanted, atol=0.5)
 
 
 def test_budget_and_memory_come_back(model, samples):
