@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -292,12 +293,26 @@ class Rewrite {
     made.shape = value(v).shape;
     made.has_rank = value(v).has_rank;
     made.constant = true;
-    made.source = quantized_source(source_of(graph_, value(v)), made.shape, type, quantization, narrow);
+    made.source = zeros(v, type);
+    if (!made.source) {
+      made.source = quantized_source(source_of(graph_, value(v)), made.shape, type, quantization, narrow);
+    }
     made.quantization = quantization;
     subgraph_.values.push_back(std::move(made));
     const auto added = static_cast<int>(subgraph_.values.size()) - 1;
     all.push_back({type, std::move(quantization), added});
     return added;
+  }
+
+  /// Biases of zeros are the same whatever their scales, so the file holds them once; null for other constants.
+  ir::Source zeros(int v, DType type) {
+    if (type != DType::kInt32 && type != DType::kInt64) return nullptr;
+    const Floats floats(graph_, value(v));
+    if (std::any_of(floats.values().begin(), floats.values().end(), [](float x) { return x != 0.0F; })) return nullptr;
+    const size_t bytes = floats.values().size() * static_cast<size_t>(dtype_bits(type) / 8);
+    ir::Source& source = zeros_[bytes];
+    if (!source) source = ir::owned_source(std::vector<std::byte>(bytes));
+    return source;
   }
 
   void give_outputs_their_type() {
@@ -354,6 +369,7 @@ class Rewrite {
   Scales scales16_;
   std::vector<std::vector<Available>> forms_;              // by value of the float graph, the one it is made in first
   std::vector<std::vector<QuantizedConstant>> constants_;  // by value of the float graph
+  std::map<size_t, ir::Source> zeros_;                     // by size
   std::vector<std::string> names_;                         // of the float graph
   std::set<std::string> taken_;
   std::vector<NodeTreatment> new_treatments_;

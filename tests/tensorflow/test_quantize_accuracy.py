@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantized by Leadline and by TensorFlow, from the same float model with the same samples: at least TensorFlow's
-accuracy less 0.2 points, and a file of its size within 2 %."""
+accuracy less 0.2 points, and a file at most 2 % larger."""
 
 import gzip
 import os
@@ -71,7 +71,6 @@ def quantized_by_leadline(content: bytes, mode: str, samples) -> bytes:
 
 def assert_size(ours: bytes, theirs: bytes) -> None:
     assert len(ours) <= len(theirs) * (1 + SIZE), (len(ours), len(theirs))
-    assert len(ours) >= len(theirs) * (1 - SIZE), (len(ours), len(theirs))
 
 
 # Keyword spotting -------------------------------------------------------------------------------
@@ -122,10 +121,14 @@ def fashion():
     keras = tf.keras
     keras.utils.set_random_seed(5)
     layers = keras.layers
+
+    def normalization():
+        return layers.BatchNormalization(momentum=0.9)  # soon at home with the few steps there are
+
     model = keras.Sequential([
         keras.Input((28, 28, 1), batch_size=None),
-        layers.Conv2D(16, 3, strides=2, padding="same", use_bias=False), layers.BatchNormalization(), layers.ReLU(),
-        layers.DepthwiseConv2D(3, padding="same", use_bias=False), layers.BatchNormalization(), layers.ReLU(6.0),
+        layers.Conv2D(16, 3, strides=2, padding="same", use_bias=False), normalization(), layers.ReLU(),
+        layers.DepthwiseConv2D(3, padding="same", use_bias=False), normalization(), layers.ReLU(6.0),
         layers.Conv2D(48, 1, activation="relu"), layers.MaxPooling2D(),
         layers.SeparableConv2D(64, 3, activation="relu"), layers.AveragePooling2D(5), layers.Flatten(),
         layers.Dense(64, activation="relu"), layers.Dense(10, activation="softmax"),
@@ -166,7 +169,7 @@ def test_fashion_mnist_through_the_converter(fashion):
 @pytest.fixture(scope="module")
 def mobilenet():
     tf.keras.utils.set_random_seed(6)
-    model = tf.keras.applications.MobileNetV2((96, 96, 3), alpha=0.5, weights=None, classes=100)
+    model = tf.keras.applications.MobileNetV2((96, 96, 3), weights=None)
     samples = np.random.default_rng(7).uniform(-1, 1, (24, 96, 96, 3)).astype(np.float32)
     content = tf.lite.TFLiteConverter.from_keras_model(model).convert()
     return model, content, samples, outputs(content, samples)
