@@ -110,8 +110,8 @@ struct CalibratorOptions {
 };
 
 /// Runs a float model and watches its tensors, one node at a time: no activations are kept. Watched are the float
-/// inputs of subgraphs, the float outputs of nodes (also in the bodies of IF and WHILE) and float variables. Calls are
-/// not thread-safe.
+/// inputs of subgraphs, the float outputs of nodes (also in the bodies of IF and WHILE) and float variables. Results of
+/// constants alone have no samples, and neither have inputs of a body that no node in it reads. Not thread-safe.
 class Calibrator {
  public:
   /// Plans; takes no memory that grows with the model before the first sample.

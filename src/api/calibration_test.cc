@@ -170,6 +170,27 @@ TEST(Calibration, VariablesAreRecordedAndEachSampleBeginsAnew) {
   expect_range(find(stream.calibration().tensors(), 0, "state"), 4, 10, 20);
 }
 
+TEST(Calibration, ResultsOfShapesAloneAreRecorded) {
+  Sketch s;
+  const int x = s.input("x", kF32, {1, 2});
+  s.subgraph().values[0].signature = std::vector<int32_t>{-1, 2};
+  const int shape = s.compute("SHAPE", {x}, "shape", kI32, {2}, {{"out_type", int64_t{2}}});
+  const int fill = s.compute("FILL", {shape, s.constant<float>("three", kF32, {}, {3})}, "fill", kF32, {1, 2});
+  const int table = s.constant<float>("table", kF32, {2}, {7, 8});
+  const int negative = s.compute("NEG", {table}, "negative", kF32, {2});
+  s.outputs({s.compute("ADD", {s.compute("ADD", {x, fill}, "sum", kF32, {1, 2}), negative}, "y", kF32, {1, 2})});
+  Calibrator calibrator(s.load());
+  for (const int64_t rows : {1, 3}) {
+    calibrator.interpreter().resize_input(x, {rows, 2});
+    set<float>(calibrator.interpreter(), x, std::vector<float>(static_cast<size_t>(2 * rows), 1.0F));
+    calibrator.add_sample();
+  }
+  const auto tensors = calibrator.calibration().tensors();
+  expect_range(find(tensors, 0, "fill"), 8, 3, 3);
+  expect_range(find(tensors, 0, "negative"), 0, 0, 0);
+  expect_range(find(tensors, 0, "sum"), 8, 4, 4);
+}
+
 TEST(Calibration, SignaturesOnTheirOwnSubgraphsGoIntoOneCalibration) {
   Sketch s;
   s.outputs({s.compute("ABS", {s.input("x", kF32, {2})}, "first", kF32, {2})});

@@ -104,6 +104,7 @@ struct Calibrator::State final : Observer {
         record(subgraph, index, memory.dtype, {memory.data, static_cast<size_t>(memory.bytes)});
       }
       runs.invoke();
+      record_folded(runs, subgraph);
     } catch (...) {
       recording = false;
       forget_sample();
@@ -117,6 +118,22 @@ struct Calibrator::State final : Observer {
     ++statistics.samples;
     forget_sample();
     if (!options.keep_state) reset_state();
+  }
+
+  /// Results that follow from the input shapes alone are computed when the run is planned, and no node shows them.
+  /// Those of constants alone are no business of samples.
+  void record_folded(const Interpreter& runs, int subgraph) {
+    const ir::Subgraph& source = graph.subgraphs[static_cast<size_t>(subgraph)];
+    const auto is_given = [&](int v) { return v == ir::kAbsent || source.values[static_cast<size_t>(v)].constant; };
+    for (const ir::Node& node : source.nodes) {
+      if (std::all_of(node.inputs.begin(), node.inputs.end(), is_given)) continue;
+      for (const int v : node.outputs) {
+        const int i = v == ir::kAbsent ? -1 : slot(subgraph, v);
+        if (i < 0 || in_sample[static_cast<size_t>(i)]) continue;
+        const TensorMemory memory = runs.tensor(v);
+        record(subgraph, v, memory.dtype, {memory.data, static_cast<size_t>(memory.bytes)});
+      }
+    }
   }
 
   void forget_sample() {
