@@ -120,11 +120,9 @@ def calibrate(
     return result
 
 
-def lint_dataset(
-    model: Model | bytes | str | os.PathLike, dataset: Any, limit: int | None = None
-) -> list[Finding]:
-    """Checks a representative dataset without running the model: shapes, types, NaN, constant inputs, values far outside
-    of what is usual. Reads all samples, or the first `limit`; an error ends the reading and is the last finding."""
+def lint_dataset(model: Model | bytes | str | os.PathLike, dataset: Any, limit: int | None = None) -> list[Finding]:
+    """Checks a representative dataset without running the model: shapes, types, NaN, constant inputs, values far
+    outside of what is usual. Reads all samples, or the first `limit`; an error ends the reading and comes last."""
     return _lint_model_dataset(_load(model, None), dataset, limit)
 
 

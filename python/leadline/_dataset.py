@@ -95,7 +95,7 @@ def open_dataset(dataset: Any) -> tuple[Iterator, int | None]:
         source = source()
     if isinstance(source, np.ndarray):
         if source.ndim == 0:
-            raise InvalidArgumentError("the representative dataset is an array without dimensions; give a list of samples")
+            raise InvalidArgumentError("the representative dataset is an array without dimensions, expected samples")
         return (source[i : i + 1] for i in range(len(source))), len(source)
     if not _is_iterable(source):
         raise InvalidArgumentError(
@@ -124,8 +124,8 @@ def to_array(value: Any) -> np.ndarray:
 
 
 class DatasetReader:
-    """Brings samples of a model to one form and checks them. Raises InvalidArgumentError for a sample that cannot serve,
-    naming its number and the input."""
+    """Brings samples of a model to one form and checks them. Raises InvalidArgumentError for a sample that cannot
+    serve, naming its number and the input."""
 
     def __init__(self, model: Model):
         self.findings: list[Finding] = []
@@ -207,15 +207,15 @@ class DatasetReader:
 
     def _by_name(self, number: int, signature: _Signature, raw: Mapping) -> list[Any]:
         values: dict[int, Any] = {}
-        expected = ", ".join(repr(spec.name) for spec in signature.inputs)
+        expected = "the inputs are " + ", ".join(repr(spec.name) for spec in signature.inputs)
         for name, value in raw.items():
             index = signature.by_name.get(name)
             if index is None:
-                raise InvalidArgumentError(f"sample {number}: the model has no input {name!r}; its inputs are {expected}")
+                raise InvalidArgumentError(f"sample {number}: the model has no input {name!r}; {expected}")
             values[index] = value
         for index, spec in enumerate(signature.inputs):
             if index not in values:
-                raise InvalidArgumentError(f"sample {number}: input {spec.name!r} is missing; the inputs are {expected}")
+                raise InvalidArgumentError(f"sample {number}: input {spec.name!r} is missing; {expected}")
         return [values[index] for index in range(len(signature.inputs))]
 
     def _by_order(self, number: int, signature: _Signature, raw: list | tuple) -> list[Any]:
@@ -339,8 +339,8 @@ class DatasetReader:
             and not _scales(spec.first_op)
         ):  # fmt: skip
             message = (
-                f"input {spec.name!r}: whole numbers from {spec.min:g} to {spec.max:g}, as of raw pixels, but the model "
-                f"begins with {spec.first_op or 'no op'}, which does not scale them; scale them as in training"
+                f"input {spec.name!r}: whole numbers from {spec.min:g} to {spec.max:g}, as of raw pixels, but the "
+                f"model begins with {spec.first_op or 'no op'}, which does not scale them; scale them as in training"
             )
             self._once(Finding("warning", message, None, spec.name), "pixels")
 

@@ -121,6 +121,8 @@ def test_signatures_go_into_one_calibration():
     assert {(t.subgraph, t.name): t.elements for t in calibration.tensors()} == {
         (0, "double_x"): 20, (0, "double_y"): 20, (1, "square_x"): 20, (1, "square_y"): 20,
     }  # fmt: skip
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        assert leadline.calibrate(content, samples, executor=pool).to_bytes() == calibration.to_bytes()
     with pytest.raises(leadline.InvalidArgumentError, match="several signatures"):
         leadline.calibrate(content, [{"x": np.ones(4, F32)}])
 
@@ -172,7 +174,7 @@ ERRORS = {
     "infinity": ([[GOOD * np.inf]], "sample 0, input 'x': 16 of 16 values are NaN or infinite"),
     "too large": ([[np.full((1, 16), 1e300)]], "sample 0, input 'x': 16 of 16 values are NaN or infinite"),
     "labels": ([[GOOD, np.ones(1)]], "sample 0: 2 arrays for 1 inputs .*'x'.*labels"),
-    "name": ([{"y": GOOD}], "sample 0: the model has no input 'y'; its inputs are 'x'"),
+    "name": ([{"y": GOOD}], "sample 0: the model has no input 'y'; the inputs are 'x'"),
     "missing name": ([{}], "sample 0: input 'x' is missing"),
     "signature": ([("other", {"x": GOOD})], "sample 0: the model has no signature 'other'; it has none"),
     "no dict": ([("other", GOOD)], "sample 0: after the signature key 'other' a dict"),
@@ -215,7 +217,7 @@ WARNINGS = {
     "constant": (image_model(), [[np.full((1, 8, 8, 3), 0.5, F32)]] * 40, "every value of every sample is 0.5"),
     "same": (image_model(), images(0, 1)[:1] * 40, "all 40 samples of the dataset are the same"),
     "pixels": (image_model(), images(0, 255, whole=True), "as of raw pixels, but the model begins with CONV_2D"),
-    "outlier": (image_model(), [*images(0, 1)[:20], [images(0, 1)[0][0] * 5000]], "sample 20, input 'image': values up"),
+    "outlier": (image_model(), [*images(0, 1)[:20], [images(0, 1)[0][0] * 5000]], "sample 20, input 'image': values"),
 }
 
 
@@ -514,6 +516,25 @@ def test_a_failing_sample_stops_the_others(monkeypatch):
         assert len(begun) == len(ended) < 200 / 16, "nothing was left in the queue"
         with pytest.raises(leadline.BudgetError):
             leadline.calibrate(sample_models.slow(), [np.ones((384, 384), F32)], executor=pool, budget="3MB")
+
+
+def die_at_sample_32(*arguments):
+    first = arguments[5]
+    if first == 32:
+        os._exit(1)
+    return RUN_CHUNK(*arguments)
+
+
+def test_a_worker_that_dies_on_the_way_is_reported(monkeypatch):
+    from leadline import _calibration
+
+    monkeypatch.setitem(globals(), "RUN_CHUNK", _calibration._run_chunk)
+    monkeypatch.setattr(_calibration, "_run_chunk", die_at_sample_32)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+        message = r"worker failed while calibrating samples \d+ to \d+: Broken|takes no more work: .*terminated"
+        with pytest.raises(leadline.Error, match=message):
+            leadline.calibrate(DENSE, dense_samples(200), executor=pool)
+    assert _calibration._held is None
 
 
 def test_workers_that_die_or_stop_are_reported():
