@@ -107,6 +107,7 @@ class Quantizer {
   const Model& model() const;
   /// Every node of the float model and what will become of it.
   std::vector<QuantizedNode> nodes() const;
+  /// Exact with the calibration; without, as if no value had to be rescaled on its way (a few nodes less).
   QuantizationPlan plan(const Calibration* calibration = nullptr) const;
   /// The quantized file. Modes of full integers need a calibration of model(), and bias correction means of it.
   std::vector<std::byte> quantize(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr) const;

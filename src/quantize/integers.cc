@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ops/arithmetic.h"
 #include "ops/registry.h"
 #include "quantize/propagation.h"
 
@@ -214,6 +215,12 @@ class Rewrite {
       if (is_float32(v)) set_form(v, {type, *scales(type).output(floats, n, static_cast<int>(i))});
     }
     node.version = std::max(node.version, type == DType::kInt8 ? rule.version8 : rule.version16);
+    if (type == DType::kInt16 && (node.op == "ADD" || node.op == "SUB")) {
+      // Scales are any numbers, not the powers of two that the format has for its default here.
+      auto attributes = std::make_shared<ops::AddAttributes>(static_cast<const ops::AddAttributes&>(*node.attributes));
+      attributes->pot_scale_int16 = false;
+      node.attributes = std::move(attributes);
+    }
   }
 
   /// Whether a value of the float graph was float there.

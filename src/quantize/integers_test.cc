@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/verifier.h"
+#include "ops/arithmetic.h"
 #include "ops/concatenation.h"
 #include "ops/graph_builder.h"
 
@@ -128,6 +129,15 @@ TEST(Integers, Int16HasWideBiasesAndNoZeroPoints) {
   const auto& values = graph->subgraphs[0].values;
   EXPECT_EQ(values[static_cast<size_t>(node.inputs[1])].dtype, DType::kInt8);
   EXPECT_EQ(values[static_cast<size_t>(node.inputs[2])].dtype, DType::kInt64);
+}
+
+TEST(Integers, SumsOfInt16DoNotClaimPowersOfTwo) {
+  GraphBuilder b;
+  const int x = b.input("x", DType::kFloat32, {1, 2});
+  const auto graph = b.finish({b.node("ADD", {x, x}, "y")});
+  rewrite(*graph, {*graph}, Treatment::kInt16);
+  const ir::Node& node = graph->subgraphs[0].nodes[1];
+  EXPECT_FALSE(static_cast<const ops::AddAttributes&>(*node.attributes).pot_scale_int16);
 }
 
 TEST(Integers, InputsOfAConcatenationGetTheParametersOfItsResult) {
