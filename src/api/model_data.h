@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "ir/graph.h"
 #include "leadline/model.h"
@@ -12,6 +13,9 @@ namespace leadline {
 
 struct Model::Data {
   ~Data();
+  /// The handle of a model that was not read from a file.
+  static Model make_model(std::shared_ptr<Data> data) { return Model(std::move(data)); }
+
   std::shared_ptr<Budget> budget;   // the caller's
   std::shared_ptr<Budget> charged;  // this model's own count, a child of `budget`
   std::shared_ptr<const ir::Graph> graph;

@@ -103,6 +103,7 @@ class GraphReader {
       }
     }
     settle_constants(subgraph);
+    settle_differences(subgraph);
     return subgraph;
   }
 
@@ -126,6 +127,18 @@ class GraphReader {
       ir::Value& value = subgraph.values[v];
       const bool empty = dtype_bits(value.dtype) > 0 && storage_bytes(value.dtype, value.shape) == 0;
       if (!written[v] && !value.variable && empty) value.constant = true;
+    }
+  }
+
+  /// NumericVerify writes float32 differences, though TensorFlow's debug models give them the type of its input.
+  static void settle_differences(ir::Subgraph& subgraph) {
+    for (const ir::Node& node : subgraph.nodes) {
+      if (node.code != ir::kCustomOp || node.op != "NumericVerify") continue;
+      for (int v : node.outputs) {
+        if (v < 0 || v >= static_cast<int>(subgraph.values.size())) continue;
+        subgraph.values[static_cast<size_t>(v)].dtype = DType::kFloat32;
+        subgraph.values[static_cast<size_t>(v)].quantization = {};
+      }
     }
   }
 

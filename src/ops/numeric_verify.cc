@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NumericVerify: what a quantized tensor lost, dequantized minus reference, element by element. With log_if_failed and
-// a tolerance of 0.1 or more, a difference above tolerance * scale is an error.
+// a tolerance of 0.1 or more, a difference above tolerance * scale is an error. And LeadlineProbe, where observers see
+// several values at once, of any types and shapes; it computes nothing and is never written to files (src/debug).
 #include <algorithm>
 #include <cmath>
 
@@ -99,6 +100,15 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   });
 }
 
+void infer_probe(InferContext& c) {
+  c.require_output_type(0, {DType::kUInt8});
+  c.set_output_shape(0, {0});
+}
+
+std::unique_ptr<Kernel> prepare_probe(PrepareContext&) {
+  return make_kernel([](RunContext&) {});
+}
+
 }  // namespace
 
 void register_numeric_verify(Registry& registry) {
@@ -111,6 +121,16 @@ void register_numeric_verify(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .types = "i8 u8 i16 f16"});
+  registry.add({.name = "LeadlineProbe",
+                .code = ir::kCustomOp,
+                .max_version = 1,
+                .min_inputs = 1,
+                .max_inputs = 3,
+                .required_inputs = 1,
+                .infer = infer_probe,
+                .prepare = prepare_probe,
+                .pure = false,
+                .types = "any"});
 }
 
 }  // namespace leadline::ops

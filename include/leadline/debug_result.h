@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What debugging a quantized model finds, as plain data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "leadline/plan.h"
+#include "leadline/types.h"
+
+namespace leadline {
+
+/// How far values are from what they should be, over all samples. Pairs with NaN or infinity are counted and left out.
+struct ErrorStatistics {
+  int64_t elements = 0;    ///< pairs compared
+  int64_t not_finite = 0;  ///< pairs with NaN or infinity
+  double mean_error = 0.0;
+  double stddev = 0.0;
+  double max_abs_error = 0.0;
+  double mean_squared_error = 0.0;
+  double rmse = 0.0;
+  double rmse_over_scale = 0.0;  ///< in quantization steps; 0: no single scale. Perfect rounding gives 1/sqrt(12)
+  double cosine = 1.0;           ///< of the angle between both
+  double snr_db = 0.0;           ///< signal to noise; kBestSnrDb when there is no noise
+  double lost_signal = 0.0;      ///< noise power over signal power, at most 1, averaged over the channels
+};
+inline constexpr double kBestSnrDb = 300.0;
+/// rmse / scale of values that are spread evenly and rounded to the nearest step.
+inline constexpr double kRoundingYardstick = 0.28867513459481287;
+
+/// One channel (index of the last axis) of a layer; own error.
+struct ChannelError {
+  int channel = 0;
+  double mean_error = 0.0;
+  double rmse = 0.0;
+  double max_abs_error = 0.0;
+  double lost_signal = 0.0;
+  float min = 0.0F;  ///< of the reference
+  float max = 0.0F;
+};
+
+/// A constant operand against the float model's.
+struct WeightError {
+  int input = 0;     ///< operand of the node
+  std::string name;  ///< of the tensor in the quantized model
+  DType dtype = DType::kInt8;
+  Shape shape;
+  int channels = 1;  ///< along the axis of the scales, or of the output channels
+  int scales = 0;
+  double rmse = 0.0;
+  double max_abs_error = 0.0;
+  double snr_db = 0.0;
+  int worst_channel = 0;  ///< where most of the signal is lost
+  double worst_lost_signal = 0.0;
+  int largest_channel = 0;      ///< the one with the largest value
+  double channel_spread = 1.0;  ///< its largest absolute value over the median channel's
+};
+
+/// Counts in equal bins over [min, max], of at most 65536 values of each sample, evenly taken.
+struct DebugHistogram {
+  float min = 0.0F;
+  float max = 0.0F;
+  std::vector<int64_t> reference;  ///< the float model's values
+  std::vector<int64_t> quantized;
+  int64_t reference_below = 0;  ///< outside the range
+  int64_t reference_above = 0;
+  int64_t quantized_below = 0;
+  int64_t quantized_above = 0;
+};
+
+/// One output tensor of a node of the quantized model.
+struct LayerDebug {
+  int index = 0;  ///< in DebugResult::layers
+  int subgraph = 0;
+  int node = -1;  ///< in the quantized model; -1: an input of the model that is quantized before it
+  int tensor = 0;
+  int float_node = -1;  ///< in the float model; -1: no counterpart
+  int float_tensor = -1;
+  std::string op;
+  std::string name;   ///< of the tensor in the quantized model
+  std::string layer;  ///< the Keras layer that the name leads back to
+  DType dtype = DType::kInt8;
+  Shape shape;
+  std::vector<float> scales;
+  std::vector<int64_t> zero_points;
+  bool is_output = false;   ///< of the model
+  bool quantized = false;   ///< false: computes in float as before
+  std::vector<int> inputs;  ///< layers it reads
+  /// What the layer adds by itself: against the float node fed with the same inputs.
+  std::optional<ErrorStatistics> own;
+  /// All error so far: against the float model.
+  std::optional<ErrorStatistics> accumulated;
+  double saturated = 0.0;  ///< share of values whose float value lies outside the range of the integers
+  float range_min = 0.0F;  ///< what the integers can hold; both 0 for floats
+  float range_max = 0.0F;
+  float seen_min = 0.0F;  ///< what the float model's tensor held
+  float seen_max = 0.0F;
+  int levels_used = 0;  ///< different values seen in an 8-bit tensor; 0: not counted
+  int channels = 1;
+  std::vector<ChannelError> worst_channels;  ///< by lost_signal, the worst first
+  std::vector<WeightError> weights;
+  std::optional<DebugHistogram> histogram;
+  std::string note;  ///< why there is no own or accumulated error, where there is none
+};
+
+/// A layer that deserves a look. The list is ordered, the worst first.
+struct DebugSuspect {
+  int layer = 0;       ///< index of LayerDebug
+  double score = 0.0;  ///< the layer's own lost_signal
+  std::string kind;    ///< "weight_outlier", "channel_outlier", "saturation", "wide_range", "few_levels", "not_finite",
+                       ///< "weights", "fixed_range", "rounding"
+  std::string why;
+  std::string try_this;
+};
+
+struct DebugOutput {
+  std::string name;  ///< in the float model
+  int layer = -1;
+  ErrorStatistics accumulated;
+  double same_argmax = 0.0;  ///< share of rows (along the last axis) whose largest value is at the same place
+  int64_t rows = 0;
+};
+
+/// Memory of a debugging job, known before it starts.
+struct DebugPlan {
+  std::vector<CategoryBytes> categories;  ///< both files, both graphs, the run and the statistics
+  int64_t peak_bytes = 0;
+  int64_t statistics_bytes = 0;
+  int layers = 0;
+  std::string to_text() const;
+};
+
+/// Pure data.
+struct DebugResult {
+  int64_t samples = 0;
+  int64_t float_bytes = 0;  ///< of the files
+  int64_t quantized_bytes = 0;
+  DebugPlan plan;
+  std::vector<LayerDebug> layers;  ///< in the order they run
+  std::vector<DebugOutput> outputs;
+  std::vector<DebugSuspect> suspects;
+  std::vector<std::string> unmatched;  ///< nodes of the quantized model without a counterpart, and why
+
+  std::string to_json() const;
+  /// One line per layer.
+  std::string to_csv() const;
+  /// For a terminal: outputs, suspects and the worst layers.
+  std::string to_text() const;
+};
+
+}  // namespace leadline

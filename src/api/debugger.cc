@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leadline/debugger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "api/model_data.h"
+#include "base/error.h"
+#include "debug/comparison.h"
+#include "debug/comparison_graph.h"
+#include "debug/result.h"
+#include "model/writer.h"
+
+namespace leadline {
+namespace {
+
+/// A model of a graph that was made here; its constants lie in other models, which are charged for them.
+Model make_model(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<Budget> budget) {
+  auto data = std::make_shared<Model::Data>();
+  data->budget = std::move(budget);
+  data->charged = data->budget->child();
+  const int64_t bytes = ir::graph_bytes(*graph);
+  data->charged->charge(bytes, MemoryCategory::kGraph);
+  data->graph_bytes = bytes;
+  data->graph = std::move(graph);
+  data->packed_weights = std::make_shared<runtime::PackedWeights>(data->charged);
+  return Model::Data::make_model(std::move(data));
+}
+
+InterpreterOptions interpreter_options(const DebuggerOptions& options, const std::shared_ptr<Budget>& budget) {
+  InterpreterOptions result;
+  result.num_threads = options.num_threads;
+  result.budget = budget;
+  result.subgraph = options.subgraph;
+  return result;
+}
+
+}  // namespace
+
+struct QuantizationDebugger::State {
+  State(const Model& float_model, const Model& quantized_model, DebuggerOptions chosen)
+      : reference(float_model),
+        quantized(quantized_model),
+        options(std::move(chosen)),
+        budget((options.budget ? options.budget : float_model.budget())->child()),
+        graph(debug::make_comparison(reference.data()->graph, quantized.data()->graph, options.subgraph,
+                                     options.own_error)),
+        comparison(graph),
+        model(make_model(graph.graph, budget)),
+        interpreter(model, interpreter_options(options, budget)) {
+    interpreter.add_observer(&comparison);
+  }
+
+  ~State() { budget->release(charged, MemoryCategory::kStatistics); }
+
+  int64_t statistics_bytes() const {
+    int64_t bytes = 0;
+    for (const debug::Probe& probe : graph.probes) {
+      const ir::Subgraph& subgraph = graph.graph->subgraphs[static_cast<size_t>(probe.subgraph)];
+      const Shape shape = probe.subgraph == options.subgraph ? interpreter.tensor_info(probe.tensor).shape
+                                                             : subgraph.values[static_cast<size_t>(probe.tensor)].shape;
+      bytes += debug::Comparison::bytes_for(shape);
+    }
+    return bytes;
+  }
+
+  /// Statistics are charged before they are filled.
+  void charge_statistics() {
+    const int64_t needed = statistics_bytes();
+    if (needed > charged) {
+      budget->charge(needed - charged, MemoryCategory::kStatistics);
+      charged = needed;
+    }
+  }
+
+  DebugPlan plan() const {
+    DebugPlan result;
+    std::map<MemoryCategory, int64_t> bytes;
+    for (const CategoryBytes& c : interpreter.plan().categories) bytes[c.category] += c.bytes;
+    for (const Model* part : {&reference, &quantized}) {
+      bytes[MemoryCategory::kModelFile] += part->data()->file_bytes;
+      bytes[MemoryCategory::kGraph] += part->data()->graph_bytes;
+    }
+    result.statistics_bytes = statistics_bytes();
+    bytes[MemoryCategory::kStatistics] += result.statistics_bytes;
+    for (const auto& [category, count] : bytes) {
+      if (count > 0) result.categories.push_back({category, count});
+      result.peak_bytes += count;
+    }
+    for (const debug::Probe& probe : graph.probes) result.layers += probe.kind == debug::Probe::Kind::kLayer ? 1 : 0;
+    return result;
+  }
+
+  Model reference;
+  Model quantized;
+  DebuggerOptions options;
+  std::shared_ptr<Budget> budget;
+  debug::ComparisonGraph graph;
+  debug::Comparison comparison;
+  Model model;
+  Interpreter interpreter;
+  int64_t samples = 0;
+  int64_t charged = 0;
+};
+
+QuantizationDebugger::QuantizationDebugger(const Model& float_model, const Model& quantized_model,
+                                           DebuggerOptions options)
+    : state_(std::make_unique<State>(float_model, quantized_model, std::move(options))) {}
+QuantizationDebugger::~QuantizationDebugger() = default;
+QuantizationDebugger::QuantizationDebugger(QuantizationDebugger&&) noexcept = default;
+QuantizationDebugger& QuantizationDebugger::operator=(QuantizationDebugger&&) noexcept = default;
+
+Interpreter& QuantizationDebugger::interpreter() { return state_->interpreter; }
+
+void QuantizationDebugger::add_sample() {
+  state_->charge_statistics();
+  state_->interpreter.invoke();
+  ++state_->samples;
+}
+
+DebugPlan QuantizationDebugger::plan() const { return state_->plan(); }
+
+DebugResult QuantizationDebugger::result() const {
+  const State& s = *state_;
+  DebugResult result = debug::make_result(*s.reference.data()->graph, *s.quantized.data()->graph, s.graph, s.comparison,
+                                          {s.options.worst_channels, s.options.histograms});
+  result.samples = s.samples;
+  result.float_bytes = s.reference.file_bytes();
+  result.quantized_bytes = s.quantized.file_bytes();
+  result.plan = s.plan();
+  return result;
+}
+
+void QuantizationDebugger::clear() {
+  state_->comparison.clear();
+  state_->samples = 0;
+}
+
+std::vector<std::byte> make_debug_model(const Model& float_model, const Model& quantized_model) {
+  return model::write(debug::make_debug_graph(*float_model.data()->graph, *quantized_model.data()->graph));
+}
+
+namespace {
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// What the model without debugging calls a tensor: converters add digits to names that occur twice.
+std::string original_name(const std::string& name, const std::string& twin, const std::set<std::string_view>& names) {
+  if (twin == name + "/float") return name;
+  if (name.starts_with(twin) && is_number(std::string_view(name).substr(twin.size()))) return twin;
+  for (size_t size = name.size(); size > 1 && is_number(std::string_view(name).substr(size - 1, 1)); --size) {
+    const std::string_view base = std::string_view(name).substr(0, size - 1);
+    if (names.contains(base)) return std::string(base);
+  }
+  return name;
+}
+
+/// What a sample says about one layer; NaN in, NaN out.
+void add_differences(VerifiedStatistics& sums, std::span<const float> differences) {
+  double sum = 0.0;
+  double largest = 0.0;
+  int64_t not_finite = 0;
+  for (const float d : differences) {
+    const double size = std::fabs(static_cast<double>(d));
+    sum += static_cast<double>(d);
+    if (!(size <= largest)) largest = size;  // takes NaN too
+    not_finite += std::isfinite(d) ? 0 : 1;
+  }
+  const auto n = static_cast<double>(differences.size());
+  const double mean = sum / n;
+  double variance = 0.0;
+  for (const float d : differences) variance += (static_cast<double>(d) - mean) * (static_cast<double>(d) - mean);
+  variance /= n;
+  ++sums.samples;
+  sums.not_finite += not_finite;
+  sums.num_elements += n;
+  sums.stddev += std::sqrt(variance);
+  sums.mean_error += mean;
+  sums.max_abs_error += not_finite > 0 ? std::numeric_limits<double>::quiet_NaN() : largest;
+  sums.mean_squared_error += variance + mean * mean;
+}
+
+}  // namespace
+
+DebugModelObserver::DebugModelObserver(const Model& debug_model) {
+  const ir::Graph& graph = *debug_model.data()->graph;
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    const ir::Subgraph& subgraph = graph.subgraphs[s];
+    std::set<std::string_view> names;
+    std::map<int, const ir::Node*> producers;
+    for (const ir::Value& value : subgraph.values) names.insert(value.name);
+    for (const ir::Node& node : subgraph.nodes) {
+      for (int v : node.outputs) producers[v] = &node;
+    }
+    for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
+      const ir::Node& node = subgraph.nodes[n];
+      if (node.code != ir::kCustomOp || node.op != "NumericVerify" || node.inputs.size() != 2) continue;
+      const auto value = [&](int v) -> const ir::Value& { return subgraph.values[static_cast<size_t>(v)]; };
+      VerifiedLayer layer;
+      layer.subgraph = static_cast<int>(s);
+      layer.node = static_cast<int>(n);
+      layer.output_name = value(node.outputs[0]).name;
+      layer.output_tensor = node.outputs[0];
+      layer.tensor = node.inputs[0];
+      layer.reference = node.inputs[1];
+      layer.tensor_name = original_name(value(layer.tensor).name, value(layer.reference).name, names);
+      if (const auto maker = producers.find(layer.tensor); maker != producers.end()) layer.op = maker->second->op;
+      layer.scales = value(layer.tensor).quantization.scale;
+      layer.zero_points = value(layer.tensor).quantization.zero_point;
+      layers_.push_back(std::move(layer));
+    }
+  }
+  require(!layers_.empty(), ErrorCode::kInvalidArgument,
+          "no NumericVerify in the model: please check that the quantized model is in debug mode");
+  clear();
+}
+
+void DebugModelObserver::clear() { sums_.assign(layers_.size(), {}); }
+
+void DebugModelObserver::after_node(const ObservedNode& node) {
+  if (node.op != "NumericVerify") return;
+  const auto found = std::lower_bound(
+      layers_.begin(), layers_.end(), std::pair(node.subgraph, node.node),
+      [](const VerifiedLayer& layer, const auto& key) { return std::pair(layer.subgraph, layer.node) < key; });
+  if (found == layers_.end() || found->subgraph != node.subgraph || found->node != node.node) return;
+  const auto i = static_cast<size_t>(found - layers_.begin());
+  const ObservedTensor& difference = node.outputs[0];
+  add_differences(sums_[i],
+                  {reinterpret_cast<const float*>(difference.data.data()), difference.data.size() / sizeof(float)});
+  if (callback_) callback_(i, difference, node.inputs[0], node.inputs[1]);
+}
+
+std::vector<VerifiedStatistics> DebugModelObserver::statistics() const {
+  std::vector<VerifiedStatistics> result = sums_;
+  for (VerifiedStatistics& s : result) {
+    const auto n = static_cast<double>(s.samples);
+    s.num_elements /= n;
+    s.stddev /= n;
+    s.mean_error /= n;
+    s.max_abs_error /= n;
+    s.mean_squared_error /= n;
+  }
+  return result;
+}
+
+}  // namespace leadline

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// make_debug_graph(): the form TensorFlow's debugger takes.
+#include <array>
+
+#include "base/error.h"
+#include "debug/comparison_graph.h"
+#include "debug/match.h"
+#include "debug/twin.h"
+#include "ir/verifier.h"
+
+namespace leadline::debug {
+namespace {
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+/// FlexBuffers of {log_if_failed: false, tolerance: 5.0}: 0 and 1 are the places of the keys, then the map.
+std::vector<std::byte> verify_options() {
+  std::vector<std::byte> bytes;
+  const auto text = [&](const char* characters) {
+    const size_t place = bytes.size();
+    for (const char* c = characters; *c != '\0'; ++c) bytes.push_back(static_cast<std::byte>(*c));
+    bytes.push_back(std::byte{0});
+    return place;
+  };
+  const auto word = [&](uint32_t value) {
+    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<std::byte>(value >> shift & 0xFFU));
+  };
+  const std::array<size_t, 2> keys = {text("log_if_failed"), text("tolerance")};  // in order, as maps are searched
+  while (bytes.size() % 4 != 0) bytes.push_back(std::byte{0});
+  word(2);
+  const size_t key_vector = bytes.size();
+  for (size_t key : keys) word(static_cast<uint32_t>(bytes.size() - key));
+  word(static_cast<uint32_t>(bytes.size() - key_vector));
+  word(4);  // bytes of an element of the key vector
+  word(2);
+  const size_t map = bytes.size();
+  word(0);
+  word(0x40A00000U);                              // 5.0F
+  constexpr auto kBool = std::byte{26 << 2 | 2};  // type, and 4 bytes wide
+  constexpr auto kFloat = std::byte{3 << 2 | 2};
+  bytes.push_back(kBool);
+  bytes.push_back(kFloat);
+  bytes.push_back(static_cast<std::byte>(bytes.size() - map));
+  bytes.push_back(std::byte{9 << 2 | 2});  // a map, its elements 4 bytes wide
+  bytes.push_back(std::byte{1});
+  return bytes;
+}
+
+void add_verify(ir::Subgraph& target, int value, int expected, std::span<const std::byte> options) {
+  ir::Value difference;
+  difference.name = fmt::format("NumericVerify/{}:{}", target.values[at(value)].name, value);
+  difference.dtype = DType::kFloat32;
+  difference.shape = target.values[at(value)].shape;
+  difference.signature = target.values[at(value)].signature;
+  difference.has_rank = target.values[at(value)].has_rank;
+  target.values.push_back(std::move(difference));
+  ir::Node node;
+  node.code = ir::kCustomOp;
+  node.op = "NumericVerify";
+  node.inputs = {value, expected};
+  node.outputs = {static_cast<int>(target.values.size()) - 1};
+  node.attributes = std::make_shared<ir::NoAttributes>();
+  node.custom_options = options;
+  target.nodes.push_back(std::move(node));
+}
+
+}  // namespace
+
+ir::Graph make_debug_graph(const ir::Graph& reference, const ir::Graph& quantized) {
+  ir::Graph graph = quantized;
+  graph.storage.push_back(std::make_shared<const std::vector<std::byte>>(verify_options()));
+  const std::span<const std::byte> options = *graph.storage.back();
+  const size_t count = std::min(graph.subgraphs.size(), reference.subgraphs.size());
+  for (size_t s = 0; s < count; ++s) {
+    const ir::Subgraph& q = quantized.subgraphs[s];
+    const ir::Subgraph& f = reference.subgraphs[s];
+    if (q.inputs.size() != f.inputs.size()) continue;
+    const Match match = match_subgraphs(q, f);
+    ir::Subgraph& target = graph.subgraphs[s];
+    target.nodes.clear();
+    TwinBuilder twins(q, f, match, target, true);
+    std::vector<int> mapped(q.values.size());
+    for (size_t v = 0; v < mapped.size(); ++v) mapped[v] = static_cast<int>(v);
+    for (size_t n = 0; n < q.nodes.size(); ++n) {
+      target.nodes.push_back(q.nodes[n]);
+      const int index = static_cast<int>(n);
+      if (changes_type_only(q.nodes[n]) || !twins.obstacle(index).empty()) continue;
+      const auto verifiable = [&](int v) {
+        return is_quantized(q.values[at(v)]) && dtype_bits(q.values[at(v)].dtype) >= 8;
+      };
+      bool any = false;
+      for (int v : q.nodes[n].outputs) any = any || verifiable(v);
+      if (!any) continue;
+      const std::vector<int> expected = twins.add(index, mapped);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        if (verifiable(q.nodes[n].outputs[i])) add_verify(target, q.nodes[n].outputs[i], expected[i], options);
+      }
+    }
+  }
+  ir::verify(graph);
+  return graph;
+}
+
+}  // namespace leadline::debug

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// A DebugResult as JSON (every field, under the names of leadline/debug_result.h), as CSV and as text.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "leadline/debug_result.h"
+
+namespace leadline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json shape_json(const Shape& shape) {
+  Json result = Json::array();
+  for (int64_t size : shape) result.push_back(size);
+  return result;
+}
+
+Json error_json(const ErrorStatistics& e) {
+  return {
+      {"elements", e.elements}, {"not_finite", e.not_finite},           {"mean_error", e.mean_error},
+      {"stddev", e.stddev},     {"max_abs_error", e.max_abs_error},     {"mean_squared_error", e.mean_squared_error},
+      {"rmse", e.rmse},         {"rmse_over_scale", e.rmse_over_scale}, {"cosine", e.cosine},
+      {"snr_db", e.snr_db},     {"lost_signal", e.lost_signal}};
+}
+
+Json optional_json(const std::optional<ErrorStatistics>& e) { return e ? error_json(*e) : Json(nullptr); }
+
+Json weight_json(const WeightError& w) {
+  return {{"input", w.input},
+          {"name", w.name},
+          {"dtype", dtype_name(w.dtype)},
+          {"shape", shape_json(w.shape)},
+          {"channels", w.channels},
+          {"scales", w.scales},
+          {"rmse", w.rmse},
+          {"max_abs_error", w.max_abs_error},
+          {"snr_db", w.snr_db},
+          {"worst_channel", w.worst_channel},
+          {"worst_lost_signal", w.worst_lost_signal},
+          {"largest_channel", w.largest_channel},
+          {"channel_spread", w.channel_spread}};
+}
+
+Json channel_json(const ChannelError& c) {
+  return {{"channel", c.channel},
+          {"mean_error", c.mean_error},
+          {"rmse", c.rmse},
+          {"max_abs_error", c.max_abs_error},
+          {"lost_signal", c.lost_signal},
+          {"min", c.min},
+          {"max", c.max}};
+}
+
+Json histogram_json(const DebugHistogram& h) {
+  return {{"min", h.min},
+          {"max", h.max},
+          {"reference", h.reference},
+          {"quantized", h.quantized},
+          {"reference_below", h.reference_below},
+          {"reference_above", h.reference_above},
+          {"quantized_below", h.quantized_below},
+          {"quantized_above", h.quantized_above}};
+}
+
+Json layer_json(const LayerDebug& layer) {
+  Json json = {{"index", layer.index},
+               {"subgraph", layer.subgraph},
+               {"node", layer.node},
+               {"tensor", layer.tensor},
+               {"float_node", layer.float_node},
+               {"float_tensor", layer.float_tensor},
+               {"op", layer.op},
+               {"name", layer.name},
+               {"layer", layer.layer},
+               {"dtype", dtype_name(layer.dtype)},
+               {"shape", shape_json(layer.shape)},
+               {"scales", layer.scales},
+               {"zero_points", layer.zero_points},
+               {"is_output", layer.is_output},
+               {"quantized", layer.quantized},
+               {"inputs", layer.inputs},
+               {"own", optional_json(layer.own)},
+               {"accumulated", optional_json(layer.accumulated)},
+               {"saturated", layer.saturated},
+               {"range_min", layer.range_min},
+               {"range_max", layer.range_max},
+               {"seen_min", layer.seen_min},
+               {"seen_max", layer.seen_max},
+               {"levels_used", layer.levels_used},
+               {"channels", layer.channels}};
+  json["worst_channels"] = Json::array();
+  for (const ChannelError& channel : layer.worst_channels) json["worst_channels"].push_back(channel_json(channel));
+  json["weights"] = Json::array();
+  for (const WeightError& weight : layer.weights) json["weights"].push_back(weight_json(weight));
+  json["histogram"] = layer.histogram ? histogram_json(*layer.histogram) : Json(nullptr);
+  json["note"] = layer.note;
+  return json;
+}
+
+Json plan_json(const DebugPlan& plan) {
+  Json categories = Json::object();
+  for (const CategoryBytes& c : plan.categories) categories[memory_category_name(c.category)] = c.bytes;
+  return {{"peak_bytes", plan.peak_bytes},
+          {"statistics_bytes", plan.statistics_bytes},
+          {"layers", plan.layers},
+          {"categories", std::move(categories)}};
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string result = "\"";
+  for (char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + '"';
+}
+
+std::string csv_errors(const std::optional<ErrorStatistics>& e) {
+  if (!e) return ",,,,,,,,,";
+  return fmt::format("{},{},{},{},{},{},{},{},{},{}", e->elements, e->not_finite, e->stddev, e->mean_error,
+                     e->max_abs_error, e->mean_squared_error, e->rmse_over_scale, e->cosine, e->snr_db, e->lost_signal);
+}
+
+}  // namespace
+
+std::string DebugPlan::to_text() const {
+  std::string text =
+      fmt::format("Debugging {} layers takes {} ({} bytes):\n", layers, format_bytes(peak_bytes), peak_bytes);
+  for (const CategoryBytes& c : categories) {
+    text += fmt::format("  {:<16} {:>14} bytes  {:>10}\n", memory_category_name(c.category), c.bytes,
+                        format_bytes(c.bytes));
+  }
+  return text;
+}
+
+std::string DebugResult::to_json() const {
+  Json json = {{"samples", samples},
+               {"float_bytes", float_bytes},
+               {"quantized_bytes", quantized_bytes},
+               {"rounding_yardstick", kRoundingYardstick},
+               {"plan", plan_json(plan)}};
+  json["outputs"] = Json::array();
+  for (const DebugOutput& output : outputs) {
+    json["outputs"].push_back({{"name", output.name},
+                               {"layer", output.layer},
+                               {"accumulated", error_json(output.accumulated)},
+                               {"same_argmax", output.same_argmax},
+                               {"rows", output.rows}});
+  }
+  json["suspects"] = Json::array();
+  for (const DebugSuspect& suspect : suspects) {
+    json["suspects"].push_back({{"layer", suspect.layer},
+                                {"score", suspect.score},
+                                {"kind", suspect.kind},
+                                {"why", suspect.why},
+                                {"try_this", suspect.try_this}});
+  }
+  json["layers"] = Json::array();
+  for (const LayerDebug& layer : layers) json["layers"].push_back(layer_json(layer));
+  json["unmatched"] = unmatched;
+  return json.dump(1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::string DebugResult::to_csv() const {
+  std::string text =
+      "index,subgraph,node,tensor_idx,op_name,layer,dtype,scale,zero_point,saturated,own_num_elements,own_not_finite,"
+      "own_stddev,own_mean_error,own_max_abs_error,own_mean_squared_error,own_rmse_over_scale,own_cosine,own_snr_db,"
+      "own_lost_signal,num_elements,not_finite,stddev,mean_error,max_abs_error,mean_squared_error,rmse_over_scale,"
+      "cosine,"
+      "snr_db,lost_signal,tensor_name\n";
+  for (const LayerDebug& layer : layers) {
+    const bool one_scale = layer.scales.size() == 1;
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", layer.index, layer.subgraph, layer.node,
+                        layer.tensor, quoted(layer.op), quoted(layer.layer), dtype_name(layer.dtype),
+                        one_scale ? fmt::format("{}", layer.scales[0]) : "",
+                        one_scale ? fmt::format("{}", layer.zero_points[0]) : "", layer.saturated,
+                        csv_errors(layer.own), csv_errors(layer.accumulated), quoted(layer.name));
+  }
+  return text;
+}
+
+std::string DebugResult::to_text() const {
+  std::string text = fmt::format("{} samples, {} layers compared; files of {} and {}\n\nOutputs\n", samples,
+                                 layers.size(), format_bytes(float_bytes), format_bytes(quantized_bytes));
+  for (const DebugOutput& output : outputs) {
+    const ErrorStatistics& e = output.accumulated;
+    text += fmt::format("  {}: rmse {:.4g}, max {:.4g}, cosine {:.6f}, {:.3g} dB", printable(output.name), e.rmse,
+                        e.max_abs_error, e.cosine, e.snr_db);
+    if (output.rows > 0)
+      text += fmt::format(", same top answer in {:.4g} % of {} rows", 100.0 * output.same_argmax, output.rows);
+    if (e.not_finite > 0) text += fmt::format(", {} values NaN or infinite", e.not_finite);
+    text += '\n';
+  }
+  text += suspects.empty() ? "\nNo layer loses more than rounding must cost.\n" : "\nSuspects, the worst first\n";
+  constexpr size_t kShown = 10;
+  for (size_t i = 0; i < suspects.size() && i < kShown; ++i) {
+    text +=
+        fmt::format("  {}. {}\n     Try: {}.\n", i + 1, printable(suspects[i].why), printable(suspects[i].try_this));
+  }
+  if (suspects.size() > kShown) text += fmt::format("  and {} more\n", suspects.size() - kShown);
+  text += fmt::format("\n{:>5}  {:<20} {:>9} {:>9} {:>9} {:>9} {:>7}  {}\n", "layer", "op", "own steps", "own dB",
+                      "total dB", "cosine", "sat. %", "name");
+  for (const LayerDebug& layer : layers) {
+    const auto number = [](const std::optional<ErrorStatistics>& e, double ErrorStatistics::* field) {
+      return e ? fmt::format("{:.3g}", (*e).*field) : std::string("-");
+    };
+    text +=
+        fmt::format("{:>5}  {:<20} {:>9} {:>9} {:>9} {:>9} {:>7.3g}  {}\n", layer.index, printable(layer.op),
+                    number(layer.own, &ErrorStatistics::rmse_over_scale), number(layer.own, &ErrorStatistics::snr_db),
+                    number(layer.accumulated, &ErrorStatistics::snr_db),
+                    layer.accumulated ? fmt::format("{:.5f}", layer.accumulated->cosine) : std::string("-"),
+                    100.0 * layer.saturated, printable(layer.layer.empty() ? layer.name : layer.layer));
+  }
+  text += fmt::format(
+      "\nOwn: the layer fed with the quantized model's values; total: against the float model. Steps are multiples of "
+      "the scale;\nrounding alone costs {:.3f} (1/sqrt(12)).\n",
+      kRoundingYardstick);
+  for (const std::string& node : unmatched) text += fmt::format("Not compared: {}\n", printable(node));
+  return text;
+}
+
+}  // namespace leadline

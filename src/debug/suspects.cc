@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a layer loses more than rounding must cost, in a sentence, and what to try. Reasons are looked for from the most
+// particular to the most general; the numbers that decide are beside each rule.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "debug/result.h"
+
+namespace leadline::debug {
+namespace {
+
+/// Less lost signal than this (-30 dB) in a layer is the price of 8 bits, and nobody's fault.
+constexpr double kNoticeable = 0.001;
+/// Largest over median channel beyond which one scale cannot serve all.
+constexpr double kOutlierSpread = 16.0;
+constexpr double kSaturation = 0.01;
+constexpr double kFewLevels = 4.0;  // steps per root mean square of the values
+constexpr double kWeightLoss = 0.02;
+
+struct Reason {
+  std::string_view kind;
+  std::string why;
+  std::string try_this;
+};
+
+std::string percent(double share) { return fmt::format("{:.3g} %", 100.0 * share); }
+
+const WeightError* main_weight(const LayerDebug& layer) {
+  const WeightError* main = nullptr;
+  for (const WeightError& weight : layer.weights) {
+    if (weight.shape.rank() >= 2 && (main == nullptr || weight.shape.elements() > main->shape.elements()))
+      main = &weight;
+  }
+  return main;
+}
+
+std::string keep_advice(const LayerDebug& layer) {
+  return fmt::format("keep it in float or int16 (denylisted_nodes=['{}'])", layer.name);
+}
+
+bool not_finite(const LayerDebug& layer, Reason& reason) {
+  const int64_t count =
+      std::max(layer.own ? layer.own->not_finite : 0, layer.accumulated ? layer.accumulated->not_finite : 0);
+  if (count == 0) return false;
+  reason = {"not_finite", fmt::format("{} values are NaN or infinite", count),
+            "look for divisions, logarithms and overflows in front of it; float16 ends at 65504"};
+  return true;
+}
+
+bool weight_outlier(const LayerDebug& layer, Reason& reason) {
+  const WeightError* weight = main_weight(layer);
+  if (weight == nullptr || weight->channels < 2 || weight->channel_spread < kOutlierSpread) return false;
+  if (weight->scales == 1) {
+    reason = {"weight_outlier",
+              fmt::format("channel {} of its weights is {:.3g} times as large as the median channel, and all share one "
+                          "scale: the others keep few levels",
+                          weight->largest_channel, weight->channel_spread),
+              "quantize weights per channel, equalize the layers (equalize=True), or " + keep_advice(layer)};
+  } else {
+    reason = {"weight_outlier",
+              fmt::format("channel {} of its weights is {:.3g} times as large as the median channel; its results "
+                          "stretch the range ({:.4g} to {:.4g}) that all channels share",
+                          weight->largest_channel, weight->channel_spread, static_cast<double>(layer.seen_min),
+                          static_cast<double>(layer.seen_max)),
+              "equalize the layers (equalize=True), retrain with weight decay, or " + keep_advice(layer)};
+  }
+  return true;
+}
+
+bool saturation(const LayerDebug& layer, Reason& reason) {
+  if (layer.saturated < kSaturation) return false;
+  reason = {
+      "saturation",
+      fmt::format("{} of its values lie outside what its integers can hold ({:.4g} to {:.4g}; seen {:.4g} to "
+                  "{:.4g})",
+                  percent(layer.saturated), static_cast<double>(layer.range_min), static_cast<double>(layer.range_max),
+                  static_cast<double>(layer.seen_min), static_cast<double>(layer.seen_max)),
+      "calibrate with samples like these, or with method min-max"};
+  return true;
+}
+
+/// Channels of the output whose ranges differ widely.
+bool channel_outlier(const LayerDebug& layer, Reason& reason) {
+  if (layer.channels < 4 || layer.scales.size() != 1 || layer.worst_channels.empty()) return false;
+  const ChannelError& worst = layer.worst_channels.front();
+  const double size = static_cast<double>(std::max(std::fabs(worst.min), std::fabs(worst.max)));
+  const double whole = static_cast<double>(std::max(std::fabs(layer.seen_min), std::fabs(layer.seen_max)));
+  if (worst.lost_signal < 0.05 || size <= 0.0 || whole / size < kOutlierSpread) return false;
+  reason = {"channel_outlier",
+            fmt::format("its channels differ widely: channel {} reaches {:.3g}, the largest {:.3g}, and all share the "
+                        "step {:.3g}; channel {} loses {} of its signal",
+                        worst.channel, size, whole, static_cast<double>(layer.scales[0]), worst.channel,
+                        percent(worst.lost_signal)),
+            "equalize the layers (equalize=True), or " + keep_advice(layer)};
+  return true;
+}
+
+bool fixed_range(const LayerDebug& layer, Reason& reason) {
+  constexpr std::array<std::string_view, 4> kOps = {"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"};
+  if (std::find(kOps.begin(), kOps.end(), layer.op) == kOps.end() || layer.scales.size() != 1) return false;
+  reason = {"fixed_range",
+            fmt::format("the range of {} is fixed, with a step of {:.3g}; values below half of it vanish", layer.op,
+                        static_cast<double>(layer.scales[0])),
+            "take the values in front of it, keep it in float, or use int16 activations"};
+  return true;
+}
+
+bool few_levels(const LayerDebug& layer, Reason& reason) {
+  if (layer.scales.size() != 1 || !layer.own || layer.own->lost_signal <= 0.0) return false;
+  // From snr = signal / noise: the root mean square of the values in steps.
+  const double steps = layer.own->rmse_over_scale * std::pow(10.0, layer.own->snr_db / 20.0);
+  if (steps >= kFewLevels || steps <= 0.0) return false;
+  reason = {"wide_range",
+            fmt::format("a few large values set its range ({:.4g} to {:.4g}): typical values are only {:.2g} steps of "
+                        "{:.3g} large",
+                        static_cast<double>(layer.range_min), static_cast<double>(layer.range_max), steps,
+                        static_cast<double>(layer.scales[0])),
+            "calibrate with method percentile, mse or kl, or " + keep_advice(layer)};
+  if (layer.levels_used > 0 && layer.levels_used < 32) {
+    reason.kind = "few_levels";
+    reason.why += fmt::format("; only {} of 256 levels occur", layer.levels_used);
+  }
+  return true;
+}
+
+bool weights(const LayerDebug& layer, Reason& reason) {
+  const WeightError* weight = main_weight(layer);
+  if (weight == nullptr || weight->worst_lost_signal < kWeightLoss) return false;
+  reason = {"weights",
+            fmt::format("its weights lose {} of channel {} ({:.3g} dB over all)", percent(weight->worst_lost_signal),
+                        weight->worst_channel, weight->snr_db),
+            (weight->scales == 1 ? "quantize weights per channel, or " : "") + keep_advice(layer)};
+  return true;
+}
+
+Reason rounding(const LayerDebug& layer) {
+  const ErrorStatistics& own = *layer.own;
+  if (own.rmse_over_scale > 2.0 * kRoundingYardstick) {
+    return {
+        "rounding",
+        fmt::format("its error is {:.3g} steps where rounding alone costs {:.3g} (1/sqrt(12)): the error comes from "
+                    "inside the node",
+                    own.rmse_over_scale, kRoundingYardstick),
+        keep_advice(layer)};
+  }
+  return {"rounding",
+          fmt::format("it loses {} of its signal, {:.3g} dB signal to noise", percent(own.lost_signal), own.snr_db),
+          keep_advice(layer)};
+}
+
+}  // namespace
+
+std::vector<DebugSuspect> find_suspects(const std::vector<LayerDebug>& layers) {
+  std::vector<DebugSuspect> suspects;
+  for (const LayerDebug& layer : layers) {
+    Reason reason;
+    const bool broken = not_finite(layer, reason);
+    if (!broken && (!layer.own || layer.own->lost_signal < kNoticeable)) continue;
+    if (!broken) {
+      const bool found = weight_outlier(layer, reason) || saturation(layer, reason) || fixed_range(layer, reason) ||
+                         channel_outlier(layer, reason) || few_levels(layer, reason) || weights(layer, reason);
+      if (!found) reason = rounding(layer);
+    }
+    DebugSuspect suspect;
+    suspect.layer = layer.index;
+    suspect.score = broken ? 1.0 : layer.own->lost_signal;
+    suspect.kind = reason.kind;
+    const std::string name = layer.layer.empty() ? layer.name : layer.layer;
+    suspect.why = fmt::format("{} '{}': {}.", layer.op, name, reason.why);
+    suspect.try_this = reason.try_this;
+    suspects.push_back(std::move(suspect));
+  }
+  std::stable_sort(suspects.begin(), suspects.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+  return suspects;
+}
+
+}  // namespace leadline::debug

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "debug/weight_error.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "debug/decode.h"
+
+namespace leadline::debug {
+namespace {
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+constexpr int64_t kChunk = 4096;
+
+struct ChannelSums {
+  double squared = 0.0;
+  double signal = 0.0;
+  double largest = 0.0;
+};
+
+/// The constant behind value `v`: itself, or what DEQUANTIZE widens. Null: computed.
+const ir::Value* constant_behind(const ir::Subgraph& subgraph, int v) {
+  const ir::Value& value = subgraph.values[at(v)];
+  if (value.constant) return &value;
+  for (const ir::Node& node : subgraph.nodes) {
+    if (node.op != "DEQUANTIZE" || node.outputs[0] != v || node.inputs[0] == ir::kAbsent) continue;
+    const ir::Value& source = subgraph.values[at(node.inputs[0])];
+    return source.constant ? &source : nullptr;
+  }
+  return nullptr;
+}
+
+/// The axis of output channels: where the scales are, else the last of a depthwise filter and the first of others.
+int channel_axis(const ir::Value& value, const std::string& op) {
+  if (value.quantization.per_channel()) return value.quantization.axis;
+  return op == "DEPTHWISE_CONV_2D" ? value.shape.rank() - 1 : 0;
+}
+
+WeightError compare(const ir::Value& actual, const ir::Value& expected, const std::string& op) {
+  const int64_t elements = expected.shape.elements();
+  const int axis = channel_axis(actual, op);
+  const int64_t channels = actual.shape.rank() > 0 ? actual.shape[axis] : 1;
+  int64_t inner = 1;
+  for (int i = axis + 1; i < actual.shape.rank(); ++i) inner *= actual.shape[i];
+  std::vector<ChannelSums> sums(static_cast<size_t>(channels));
+  const Decoder values(actual.dtype, actual.shape, actual.data.data(), actual.quantization);
+  const Decoder wanted(expected.dtype, expected.shape, expected.data.data(), expected.quantization);
+  std::vector<float> a(static_cast<size_t>(std::min(elements, kChunk)));
+  std::vector<float> b(a.size());
+  WeightError result;
+  for (int64_t first = 0; first < elements; first += kChunk) {
+    const int64_t count = std::min(kChunk, elements - first);
+    values.read(first, count, a.data());
+    wanted.read(first, count, b.data());
+    for (int64_t i = 0; i < count; ++i) {
+      const double x = static_cast<double>(a[static_cast<size_t>(i)]);
+      const double y = static_cast<double>(b[static_cast<size_t>(i)]);
+      ChannelSums& s = sums[static_cast<size_t>((first + i) / inner % channels)];
+      s.squared += (x - y) * (x - y);
+      s.signal += y * y;
+      s.largest = std::max(s.largest, std::fabs(y));
+      result.max_abs_error = std::max(result.max_abs_error, std::fabs(x - y));
+    }
+  }
+  result.name = actual.name;
+  result.dtype = actual.dtype;
+  result.shape = actual.shape;
+  result.channels = static_cast<int>(channels);
+  result.scales = static_cast<int>(actual.quantization.scale.size());
+  double squared = 0.0;
+  double signal = 0.0;
+  std::vector<double> largest;
+  for (size_t c = 0; c < sums.size(); ++c) {
+    const ChannelSums& s = sums[c];
+    squared += s.squared;
+    signal += s.signal;
+    largest.push_back(s.largest);
+    const double lost = s.squared == 0.0 ? 0.0 : s.signal > s.squared ? s.squared / s.signal : 1.0;
+    if (lost > result.worst_lost_signal) {
+      result.worst_lost_signal = lost;
+      result.worst_channel = static_cast<int>(c);
+    }
+    if (s.largest > sums[at(result.largest_channel)].largest) result.largest_channel = static_cast<int>(c);
+  }
+  result.rmse = std::sqrt(squared / static_cast<double>(elements));
+  result.snr_db = squared > 0.0 && signal > 0.0 ? 10.0 * std::log10(signal / squared) : kBestSnrDb;
+  const double top = sums[at(result.largest_channel)].largest;
+  std::nth_element(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(largest.size() / 2), largest.end());
+  const double median = largest[largest.size() / 2];
+  if (median > 0.0) result.channel_spread = top / median;
+  return result;
+}
+
+}  // namespace
+
+std::vector<WeightError> weight_errors(const ir::Subgraph& quantized, int node, const ir::Subgraph& reference,
+                                       int float_node) {
+  std::vector<WeightError> result;
+  const ir::Node& q = quantized.nodes[at(node)];
+  const ir::Node& f = reference.nodes[at(float_node)];
+  for (size_t i = 0; i < std::min(q.inputs.size(), f.inputs.size()); ++i) {
+    if (q.inputs[i] == ir::kAbsent || f.inputs[i] == ir::kAbsent) continue;
+    const ir::Value& expected = reference.values[at(f.inputs[i])];
+    const ir::Value* actual = constant_behind(quantized, q.inputs[i]);
+    if (!expected.constant || expected.dtype != DType::kFloat32 || expected.sparsity || expected.source) continue;
+    if (actual == nullptr || actual->sparsity || actual->source || actual->dtype == DType::kFloat32) continue;
+    if (!(actual->shape == expected.shape) || expected.shape.elements() == 0) continue;
+    if (!Decoder::readable(actual->dtype, actual->quantization)) continue;
+    WeightError error = compare(*actual, expected, q.op);
+    error.input = static_cast<int>(i);
+    result.push_back(std::move(error));
+  }
+  return result;
+}
+
+}  // namespace leadline::debug
