@@ -188,7 +188,7 @@ ErrorStatistics ErrorSums::statistics(double scale) const {
   result.rmse = std::sqrt(result.mean_squared_error);
   result.rmse_over_scale = scale > 0.0 ? result.rmse / scale : 0.0;
   const double lengths = std::sqrt(total.reference) * std::sqrt(total.value);
-  if (lengths > 0.0) {
+  if (lengths > 0.0 && total.squared > 0.0) {
     result.cosine = std::clamp(total.product / lengths, -1.0, 1.0);
   } else {
     result.cosine = total.reference == total.value ? 1.0 : 0.0;
