@@ -46,6 +46,7 @@ __all__ = [
     "CustomOp",
     "DType",
     "DatasetWarning",
+    "DebugResult",
     "Error",
     "InvalidArgumentError",
     "InvalidModelError",
@@ -55,9 +56,11 @@ __all__ = [
     "ModelBuilder",
     "OpInfo",
     "Plan",
+    "TuneResult",
     "UnsupportedError",
     "__version__",
     "calibrate",
+    "debug",
     "format_bytes",
     "known_ops",
     "lint_dataset",
@@ -69,17 +72,27 @@ __all__ = [
     "register_op",
     "registered_keras_layers",
     "registered_ops",
+    "tune",
     "unregister_keras_layer",
     "unregister_op",
 ]
 
-_CALIBRATION = {"calibrate": "_calibration", "lint_dataset": "_calibration", "DatasetWarning": "_dataset", "quantize": "_quantizer"}
+_LATER = {
+    "DatasetWarning": "_dataset",
+    "DebugResult": "_debugger",
+    "TuneResult": "_tuning",
+    "calibrate": "_calibration",
+    "debug": "_debugger",
+    "lint_dataset": "_calibration",
+    "quantize": "_quantizer",
+    "tune": "_tuning",
+}
 
 
 def __getattr__(name: str):
     # Running needs none of these, and their imports take time.
-    if name in _CALIBRATION:
+    if name in _LATER:
         import importlib
 
-        return getattr(importlib.import_module(f"leadline.{_CALIBRATION[name]}"), name)
+        return getattr(importlib.import_module(f"leadline.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,7 +24,7 @@ from leadline._reports import Profile, interpreter_html
 
 _CONVERSION = ("Optimize", "OpsSet", "RepresentativeDataset", "TFLiteConverter", "TargetSpec")
 
-__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "load_delegate", *_CONVERSION]
+__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "experimental", "load_delegate", *_CONVERSION]
 
 
 def __getattr__(name: str):
@@ -33,6 +33,10 @@ def __getattr__(name: str):
         from leadline import _converter
 
         return getattr(_converter, name)
+    if name == "experimental":
+        from leadline import _experimental
+
+        return _experimental
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -19,6 +19,7 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_plan(m);
   leadline::python::init_interpreter(m);
   leadline::python::init_custom_op(m);
+  leadline::python::init_debugger(m);
   leadline::python::init_calibration(m);
   leadline::python::init_quantizer(m);
 }

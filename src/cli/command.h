@@ -35,6 +35,7 @@ class Command {
 };
 
 std::unique_ptr<Command> convert_command(CLI::App& program);
+std::unique_ptr<Command> debug_command(CLI::App& program);
 std::unique_ptr<Command> inspect_command(CLI::App& program);
 std::unique_ptr<Command> ops_command(CLI::App& program);
 std::unique_ptr<Command> plan_command(CLI::App& program);

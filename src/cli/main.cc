@@ -152,6 +152,7 @@ int guarded_main(int argc, char** argv) {
   commands.push_back(leadline::cli::run_command(program));
   commands.push_back(leadline::cli::convert_command(program));
   commands.push_back(leadline::cli::quantize_command(program));
+  commands.push_back(leadline::cli::debug_command(program));
   commands.push_back(leadline::cli::ops_command(program));
   std::string help_about;
   CLI::App* help = program.add_subcommand("help", "Print the help of a command");

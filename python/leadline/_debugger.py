@@ -1,0 +1,596 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What quantization did to a model: leadline.debug, and tf.lite's QuantizationDebugger on the same engine."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from leadline import _leadline, _tensors
+from leadline._dataset import DatasetReader, open_dataset, to_array
+from leadline._leadline import Budget, InvalidArgumentError, Model
+from leadline._reports import escape, html_table
+
+_LAYER_METRICS = (
+    "num_elements",
+    "stddev",
+    "mean_error",
+    "max_abs_error",
+    "mean_squared_error",
+)
+
+
+def _load(model, budget: Budget | None = None) -> Model:
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return Model.from_bytes(model, budget)
+    return Model.load(os.fspath(model), budget)
+
+
+# leadline.debug ---------------------------------------------------------------------------------
+
+
+class DebugResult:
+    """What debugging found, as data: `layers`, `outputs`, `suspects`, each a list of dicts.
+
+    A layer has the error it adds by itself (`own`: against the float node on the same inputs) and all error so far
+    (`accumulated`: against the float model). `rmse_over_scale` counts in quantization steps: rounding alone costs
+    1/sqrt(12) = 0.289 of them.
+    """
+
+    def __init__(self, native: _leadline.DebugResult):
+        self._native = native
+        self._data: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as dicts and lists."""
+        if self._data is None:
+            self._data = json.loads(self._native.to_json())
+        return self._data
+
+    @property
+    def layers(self) -> list[dict[str, Any]]:
+        return self.to_dict()["layers"]
+
+    @property
+    def outputs(self) -> list[dict[str, Any]]:
+        return self.to_dict()["outputs"]
+
+    @property
+    def suspects(self) -> list[dict[str, Any]]:
+        """The layers that deserve a look, the worst first, with `why` and `try_this`."""
+        return self.to_dict()["suspects"]
+
+    @property
+    def samples(self) -> int:
+        return self.to_dict()["samples"]
+
+    def to_json(self) -> str:
+        return self._native.to_json()
+
+    def to_csv(self) -> str:
+        """One line per layer."""
+        return self._native.to_csv()
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes .html, .json, .csv or .txt, as the name says."""
+        path = Path(path)
+        forms = {
+            ".html": self._page,
+            ".json": self.to_json,
+            ".csv": self.to_csv,
+            ".txt": self._native.to_text,
+        }
+        if path.suffix not in forms:
+            raise InvalidArgumentError(
+                f"'{path}' should end with one of {', '.join(forms)}"
+            )
+        path.write_text(forms[path.suffix](), encoding="utf-8")
+
+    def __str__(self) -> str:
+        return self._native.to_text()
+
+    def __repr__(self) -> str:
+        return f"<leadline.DebugResult: {self.samples} samples, {len(self.layers)} layers, {len(self.suspects)} suspects>"
+
+    def _repr_html_(self) -> str:
+        def number(error, field):
+            return "" if error is None else f"{error[field]:.4g}"
+
+        suspects = ((s["why"], s["try_this"]) for s in self.suspects[:10])
+        layers = (
+            (
+                layer["index"],
+                layer["op"],
+                layer["layer"] or layer["name"],
+                layer["dtype"],
+                number(layer["own"], "rmse_over_scale"),
+                number(layer["own"], "snr_db"),
+                number(layer["accumulated"], "snr_db"),
+                number(layer["accumulated"], "cosine"),
+                f"{100 * layer['saturated']:.3g}",
+            )
+            for layer in self.layers
+        )
+        header = (
+            "",
+            "op",
+            "layer",
+            "type",
+            "own steps",
+            "own dB",
+            "total dB",
+            "cosine",
+            "saturated %",
+        )
+        return f"<div>{html_table(('suspect', 'try'), suspects)}{html_table(header, layers)}</div>"
+
+    def _page(self) -> str:
+        title = escape("Quantization debugging")
+        return f"<!doctype html><meta charset='utf-8'><title>{title}</title><h1>{title}</h1>{self._repr_html_()}"
+
+
+def debug(
+    float_model,
+    quantized_model,
+    dataset,
+    *,
+    own_error: bool = True,
+    num_threads: int | None = None,
+    budget: Budget | int | str | None = None,
+    worst_channels: int = 8,
+    histograms: int = 16,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> DebugResult:
+    """Compares a quantized model with its float model on samples, layer by layer.
+
+        result = leadline.debug("model.tflite", "model_int8.tflite", [[image] for image in images])
+        print(result.suspects[0]["why"])
+        result.save("report.html")
+
+    Both models run side by side in one planned graph, one node at a time in memory. Every quantization mode will do.
+
+    Args:
+      float_model, quantized_model: .tflite files, their bytes, or leadline.Models.
+      dataset: samples for the float model in any form that TFLiteConverter.representative_dataset takes.
+      own_error: also tell what each layer adds by itself, which takes a second run of each float node.
+      progress: called with the number of samples done, and of all samples or None.
+    """
+    from leadline.lite import _budget, _thread_count
+
+    budget = _budget(budget)
+    reference, quantized = _load(float_model, budget), _load(quantized_model, budget)
+    reader = DatasetReader(reference)
+    samples, total = open_dataset(dataset)
+    native = None
+    for number, sample in enumerate(reader.samples(samples)):
+        if native is None:
+            native = _leadline.QuantizationDebugger(
+                reference,
+                quantized,
+                num_threads=_thread_count(num_threads),
+                budget=budget,
+                subgraph=sample.subgraph,
+                own_error=own_error,
+                worst_channels=worst_channels,
+                histograms=histograms,
+            )
+            subgraph = sample.subgraph
+        if sample.subgraph != subgraph:
+            raise InvalidArgumentError(
+                f"sample {number} is for another signature than those before; debug them apart"
+            )
+        _set_inputs(native.interpreter, sample.arrays)
+        native.add_sample()
+        if progress:
+            progress(number + 1, total)
+    return DebugResult(native.result())
+
+
+def _set_inputs(
+    interpreter: _leadline.Interpreter, arrays: Sequence[np.ndarray]
+) -> None:
+    for index, array in zip(interpreter.inputs, arrays):
+        interpreter.resize_input(index, array.shape)
+    for index, array in zip(interpreter.inputs, arrays):
+        spec = _tensors.TensorSpec.of(interpreter.tensor_info(index))
+        interpreter.set_tensor(index, _tensors.to_bytes(array, spec))
+
+
+# tf.lite.experimental ---------------------------------------------------------------------------
+
+
+class QuantizationDebugOptions:
+    """What a QuantizationDebugger computes and how it quantizes; the arguments of tf.lite's."""
+
+    def __init__(
+        self,
+        layer_debug_metrics: Mapping[str, Callable[[np.ndarray], float]] | None = None,
+        model_debug_metrics: Mapping[
+            str, Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], float]
+        ]
+        | None = None,
+        layer_direct_compare_metrics: Mapping[
+            str, Callable[[np.ndarray, np.ndarray, float, int], float]
+        ]
+        | None = None,
+        denylisted_ops: list[str] | None = None,
+        denylisted_nodes: list[str] | None = None,
+        fully_quantize: bool = False,
+    ) -> None:
+        """
+        Args:
+          layer_debug_metrics: functions of the differences (quantized minus float) of a layer, by name.
+          model_debug_metrics: functions of the float model's and the quantized model's outputs.
+          layer_direct_compare_metrics: functions of (float values, quantized values, scale, zero point); scale and zero
+            point are arrays where a tensor has one for each channel.
+          denylisted_ops: names of ops that stay float.
+          denylisted_nodes: names of tensors whose nodes stay float.
+          fully_quantize: inputs and outputs are int8 too.
+
+        Raises ValueError when two metrics have the same name.
+        """
+        self.layer_debug_metrics = layer_debug_metrics
+        self.model_debug_metrics = model_debug_metrics
+        self.layer_direct_compare_metrics = layer_direct_compare_metrics
+        self.denylisted_ops = denylisted_ops
+        self.denylisted_nodes = denylisted_nodes
+        self.fully_quantize = fully_quantize
+        metrics = (
+            layer_debug_metrics,
+            model_debug_metrics,
+            layer_direct_compare_metrics,
+        )
+        names = [name for functions in metrics for name in functions or ()]
+        if len(names) != len(set(names)):
+            raise InvalidArgumentError("Provided metrics have duplicate keys.")
+
+
+class QuantizationDebugger:
+    """Runs a debug model (a quantized model with NumericVerify nodes) and gathers statistics; as tf.lite's.
+
+    Made from a converter it calibrates once, on a float model that is converted once; the converter stays as it is.
+    Differences are taken while a node's values are in memory. NaN is not hidden: it makes a statistic NaN, and
+    `not_finite` counts it by layer. Subgraphs other than the main one are watched too.
+    """
+
+    def __init__(
+        self,
+        quant_debug_model_path: str | os.PathLike | None = None,
+        quant_debug_model_content: bytes | None = None,
+        float_model_path: str | os.PathLike | None = None,
+        float_model_content: bytes | None = None,
+        debug_dataset: Callable[[], Iterable[Sequence[np.ndarray]]] | None = None,
+        debug_options: QuantizationDebugOptions | None = None,
+        converter=None,
+        *,
+        num_threads: int | None = None,
+        budget: Budget | int | str | None = None,
+    ) -> None:
+        from leadline.lite import _budget, _thread_count
+
+        self._budget = _budget(budget)
+        self._threads = _thread_count(num_threads)
+        self._data_gen = debug_dataset
+        self._debug_options = debug_options or QuantizationDebugOptions()
+        self.converter = converter
+        self._request = None
+        self._float = None
+        if converter is not None:
+            self._start_from_converter(converter)
+        else:
+            model = (
+                quant_debug_model_content
+                if quant_debug_model_path is None
+                else quant_debug_model_path
+            )
+            if model is None:
+                raise InvalidArgumentError(
+                    "a debug model (quant_debug_model_path or _content) or a converter is needed"
+                )
+            other = (
+                float_model_content if float_model_path is None else float_model_path
+            )
+            self._float = None if other is None else _load(other, self._budget)
+            if self._debug_options.model_debug_metrics and self._float is None:
+                raise InvalidArgumentError(
+                    "model_debug_metrics need a float model: float_model_path or _content"
+                )
+            self._use(_load(model, self._budget))
+
+    # From a converter
+
+    def _start_from_converter(self, converter) -> None:
+        from leadline import _converter_quantization
+
+        if not converter.optimizations:
+            raise InvalidArgumentError(
+                "converter object must set optimizations to lite.Optimize.DEFAULT"
+            )
+        if not converter.representative_dataset:
+            raise InvalidArgumentError(
+                "converter object must set representative_dataset"
+            )
+        self._request = _converter_quantization.request(converter)
+        self._float = _load(_float_model(converter), self._budget)
+        self._calibration = None
+        self._use_debug_model()
+
+    def _quantized_model(self) -> bytes:
+        if self._request is None:
+            raise InvalidArgumentError(
+                "No converter found, use this function with the converter option in the constructor."
+            )
+        from leadline._calibration import calibrate
+        from leadline._quantizer import quantize
+
+        asked, options = self._request, self._debug_options
+        if self._calibration is None and asked.representative_dataset is not None:
+            self._calibration = calibrate(
+                self._float,
+                asked.representative_dataset,
+                "min-max",
+                budget=self._budget,
+            )
+        settings = dict(asked.settings) | {
+            "recipe": _recipe(options),
+            "budget": self._budget,
+        }
+        if options.fully_quantize:
+            kind = "int16" if asked.mode == "int16x8" else "int8"
+            settings |= {"input_type": kind, "output_type": kind}
+        elif "input_type" in settings:
+            settings |= {"input_type": None, "output_type": None}
+        return quantize(
+            self._float, asked.mode, calibration=self._calibration, **settings
+        )
+
+    def _use_debug_model(self) -> None:
+        self._use(_load(self.get_debug_quantized_model(), self._budget))
+
+    def get_nondebug_quantized_model(self) -> bytes:
+        """The quantized model without NumericVerify nodes. Raises ValueError without a converter."""
+        return self._quantized_model()
+
+    def get_debug_quantized_model(self) -> bytes:
+        """The quantized model with NumericVerify nodes. Raises ValueError without a converter."""
+        quantized = _load(self._quantized_model(), self._budget)
+        return _leadline.make_debug_model(self._float, quantized)
+
+    @property
+    def options(self) -> QuantizationDebugOptions:
+        return self._debug_options
+
+    @options.setter
+    def options(self, options: QuantizationDebugOptions) -> None:
+        self._debug_options = options
+        if self._request is not None:
+            self._use_debug_model()
+
+    # Running
+
+    def _use(self, model: Model) -> None:
+        self._model = model
+        self._observer = _leadline.DebugModelObserver(model)
+        self._layers = self._observer.layers
+        self.layer_statistics: dict[str, dict[str, float]] | None = None
+        self.model_statistics: dict[str, float] | None = None
+        self.not_finite: dict[str, int] = {}
+
+    def run(self) -> None:
+        """Runs the dataset, once, and fills layer_statistics and model_statistics."""
+        options = self._debug_options
+        if self._data_gen is None:
+            raise InvalidArgumentError("debug_dataset is missing")
+        self._observer.clear()
+        quantized = self._interpreter(self._model)
+        self._observer.attach(quantized)
+        compared = (
+            self._interpreter(self._float) if options.model_debug_metrics else None
+        )
+        layer_values = _CustomMetrics(options, self._model, self._layers)
+        self._observer.set_callback(layer_values if layer_values.wanted else None)
+        model_values: dict[str, list] = {
+            name: [] for name in options.model_debug_metrics or ()
+        }
+        try:
+            for number, sample in enumerate(open_dataset(self._data_gen)[0]):
+                inputs = self._sample(number, sample, quantized)
+                _run(quantized, inputs)
+                if compared is not None:
+                    _run(compared, inputs)
+                    outputs = _outputs(compared), _outputs(quantized)
+                    for name, function in options.model_debug_metrics.items():
+                        model_values[name].append(function(*outputs))
+        finally:
+            self._observer.set_callback(None)
+        self._finish(layer_values)
+        if options.model_debug_metrics:
+            self.model_statistics = {
+                name: np.mean(values) for name, values in model_values.items()
+            }
+
+    def _interpreter(self, model: Model) -> _leadline.Interpreter:
+        return _leadline.Interpreter(
+            model, num_threads=self._threads, budget=self._budget
+        )
+
+    def _sample(self, number: int, sample, interpreter) -> list[np.ndarray]:
+        if isinstance(sample, Mapping):
+            names = {
+                interpreter.tensor_info(index).name: index
+                for index in interpreter.inputs
+            }
+            for signature in self._model.signatures:
+                if signature.subgraph == 0:
+                    names |= signature.inputs
+            by_index = {names.get(name): value for name, value in sample.items()}
+            sample = [
+                by_index[index] for index in interpreter.inputs if index in by_index
+            ]
+        elif not isinstance(sample, (list, tuple)):
+            sample = [sample]
+        if len(sample) != len(interpreter.inputs):
+            raise InvalidArgumentError(
+                f"Number of inputs provided ({len(sample)}) does not match number of inputs to the model "
+                f"({len(interpreter.inputs)}) in sample {number}"
+            )
+        return [to_array(value) for value in sample]
+
+    def _finish(self, custom: _CustomMetrics) -> None:
+        self.layer_statistics, self.not_finite = {}, {}
+        for index, (layer, numbers) in enumerate(
+            zip(self._layers, self._observer.statistics())
+        ):
+            if not numbers.samples:
+                continue
+            row = {name: getattr(numbers, name) for name in _LAYER_METRICS}
+            row |= {
+                name: np.mean(values) for name, values in custom.values[index].items()
+            }
+            self.layer_statistics[layer.output_name] = row
+            if numbers.not_finite:
+                self.not_finite[layer.output_name] = numbers.not_finite
+
+    def layer_statistics_dump(self, file: IO[str]) -> None:
+        """Writes the statistics as CSV, with tf.lite's columns. A tensor with a scale for each channel has them all."""
+        options = self._debug_options
+        names = list(
+            dict.fromkeys([*_LAYER_METRICS, *(options.layer_debug_metrics or ())])
+        )
+        names += list(options.layer_direct_compare_metrics or ())
+        writer = csv.DictWriter(
+            file,
+            ["op_name", "tensor_idx", *names, "scale", "zero_point", "tensor_name"],
+        )
+        writer.writeheader()
+        for layer in self._layers:
+            if (
+                self.layer_statistics is None
+                or layer.output_name not in self.layer_statistics
+            ):
+                continue
+            one = len(layer.scales) == 1
+            row = dict(self.layer_statistics[layer.output_name])
+            row |= {
+                "op_name": layer.op,
+                "tensor_idx": layer.tensor,
+                "scale": np.float32(layer.scales[0]) if one else layer.scales,
+                "zero_point": layer.zero_points[0] if one else layer.zero_points,
+                "tensor_name": layer.tensor_name,
+            }
+            writer.writerow(row)
+
+
+class _CustomMetrics:
+    """Calls the user's functions while a layer's values are there."""
+
+    def __init__(self, options: QuantizationDebugOptions, model: Model, layers) -> None:
+        self._differences = dict(options.layer_debug_metrics or {})
+        self._direct = dict(options.layer_direct_compare_metrics or {})
+        self._layers = layers
+        self._types = []
+        for layer in layers:
+            tensor = (
+                model.subgraph(layer.subgraph).tensors[layer.tensor]
+                if self.wanted
+                else None
+            )
+            self._types.append(
+                None if tensor is None else _tensors.numpy_type(tensor.dtype)
+            )
+        self.values: list[dict[str, list]] = [{} for _ in layers]
+
+    @property
+    def wanted(self) -> bool:
+        return bool(self._differences or self._direct)
+
+    def __call__(
+        self, index: int, shape, difference: bytes, quantized: bytes, reference: bytes
+    ) -> None:
+        values = self.values[index]
+        differences = np.frombuffer(difference, np.float32).reshape(shape)
+        for name, function in self._differences.items():
+            values.setdefault(name, []).append(function(differences))
+        if not self._direct:
+            return
+        layer = self._layers[index]
+        scale, zero_point = (
+            np.array(layer.scales, np.float32),
+            np.array(layer.zero_points),
+        )
+        if scale.size == 1:
+            scale, zero_point = scale[0], int(zero_point[0])
+        levels = np.frombuffer(quantized, self._types[index]).reshape(shape)
+        expected = np.frombuffer(reference, np.float32).reshape(shape)
+        for name, function in self._direct.items():
+            values.setdefault(name, []).append(
+                function(expected, levels, scale, zero_point)
+            )
+
+
+def _float_model(converter) -> bytes:
+    """The converter's float model; the converter is only read."""
+    native = getattr(converter, "_converter", None)
+    if isinstance(native, _leadline.Converter):
+        return native.convert()
+    plain = copy.copy(converter)
+    plain.optimizations, plain.representative_dataset = [], None
+    plain.target_spec = copy.copy(converter.target_spec)
+    plain.target_spec.supported_types = []
+    plain.inference_input_type = plain.inference_output_type = np.float32
+    return plain.convert()
+
+
+def _recipe(options: QuantizationDebugOptions) -> list[dict[str, str]]:
+    rules = [{"op": op, "mode": "float"} for op in options.denylisted_ops or ()]
+    return rules + [
+        {"name": f"^{re.escape(name)}$", "mode": "float"}
+        for name in options.denylisted_nodes or ()
+    ]
+
+
+def _run(interpreter: _leadline.Interpreter, inputs: Sequence[np.ndarray]) -> None:
+    arrays = [
+        _as_input(interpreter.tensor_info(index), array)
+        for index, array in zip(interpreter.inputs, inputs)
+    ]
+    _set_inputs(interpreter, arrays)
+    interpreter.invoke()
+
+
+def _as_input(info: _leadline.TensorInfo, array: np.ndarray) -> np.ndarray:
+    """Real numbers for an input of integers are rounded and clipped, as QUANTIZE does it."""
+    dtype = np.dtype(_tensors.numpy_type(info.dtype))
+    if array.dtype.kind != "f" or dtype.kind not in "iu" or not info.scales:
+        return array
+    limits = np.iinfo(dtype)
+    levels = (
+        np.rint(np.asarray(array, np.float64) / info.scales[0]) + info.zero_points[0]
+    )
+    return np.clip(np.nan_to_num(levels), limits.min, limits.max).astype(dtype)
+
+
+def _outputs(interpreter: _leadline.Interpreter) -> list[np.ndarray]:
+    """Outputs as real numbers."""
+    result = []
+    for index in interpreter.outputs:
+        info = interpreter.tensor_info(index)
+        array = np.array(
+            _tensors.to_numpy(interpreter.tensor(index), _tensors.TensorSpec.of(info))
+        )
+        if info.scales and array.dtype.kind in "iu":
+            array = (
+                (array.astype(np.float64) - info.zero_points[0]) * info.scales[0]
+            ).astype(np.float32)
+        result.append(array)
+    return result

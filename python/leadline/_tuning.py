@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""leadline.tune: the smallest set of nodes to keep out of quantization so that a metric reaches its target."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leadline._debugger import DebugResult, _load, debug
+from leadline._leadline import Budget, InvalidArgumentError, Model
+
+
+@dataclass
+class Trial:
+    """One quantized model that was measured."""
+
+    kept: list[str]
+    value: float
+    size: int
+
+
+@dataclass
+class TuneResult:
+    """What tune() found."""
+
+    content: bytes  # the quantized model
+    recipe: list[dict[str, Any]]  # for leadline.quantize(recipe=...)
+    kept: list[str]  # names of the tensors whose nodes are not quantized as the others
+    value: float  # of the metric
+    target: float
+    reached: bool
+    trials: list[Trial] = field(default_factory=list)
+    debug: DebugResult | None = None  # of the model with everything quantized
+
+    def to_json(self) -> str:
+        """The recipe, as leadline.quantize takes it."""
+        return json.dumps({"rules": self.recipe}, indent=1)
+
+    def save_recipe(self, path: str | os.PathLike) -> None:
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    def __repr__(self) -> str:
+        state = "reached" if self.reached else "not reached"
+        return (
+            f"<leadline.TuneResult: {self.value:.6g} (target {self.target:.6g}, {state}) with {len(self.kept)} nodes kept, "
+            f"{len(self.trials)} trials>"
+        )
+
+
+def tune(
+    float_model: Model | bytes | str | os.PathLike,
+    dataset: Any,
+    metric: Callable[[bytes], float],
+    target: float,
+    mode: str = "int8",
+    *,
+    keep: str = "float",
+    debug_dataset: Any = None,
+    recipe: str | os.PathLike | None = None,
+    max_trials: int = 64,
+    budget: Budget | int | str | None = None,
+    progress: Callable[[Trial], None] | None = None,
+    **settings: Any,
+) -> TuneResult:
+    """Searches the smallest set of nodes to keep in float (or int16) so that metric(quantized model) >= target.
+
+        def accuracy(content):
+            interpreter = leadline.lite.Interpreter(model_content=content)
+            ...
+        result = leadline.tune("model.tflite", samples, accuracy, target=0.91)
+        result.save_recipe("recipe.json")
+
+    Layers are tried in the order of the signal they lose by themselves. How many of them are needed is found by
+    bisection; then each of those is given back if the target holds without it.
+
+    Args:
+      dataset: samples for calibration. It is gone through once, or twice without debug_dataset: a function or a list.
+      metric: larger is better; gets the bytes of a quantized model.
+      keep: what becomes of the nodes that are kept: "float", "int16x8", or another mode.
+      debug_dataset: samples to order the layers by; by default the same.
+      recipe: where to write the recipe as JSON.
+      settings: more arguments of leadline.quantize.
+    """
+    from leadline._calibration import calibrate
+    from leadline._quantizer import quantize
+    from leadline.lite import _budget
+
+    if (
+        "recipe" in settings
+        or "calibration" in settings
+        or "representative_dataset" in settings
+    ):
+        raise InvalidArgumentError("tune makes recipe and calibration itself")
+    budget = _budget(budget)
+    model = _load(float_model, budget)
+    integers = mode in ("int8", "int16x8") or keep in ("int8", "int16x8")
+    method = settings.get("method", "min-max")
+    calibration = calibrate(model, dataset, method, budget=budget) if integers else None
+    search = _Search(
+        lambda rules: quantize(model, mode, calibration=calibration, recipe=rules, budget=budget, **settings),
+        metric, target, keep, max_trials, progress,
+    )  # fmt: skip
+    everything = search.measure([])
+    result = None
+    kept: list[str] = []
+    if everything.value < target:
+        result = debug(
+            model,
+            search.content([]),
+            dataset if debug_dataset is None else debug_dataset,
+            budget=budget,
+        )
+        order = _order(result, model)
+        kept = search.bisect(order)
+        kept = search.give_back(kept)
+    best = search.measure(kept)
+    found = TuneResult(
+        search.content(kept),
+        search.rules(kept),
+        kept,
+        best.value,
+        target,
+        best.value >= target,
+        search.trials,
+        result,
+    )
+    if recipe is not None:
+        found.save_recipe(recipe)
+    return found
+
+
+def _order(result: DebugResult, model: Model) -> list[str]:
+    """Names (in the float model) of the layers that can be kept, those that lose most by themselves first."""
+    layers = [
+        layer
+        for layer in result.layers
+        if layer["own"] and layer["float_node"] >= 0 and layer["quantized"]
+    ]
+    layers.sort(key=lambda layer: -layer["own"]["lost_signal"])
+    names = []
+    for layer in layers:
+        tensors = model.subgraph(layer["subgraph"]).tensors
+        name = tensors[layer["float_tensor"]].name
+        if name not in names:
+            names.append(name)
+    return names
+
+
+class _Search:
+    def __init__(self, quantize, metric, target, keep, max_trials, progress) -> None:
+        self._quantize = quantize
+        self._metric = metric
+        self._target = target
+        self._keep = keep
+        self._max_trials = max_trials
+        self._progress = progress
+        self._known: dict[frozenset, Trial] = {}
+        self._last: tuple[frozenset, bytes] | None = None
+        self.trials: list[Trial] = []
+
+    def rules(self, kept: list[str]) -> list[dict[str, Any]]:
+        return [{"name": f"^{re.escape(name)}$", "mode": self._keep} for name in kept]
+
+    def content(self, kept: list[str]) -> bytes:
+        key = frozenset(kept)
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._quantize(self.rules(kept))
+        return self._last[1]
+
+    def measure(self, kept: list[str]) -> Trial:
+        key = frozenset(kept)
+        if key not in self._known:
+            content = self.content(kept)
+            trial = Trial(list(kept), float(self._metric(content)), len(content))
+            self._known[key] = trial
+            self.trials.append(trial)
+            if self._progress:
+                self._progress(trial)
+        return self._known[key]
+
+    def enough(self, kept: list[str]) -> bool:
+        return self.measure(kept).value >= self._target
+
+    def bisect(self, order: list[str]) -> list[str]:
+        """The shortest beginning of `order` that is enough; all of it when nothing is."""
+        count = 1
+        while count < len(order) and not self.enough(order[:count]):
+            if len(self.trials) >= self._max_trials:
+                return order
+            count *= 2
+        low, high = count // 2, min(count, len(order))  # `low` is not enough
+        if not self.enough(order[:high]):
+            return order
+        while low + 1 < high and len(self.trials) < self._max_trials:
+            middle = (low + high) // 2
+            if self.enough(order[:middle]):
+                high = middle
+            else:
+                low = middle
+        return order[:high]
+
+    def give_back(self, kept: list[str]) -> list[str]:
+        """Without the nodes that are not needed, the least suspected first."""
+        if not self.enough(kept):
+            return kept
+        for name in reversed(list(kept)):
+            if len(self.trials) >= self._max_trials:
+                break
+            fewer = [other for other in kept if other != name]
+            if self.enough(fewer):
+                kept = fewer
+        return kept

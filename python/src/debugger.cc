@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// leadline/debugger.h. Results cross as JSON; leadline/_debugger.py gives them a face.
+#include "leadline/debugger.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "module.h"
+
+namespace leadline::python {
+namespace {
+
+void init(QuantizationDebugger* self, const Model& float_model, const Model& quantized_model, int num_threads,
+          std::shared_ptr<Budget> budget, int subgraph, bool own_error, int worst_channels, int histograms) {
+  DebuggerOptions options;
+  options.num_threads = num_threads;
+  options.budget = std::move(budget);
+  options.subgraph = subgraph;
+  options.own_error = own_error;
+  options.worst_channels = worst_channels;
+  options.histograms = histograms;
+  const nb::gil_scoped_release released;
+  new (self) QuantizationDebugger(float_model, quantized_model, std::move(options));
+}
+
+nb::bytes debug_model(const Model& float_model, const Model& quantized_model) {
+  std::vector<std::byte> file;
+  {
+    const nb::gil_scoped_release released;
+    file = make_debug_model(float_model, quantized_model);
+  }
+  return nb::bytes(file.data(), file.size());
+}
+
+nb::bytes copy_of(const ObservedTensor& tensor) { return nb::bytes(tensor.data.data(), tensor.data.size()); }
+
+void set_callback(DebugModelObserver& self, nb::object callback) {
+  if (callback.is_none()) {
+    self.set_callback(nullptr);
+    return;
+  }
+  auto held = std::make_shared<nb::object>(std::move(callback));
+  self.set_callback([held](size_t layer, const ObservedTensor& difference, const ObservedTensor& quantized,
+                           const ObservedTensor& reference) {
+    const nb::gil_scoped_acquire acquired;
+    (*held)(layer, to_tuple(quantized.shape), copy_of(difference), copy_of(quantized), copy_of(reference));
+  });
+}
+
+void bind_observer(nb::module_& m) {
+  nb::class_<VerifiedLayer>(m, "VerifiedLayer", "A NumericVerify of a debug model.")
+      .def_ro("subgraph", &VerifiedLayer::subgraph)
+      .def_ro("node", &VerifiedLayer::node)
+      .def_prop_ro("output_name", [](const VerifiedLayer& self) { return to_str(self.output_name); })
+      .def_ro("output_tensor", &VerifiedLayer::output_tensor)
+      .def_ro("tensor", &VerifiedLayer::tensor, "The quantized tensor.")
+      .def_ro("reference", &VerifiedLayer::reference, "What it is compared with.")
+      .def_prop_ro(
+          "tensor_name", [](const VerifiedLayer& self) { return to_str(self.tensor_name); },
+          "As the model without debugging calls it.")
+      .def_prop_ro("op", [](const VerifiedLayer& self) { return to_str(self.op); })
+      .def_ro("scales", &VerifiedLayer::scales)
+      .def_ro("zero_points", &VerifiedLayer::zero_points);
+  nb::class_<VerifiedStatistics>(m, "VerifiedStatistics", "TensorFlow's five numbers, each the mean over samples.")
+      .def_ro("samples", &VerifiedStatistics::samples)
+      .def_ro("not_finite", &VerifiedStatistics::not_finite, "Differences that are NaN or infinite, in all samples.")
+      .def_ro("num_elements", &VerifiedStatistics::num_elements)
+      .def_ro("stddev", &VerifiedStatistics::stddev)
+      .def_ro("mean_error", &VerifiedStatistics::mean_error)
+      .def_ro("max_abs_error", &VerifiedStatistics::max_abs_error)
+      .def_ro("mean_squared_error", &VerifiedStatistics::mean_squared_error);
+  nb::class_<DebugModelObserver>(m, "DebugModelObserver", "Watches the NumericVerify nodes of a debug model.")
+      .def(nb::init<const Model&>(), nb::arg("debug_model"))
+      .def_prop_ro("layers", &DebugModelObserver::layers, nb::rv_policy::copy)
+      .def("statistics", &DebugModelObserver::statistics, "Of each layer, in the same order.")
+      .def("set_callback", &set_callback, nb::arg("callback").none(),
+           "callback(layer, shape, difference, quantized, reference), the last three as bytes; None: no more calls.")
+      .def("clear", &DebugModelObserver::clear)
+      .def(
+          "attach", [](DebugModelObserver& self, Interpreter& interpreter) { interpreter.add_observer(&self); },
+          nb::arg("interpreter"), nb::keep_alive<2, 1>(), "Watches every run of the interpreter from now on.");
+}
+
+}  // namespace
+
+void init_debugger(nb::module_& m) {
+  nb::class_<DebugPlan>(m, "DebugPlan", "Memory of a debugging job, known before it starts.")
+      .def_prop_ro("categories", [](const DebugPlan& self) { return to_dict(self.categories); })
+      .def_ro("peak_bytes", &DebugPlan::peak_bytes)
+      .def_ro("statistics_bytes", &DebugPlan::statistics_bytes)
+      .def_ro("layers", &DebugPlan::layers)
+      .def("to_text", [](const DebugPlan& self) { return to_str(self.to_text()); })
+      .def("__str__", [](const DebugPlan& self) { return to_str(self.to_text()); });
+  nb::class_<DebugResult>(m, "DebugResult", "What debugging found. leadline.DebugResult is the face for people.")
+      .def("to_json", [](const DebugResult& self) { return to_str(self.to_json()); })
+      .def("to_csv", [](const DebugResult& self) { return to_str(self.to_csv()); })
+      .def("to_text", [](const DebugResult& self) { return to_str(self.to_text()); });
+  nb::class_<QuantizationDebugger>(m, "QuantizationDebugger", "A float model and its quantized form, run side by side.")
+      .def("__init__", &init, nb::arg("float_model"), nb::arg("quantized_model"), nb::arg("num_threads") = 1,
+           nb::arg("budget").none() = nb::none(), nb::arg("subgraph") = 0, nb::arg("own_error") = true,
+           nb::arg("worst_channels") = 8, nb::arg("histograms") = 16)
+      .def_prop_ro("interpreter", &QuantizationDebugger::interpreter, nb::rv_policy::reference_internal,
+                   "Its inputs are those of the float model; its outputs the float model's, then the quantized one's.")
+      .def("add_sample", &QuantizationDebugger::add_sample, WithoutGil(), "Runs and records.")
+      .def("plan", &QuantizationDebugger::plan, WithoutGil())
+      .def("result", &QuantizationDebugger::result, WithoutGil())
+      .def("clear", &QuantizationDebugger::clear, WithoutGil());
+  m.def("make_debug_model", &debug_model, nb::arg("float_model"), nb::arg("quantized_model"),
+        "The quantized model with NumericVerify nodes, as TensorFlow's debugger takes it.");
+  bind_observer(m);
+}
+
+}  // namespace leadline::python

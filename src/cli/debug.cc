@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// `leadline debug`: what quantization did to a model, layer by layer.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/output_file.h"
+#include "cli/command.h"
+#include "cli/samples.h"
+#include "leadline/budget.h"
+#include "leadline/debugger.h"
+#include "leadline/error.h"
+#include "leadline/types.h"
+
+namespace leadline::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  leadline debug model.tflite model.int8.tflite --data samples.npz\n"
+    "  leadline debug model.tflite model.int8.tflite --data samples/ --csv layers.csv\n"
+    "  leadline debug model.tflite model.int8.tflite --plan     how much memory it takes";
+
+void write_file(const std::string& path, const std::string& text) {
+  OutputFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.finish();
+}
+
+class DebugCommand final : public Command {
+ public:
+  explicit DebugCommand(CLI::App& program)
+      : Command(program, "debug", "Compare a quantized model with its float model, layer by layer", kExamples) {
+    app().add_option("FLOAT", float_path_, "The float .tflite file")->required()->type_name("");
+    app().add_option("QUANTIZED", quantized_path_, "The quantized .tflite file")->required()->type_name("");
+    app().add_option("--data", data_, "Samples for the float model: .npy, .npz or a folder of them")->type_name("PATH");
+    app().add_option("--samples", limit_, "Use at most so many; 0: all")->capture_default_str()->type_name("N");
+    app().add_option("--csv", csv_path_, "Write one line per layer")->type_name("FILE");
+    app().add_option("--threads", options_.num_threads, "Threads; -1: all CPUs")->capture_default_str()->type_name("N");
+    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
+    app().add_flag("--no-own-error", no_own_error_, "Only compare with the float model: half the time");
+    app().add_flag("--plan", plan_only_, "Only say what memory it takes");
+  }
+
+  void run() override {
+    if (!memory_.empty()) options_.budget = Budget::with_limit(parse_bytes(memory_));
+    options_.own_error = !no_own_error_;
+    const Model reference = Model::load(float_path_, options_.budget);
+    const Model quantized = Model::load(quantized_path_, options_.budget);
+    QuantizationDebugger debugger(reference, quantized, options_);
+    const DebugPlan plan = debugger.plan();
+    if (!json()) {
+      fmt::print("{}\n", plan.to_text());
+      std::fflush(stdout);
+    }
+    if (plan_only_) {
+      if (json()) print_json({{"peak_bytes", plan.peak_bytes}, {"layers", plan.layers}});
+      return;
+    }
+    if (data_.empty()) {
+      throw Error(ErrorCode::kInvalidArgument, "no samples to run: add --data samples.npz, or --plan to only plan");
+    }
+    debugger.interpreter().allocate();
+    SampleReader samples(data_, reference, limit_);
+    while (samples.next(debugger.interpreter())) debugger.add_sample();
+    if (samples.count() == 0) throw Error(ErrorCode::kInvalidArgument, fmt::format("{} holds no samples", data_));
+    const DebugResult result = debugger.result();
+    if (!csv_path_.empty()) write_file(csv_path_, result.to_csv());
+    if (json()) {
+      fmt::print("{}\n", result.to_json());
+    } else {
+      fmt::print("{}", result.to_text());
+      if (!csv_path_.empty()) fmt::print("\nWrote {}\n", printable(csv_path_));
+    }
+  }
+
+ private:
+  std::string float_path_;
+  std::string quantized_path_;
+  std::string data_;
+  std::string csv_path_;
+  std::string memory_;
+  int64_t limit_ = 0;
+  bool no_own_error_ = false;
+  bool plan_only_ = false;
+  DebuggerOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> debug_command(CLI::App& program) { return std::make_unique<DebugCommand>(program); }
+
+}  // namespace leadline::cli

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""leadline.debug, QuantizationDebugger and tune: what TensorFlow's debugger gets wrong, and what goes beyond it."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import leadline
+
+Options = leadline.lite.experimental.QuantizationDebugOptions
+Debugger = leadline.lite.experimental.QuantizationDebugger
+RNG = np.random.default_rng(4)
+SAMPLES = [RNG.uniform(-1, 1, (1, 8, 8, 3)).astype(np.float32) for _ in range(6)]
+
+
+def dataset():
+    for sample in SAMPLES:
+        yield [sample]
+
+
+def convnet(outlier: float = 1.0, spoiled: float = 1.0) -> bytes:
+    """conv1 -> conv2 -> dense. With an outlier, channel 3 of conv2 has weights so many times as large, and nobody reads it. Spoiled, conv2
+    has such weights for an input that is always 0: they set the scale of all others, and do nothing else."""
+    rng = np.random.default_rng(1)
+    b = leadline.ModelBuilder()
+    x = b.input("image", np.float32, [1, 8, 8, 3])
+
+    def conv(source, name, inputs, outputs, outlier=1.0, spoiled=1.0):
+        weights = rng.normal(0, 0.3, (outputs, 3, 3, inputs)).astype(np.float32)
+        weights[3] *= outlier
+        weights[..., 2] *= spoiled
+        bias = np.zeros(outputs, np.float32)
+        bias[2] = -100 if name == "conv1" else 0
+        operands = [
+            source,
+            b.constant(f"{name}/kernel", weights),
+            b.constant(f"{name}/bias", bias),
+        ]
+        result = b.tensor(f"model/{name}/Conv2D", np.float32, [1, 8, 8, outputs])
+        b.node(
+            "CONV_2D",
+            operands,
+            [result],
+            padding=0,
+            stride_w=1,
+            stride_h=1,
+            fused_activation_function=1,
+        )
+        return result
+
+    x = conv(x, "conv1", 3, 8)
+    x = conv(x, "conv2", 8, 8, outlier, spoiled)
+    pooled = b.tensor("model/pool/Mean", np.float32, [1, 8])
+    b.node("MEAN", [x, b.constant("axes", np.array([1, 2], np.int32))], [pooled])
+    weights = rng.normal(0, 0.5, (5, 8)).astype(np.float32)
+    if outlier != 1.0:
+        weights[:, 3] = 0  # nobody needs it: only the range it takes does harm
+    result = b.tensor("model/dense/MatMul", np.float32, [1, 5])
+    b.node(
+        "FULLY_CONNECTED", [pooled, b.constant("dense/kernel", weights), -1], [result]
+    )
+    b.output(result)
+    return b.to_tflite()
+
+
+class Converter:
+    """The attributes of a converter, and its float model."""
+
+    def __init__(self, content):
+        self.optimizations = [leadline.lite.Optimize.DEFAULT]
+        self.representative_dataset = dataset
+        self.target_spec = leadline.lite.TargetSpec()
+        self.inference_input_type = self.inference_output_type = None
+        self._content = content
+
+    def convert(self):
+        assert not self.optimizations, "only the float model is converted"
+        return self._content
+
+
+def run(**arguments) -> Debugger:
+    debugger = Debugger(
+        converter=Converter(convnet()), debug_dataset=dataset, **arguments
+    )
+    debugger.run()
+    return debugger
+
+
+def rows(debugger) -> list[dict]:
+    file = io.StringIO()
+    debugger.layer_statistics_dump(file)
+    return list(csv.DictReader(io.StringIO(file.getvalue())))
+
+
+def test_statistics_of_a_converter():
+    debugger = run()
+    assert [row["op_name"] for row in rows(debugger)] == [
+        "CONV_2D",
+        "CONV_2D",
+        "MEAN",
+        "FULLY_CONNECTED",
+    ]
+    assert list(rows(debugger)[0]) == [
+        "op_name", "tensor_idx", "num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error", "scale",
+        "zero_point", "tensor_name",
+    ]  # fmt: skip
+    for row in rows(debugger):
+        assert 0 < float(row["stddev"]) < 2 * float(row["scale"])
+
+
+def test_debug_model_is_one_for_tensorflow_too():
+    debugger = run()
+    again = Debugger(
+        quant_debug_model_content=debugger.get_debug_quantized_model(),
+        debug_dataset=dataset,
+    )
+    again.run()
+    assert again.layer_statistics == debugger.layer_statistics
+    names = [
+        node.op
+        for node in leadline.Model.from_bytes(debugger.get_nondebug_quantized_model())
+        .subgraph(0)
+        .nodes
+    ]
+    assert "NumericVerify" not in names
+
+
+def test_values_are_read_while_they_are_there():
+    """TensorFlow reads the differences after the run, when the arena may have reused their memory."""
+    seen = {}
+    options = Options(
+        layer_debug_metrics={"first": lambda diffs: float(diffs.flat[0])},
+        layer_direct_compare_metrics={
+            "direct": lambda f, q, s, z: float(
+                np.float32(s) * (int(q.flat[0]) - z) - f.flat[0]
+            )
+        },
+    )
+    debugger = run(debug_options=options)
+    for name, row in debugger.layer_statistics.items():
+        seen[name] = row
+        assert row["first"] == pytest.approx(row["direct"], abs=1e-5)
+    assert len(seen) == 4
+
+
+def test_nan_is_shown_and_counted():
+    poisoned = [SAMPLES[0], np.full_like(SAMPLES[0], np.nan)]
+    content = run().get_debug_quantized_model()
+    debugger = Debugger(
+        quant_debug_model_content=content,
+        debug_dataset=lambda: ([sample] for sample in poisoned),
+    )
+    debugger.run()
+    first = next(iter(debugger.layer_statistics.values()))
+    assert np.isnan(first["mean_squared_error"])
+    assert next(iter(debugger.not_finite.values())) > 0
+
+
+def test_integer_inputs_are_clipped():
+    """TensorFlow's conversion to int8 wraps around."""
+    debugger = run(debug_options=Options(fully_quantize=True))
+    outputs = []
+    for factor in (1, 100):
+        options = Options(
+            fully_quantize=True,
+            model_debug_metrics={"output": lambda f, q: outputs.append(q[0]) or 0.0},
+        )
+        part = Debugger(
+            converter=Converter(convnet()),
+            debug_dataset=lambda factor=factor: [[np.sign(SAMPLES[0]) * factor]],
+            debug_options=options,
+        )
+        part.run()
+    np.testing.assert_array_equal(*outputs)
+    assert debugger.layer_statistics
+
+
+def test_model_statistics_need_one_pass_over_the_data():
+    passes = []
+
+    def counted():
+        passes.append(1)
+        yield from dataset()
+
+    options = Options(
+        model_debug_metrics={"distance": lambda f, q: float(np.abs(f[0] - q[0]).max())}
+    )
+    debugger = Debugger(
+        converter=Converter(convnet()), debug_dataset=counted, debug_options=options
+    )
+    debugger.run()
+    assert len(passes) == 1
+    assert 0 < debugger.model_statistics["distance"] < 0.5
+
+
+def test_converter_stays_as_it_was():
+    converter = Converter(convnet())
+    before = dict(vars(converter)), dict(vars(converter.target_spec))
+    debugger = Debugger(converter=converter, debug_dataset=dataset)
+    debugger.run()
+    assert (dict(vars(converter)), dict(vars(converter.target_spec))) == before
+
+
+def test_denied_nodes_and_ops_stay_float():
+    debugger = run(
+        debug_options=Options(
+            denylisted_ops=["MEAN"], denylisted_nodes=["model/conv2/Conv2D"]
+        )
+    )
+    assert [row["op_name"] for row in rows(debugger)] == ["CONV_2D", "FULLY_CONNECTED"]
+    debugger.options = Options()
+    debugger.run()
+    assert len(rows(debugger)) == 4
+
+
+def test_names_are_whole():
+    names = {row["tensor_name"] for row in rows(run())}
+    assert {"model/conv1/Conv2D", "model/conv2/Conv2D"} <= names
+
+
+def test_metrics_with_one_name_are_refused():
+    with pytest.raises(ValueError, match="duplicate"):
+        Options(layer_debug_metrics={"a": np.mean}, model_debug_metrics={"a": np.mean})
+
+
+def test_models_without_numeric_verify_are_refused():
+    with pytest.raises(ValueError, match="debug mode"):
+        Debugger(quant_debug_model_content=convnet(), debug_dataset=dataset)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    ["int8", "int16x8", "dynamic", "float16", "weight_only_int8", "weight_only_int4"],
+)
+def test_every_mode_is_compared(mode):
+    settings = {"smallest_weight": 16}
+    quantized = leadline.quantize(convnet(), mode, dataset, **settings)
+    result = leadline.debug(convnet(), quantized, dataset)
+    assert not result.to_dict()["unmatched"]
+    convs = [layer for layer in result.layers if layer["op"] == "CONV_2D"]
+    assert [layer["layer"] for layer in convs] == ["conv1", "conv2"]
+    for layer in convs:
+        assert layer["own"]["snr_db"] > 10
+        assert layer["accumulated"]["snr_db"] > 10
+        assert layer["weights"][0]["rmse"] > 0
+
+
+def test_result_is_data():
+    float_model = convnet()
+    result = leadline.debug(
+        float_model, leadline.quantize(float_model, "int8", dataset), dataset
+    )
+    assert json.loads(result.to_json())["layers"] == result.layers
+    assert len(list(csv.DictReader(io.StringIO(result.to_csv())))) == len(result.layers)
+    assert "conv1" in result._repr_html_()
+    assert "conv1" in str(result)
+    assert result.samples == len(SAMPLES)
+
+
+def test_planted_layer_is_the_first_suspect():
+    float_model = convnet(outlier=500)
+    result = leadline.debug(
+        float_model, leadline.quantize(float_model, "int8", dataset), dataset
+    )
+    suspect = result.suspects[0]
+    assert result.layers[suspect["layer"]]["layer"] == "conv2"
+    assert suspect["kind"] == "weight_outlier"
+    assert "channel 3" in suspect["why"]
+
+
+def test_tune_keeps_the_planted_layer_alone(tmp_path):
+    float_model = convnet(spoiled=500)
+
+    def outputs(content):
+        interpreter = leadline.lite.Interpreter(model_content=content)
+        interpreter.allocate_tensors()
+        result = []
+        for sample in SAMPLES:
+            interpreter.set_tensor(interpreter.get_input_details()[0]["index"], sample)
+            interpreter.invoke()
+            result.append(
+                interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+            )
+        return np.concatenate(result)
+
+    expected = outputs(float_model)
+
+    def closeness(content):
+        return -float(
+            np.sqrt(np.mean((outputs(content) - expected) ** 2)) / np.std(expected)
+        )
+
+    worst = closeness(leadline.quantize(float_model, "int8", dataset))
+    target = worst / 10
+    result = leadline.tune(
+        float_model, dataset, closeness, target, recipe=tmp_path / "recipe.json"
+    )
+    assert result.reached
+    assert result.kept == ["model/conv2/Conv2D"]
+    again = leadline.quantize(
+        float_model, "int8", dataset, recipe=tmp_path / "recipe.json"
+    )
+    assert again == result.content
