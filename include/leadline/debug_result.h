@@ -54,11 +54,12 @@ struct WeightError {
   double snr_db = 0.0;
   int worst_channel = 0;  ///< where most of the signal is lost
   double worst_lost_signal = 0.0;
+  double worst_peak = 1.0;      ///< its largest absolute value over the root mean square of its values
   int largest_channel = 0;      ///< the one with the largest value
   double channel_spread = 1.0;  ///< its largest absolute value over the median channel's
 };
 
-/// Counts in equal bins over [min, max], of at most 65536 values of each sample, evenly taken.
+/// Counts in equal bins over [min, max], of about 16384 values of each sample, evenly taken.
 struct DebugHistogram {
   float min = 0.0F;
   float max = 0.0F;
@@ -108,9 +109,9 @@ struct LayerDebug {
 /// A layer that deserves a look. The list is ordered, the worst first.
 struct DebugSuspect {
   int layer = 0;       ///< index of LayerDebug
-  double score = 0.0;  ///< the layer's own lost_signal
+  double score = 0.0;  ///< the share of its signal that the layer loses by itself
   std::string kind;    ///< "weight_outlier", "channel_outlier", "saturation", "wide_range", "few_levels", "not_finite",
-                       ///< "weights", "fixed_range", "rounding"
+                       ///< "weights", "weight_peak", "fixed_range", "rounding"
   std::string why;
   std::string try_this;
 };

@@ -19,13 +19,7 @@ from leadline._dataset import DatasetReader, open_dataset, to_array
 from leadline._leadline import Budget, InvalidArgumentError, Model
 from leadline._reports import escape, html_table
 
-_LAYER_METRICS = (
-    "num_elements",
-    "stddev",
-    "mean_error",
-    "max_abs_error",
-    "mean_squared_error",
-)
+_LAYER_METRICS = ("num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error")
 
 
 def _load(model, budget: Budget | None = None) -> Model:
@@ -84,23 +78,18 @@ class DebugResult:
     def save(self, path: str | os.PathLike) -> None:
         """Writes .html, .json, .csv or .txt, as the name says."""
         path = Path(path)
-        forms = {
-            ".html": self._page,
-            ".json": self.to_json,
-            ".csv": self.to_csv,
-            ".txt": self._native.to_text,
-        }
+        forms = {".html": self._page, ".json": self.to_json, ".csv": self.to_csv, ".txt": self._native.to_text}
         if path.suffix not in forms:
-            raise InvalidArgumentError(
-                f"'{path}' should end with one of {', '.join(forms)}"
-            )
+            raise InvalidArgumentError(f"'{path}' should end with one of {', '.join(forms)}")
         path.write_text(forms[path.suffix](), encoding="utf-8")
 
     def __str__(self) -> str:
         return self._native.to_text()
 
     def __repr__(self) -> str:
-        return f"<leadline.DebugResult: {self.samples} samples, {len(self.layers)} layers, {len(self.suspects)} suspects>"
+        return (
+            f"<leadline.DebugResult: {self.samples} samples, {len(self.layers)} layers, {len(self.suspects)} suspects>"
+        )
 
     def _repr_html_(self) -> str:
         def number(error, field):
@@ -121,17 +110,7 @@ class DebugResult:
             )
             for layer in self.layers
         )
-        header = (
-            "",
-            "op",
-            "layer",
-            "type",
-            "own steps",
-            "own dB",
-            "total dB",
-            "cosine",
-            "saturated %",
-        )
+        header = ("", "op", "layer", "type", "own steps", "own dB", "total dB", "cosine", "saturated %")
         return f"<div>{html_table(('suspect', 'try'), suspects)}{html_table(header, layers)}</div>"
 
     def _page(self) -> str:
@@ -186,9 +165,7 @@ def debug(
             )
             subgraph = sample.subgraph
         if sample.subgraph != subgraph:
-            raise InvalidArgumentError(
-                f"sample {number} is for another signature than those before; debug them apart"
-            )
+            raise InvalidArgumentError(f"sample {number} is for another signature than those before; debug them apart")
         _set_inputs(native.interpreter, sample.arrays)
         native.add_sample()
         if progress:
@@ -196,9 +173,7 @@ def debug(
     return DebugResult(native.result())
 
 
-def _set_inputs(
-    interpreter: _leadline.Interpreter, arrays: Sequence[np.ndarray]
-) -> None:
+def _set_inputs(interpreter: _leadline.Interpreter, arrays: Sequence[np.ndarray]) -> None:
     for index, array in zip(interpreter.inputs, arrays):
         interpreter.resize_input(index, array.shape)
     for index, array in zip(interpreter.inputs, arrays):
@@ -215,14 +190,8 @@ class QuantizationDebugOptions:
     def __init__(
         self,
         layer_debug_metrics: Mapping[str, Callable[[np.ndarray], float]] | None = None,
-        model_debug_metrics: Mapping[
-            str, Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], float]
-        ]
-        | None = None,
-        layer_direct_compare_metrics: Mapping[
-            str, Callable[[np.ndarray, np.ndarray, float, int], float]
-        ]
-        | None = None,
+        model_debug_metrics: Mapping[str, Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], float]] | None = None,
+        layer_direct_compare_metrics: Mapping[str, Callable[[np.ndarray, np.ndarray, float, int], float]] | None = None,
         denylisted_ops: list[str] | None = None,
         denylisted_nodes: list[str] | None = None,
         fully_quantize: bool = False,
@@ -245,11 +214,7 @@ class QuantizationDebugOptions:
         self.denylisted_ops = denylisted_ops
         self.denylisted_nodes = denylisted_nodes
         self.fully_quantize = fully_quantize
-        metrics = (
-            layer_debug_metrics,
-            model_debug_metrics,
-            layer_direct_compare_metrics,
-        )
+        metrics = (layer_debug_metrics, model_debug_metrics, layer_direct_compare_metrics)
         names = [name for functions in metrics for name in functions or ()]
         if len(names) != len(set(names)):
             raise InvalidArgumentError("Provided metrics have duplicate keys.")
@@ -288,23 +253,15 @@ class QuantizationDebugger:
         if converter is not None:
             self._start_from_converter(converter)
         else:
-            model = (
-                quant_debug_model_content
-                if quant_debug_model_path is None
-                else quant_debug_model_path
-            )
+            model = quant_debug_model_content if quant_debug_model_path is None else quant_debug_model_path
             if model is None:
                 raise InvalidArgumentError(
                     "a debug model (quant_debug_model_path or _content) or a converter is needed"
                 )
-            other = (
-                float_model_content if float_model_path is None else float_model_path
-            )
+            other = float_model_content if float_model_path is None else float_model_path
             self._float = None if other is None else _load(other, self._budget)
             if self._debug_options.model_debug_metrics and self._float is None:
-                raise InvalidArgumentError(
-                    "model_debug_metrics need a float model: float_model_path or _content"
-                )
+                raise InvalidArgumentError("model_debug_metrics need a float model: float_model_path or _content")
             self._use(_load(model, self._budget))
 
     # From a converter
@@ -313,13 +270,9 @@ class QuantizationDebugger:
         from leadline import _converter_quantization
 
         if not converter.optimizations:
-            raise InvalidArgumentError(
-                "converter object must set optimizations to lite.Optimize.DEFAULT"
-            )
+            raise InvalidArgumentError("converter object must set optimizations to lite.Optimize.DEFAULT")
         if not converter.representative_dataset:
-            raise InvalidArgumentError(
-                "converter object must set representative_dataset"
-            )
+            raise InvalidArgumentError("converter object must set representative_dataset")
         self._request = _converter_quantization.request(converter)
         self._float = _load(_float_model(converter), self._budget)
         self._calibration = None
@@ -335,24 +288,14 @@ class QuantizationDebugger:
 
         asked, options = self._request, self._debug_options
         if self._calibration is None and asked.representative_dataset is not None:
-            self._calibration = calibrate(
-                self._float,
-                asked.representative_dataset,
-                "min-max",
-                budget=self._budget,
-            )
-        settings = dict(asked.settings) | {
-            "recipe": _recipe(options),
-            "budget": self._budget,
-        }
+            self._calibration = calibrate(self._float, asked.representative_dataset, "min-max", budget=self._budget)
+        settings = dict(asked.settings) | {"recipe": _recipe(options), "budget": self._budget}
         if options.fully_quantize:
             kind = "int16" if asked.mode == "int16x8" else "int8"
             settings |= {"input_type": kind, "output_type": kind}
         elif "input_type" in settings:
             settings |= {"input_type": None, "output_type": None}
-        return quantize(
-            self._float, asked.mode, calibration=self._calibration, **settings
-        )
+        return quantize(self._float, asked.mode, calibration=self._calibration, **settings)
 
     def _use_debug_model(self) -> None:
         self._use(_load(self.get_debug_quantized_model(), self._budget))
@@ -394,14 +337,10 @@ class QuantizationDebugger:
         self._observer.clear()
         quantized = self._interpreter(self._model)
         self._observer.attach(quantized)
-        compared = (
-            self._interpreter(self._float) if options.model_debug_metrics else None
-        )
+        compared = self._interpreter(self._float) if options.model_debug_metrics else None
         layer_values = _CustomMetrics(options, self._model, self._layers)
         self._observer.set_callback(layer_values if layer_values.wanted else None)
-        model_values: dict[str, list] = {
-            name: [] for name in options.model_debug_metrics or ()
-        }
+        model_values: dict[str, list] = {name: [] for name in options.model_debug_metrics or ()}
         try:
             for number, sample in enumerate(open_dataset(self._data_gen)[0]):
                 inputs = self._sample(number, sample, quantized)
@@ -415,28 +354,19 @@ class QuantizationDebugger:
             self._observer.set_callback(None)
         self._finish(layer_values)
         if options.model_debug_metrics:
-            self.model_statistics = {
-                name: np.mean(values) for name, values in model_values.items()
-            }
+            self.model_statistics = {name: np.mean(values) for name, values in model_values.items()}
 
     def _interpreter(self, model: Model) -> _leadline.Interpreter:
-        return _leadline.Interpreter(
-            model, num_threads=self._threads, budget=self._budget
-        )
+        return _leadline.Interpreter(model, num_threads=self._threads, budget=self._budget)
 
     def _sample(self, number: int, sample, interpreter) -> list[np.ndarray]:
         if isinstance(sample, Mapping):
-            names = {
-                interpreter.tensor_info(index).name: index
-                for index in interpreter.inputs
-            }
+            names = {interpreter.tensor_info(index).name: index for index in interpreter.inputs}
             for signature in self._model.signatures:
                 if signature.subgraph == 0:
                     names |= signature.inputs
             by_index = {names.get(name): value for name, value in sample.items()}
-            sample = [
-                by_index[index] for index in interpreter.inputs if index in by_index
-            ]
+            sample = [by_index[index] for index in interpreter.inputs if index in by_index]
         elif not isinstance(sample, (list, tuple)):
             sample = [sample]
         if len(sample) != len(interpreter.inputs):
@@ -448,15 +378,11 @@ class QuantizationDebugger:
 
     def _finish(self, custom: _CustomMetrics) -> None:
         self.layer_statistics, self.not_finite = {}, {}
-        for index, (layer, numbers) in enumerate(
-            zip(self._layers, self._observer.statistics())
-        ):
+        for index, (layer, numbers) in enumerate(zip(self._layers, self._observer.statistics())):
             if not numbers.samples:
                 continue
             row = {name: getattr(numbers, name) for name in _LAYER_METRICS}
-            row |= {
-                name: np.mean(values) for name, values in custom.values[index].items()
-            }
+            row |= {name: np.mean(values) for name, values in custom.values[index].items()}
             self.layer_statistics[layer.output_name] = row
             if numbers.not_finite:
                 self.not_finite[layer.output_name] = numbers.not_finite
@@ -464,20 +390,12 @@ class QuantizationDebugger:
     def layer_statistics_dump(self, file: IO[str]) -> None:
         """Writes the statistics as CSV, with tf.lite's columns. A tensor with a scale for each channel has them all."""
         options = self._debug_options
-        names = list(
-            dict.fromkeys([*_LAYER_METRICS, *(options.layer_debug_metrics or ())])
-        )
+        names = list(dict.fromkeys([*_LAYER_METRICS, *(options.layer_debug_metrics or ())]))
         names += list(options.layer_direct_compare_metrics or ())
-        writer = csv.DictWriter(
-            file,
-            ["op_name", "tensor_idx", *names, "scale", "zero_point", "tensor_name"],
-        )
+        writer = csv.DictWriter(file, ["op_name", "tensor_idx", *names, "scale", "zero_point", "tensor_name"])
         writer.writeheader()
         for layer in self._layers:
-            if (
-                self.layer_statistics is None
-                or layer.output_name not in self.layer_statistics
-            ):
+            if self.layer_statistics is None or layer.output_name not in self.layer_statistics:
                 continue
             one = len(layer.scales) == 1
             row = dict(self.layer_statistics[layer.output_name])
@@ -500,23 +418,15 @@ class _CustomMetrics:
         self._layers = layers
         self._types = []
         for layer in layers:
-            tensor = (
-                model.subgraph(layer.subgraph).tensors[layer.tensor]
-                if self.wanted
-                else None
-            )
-            self._types.append(
-                None if tensor is None else _tensors.numpy_type(tensor.dtype)
-            )
+            tensor = model.subgraph(layer.subgraph).tensors[layer.tensor] if self.wanted else None
+            self._types.append(None if tensor is None else _tensors.numpy_type(tensor.dtype))
         self.values: list[dict[str, list]] = [{} for _ in layers]
 
     @property
     def wanted(self) -> bool:
         return bool(self._differences or self._direct)
 
-    def __call__(
-        self, index: int, shape, difference: bytes, quantized: bytes, reference: bytes
-    ) -> None:
+    def __call__(self, index: int, shape, difference: bytes, quantized: bytes, reference: bytes) -> None:
         values = self.values[index]
         differences = np.frombuffer(difference, np.float32).reshape(shape)
         for name, function in self._differences.items():
@@ -524,18 +434,13 @@ class _CustomMetrics:
         if not self._direct:
             return
         layer = self._layers[index]
-        scale, zero_point = (
-            np.array(layer.scales, np.float32),
-            np.array(layer.zero_points),
-        )
+        scale, zero_point = (np.array(layer.scales, np.float32), np.array(layer.zero_points))
         if scale.size == 1:
             scale, zero_point = scale[0], int(zero_point[0])
         levels = np.frombuffer(quantized, self._types[index]).reshape(shape)
         expected = np.frombuffer(reference, np.float32).reshape(shape)
         for name, function in self._direct.items():
-            values.setdefault(name, []).append(
-                function(expected, levels, scale, zero_point)
-            )
+            values.setdefault(name, []).append(function(expected, levels, scale, zero_point))
 
 
 def _float_model(converter) -> bytes:
@@ -553,17 +458,11 @@ def _float_model(converter) -> bytes:
 
 def _recipe(options: QuantizationDebugOptions) -> list[dict[str, str]]:
     rules = [{"op": op, "mode": "float"} for op in options.denylisted_ops or ()]
-    return rules + [
-        {"name": f"^{re.escape(name)}$", "mode": "float"}
-        for name in options.denylisted_nodes or ()
-    ]
+    return rules + [{"name": f"^{re.escape(name)}$", "mode": "float"} for name in options.denylisted_nodes or ()]
 
 
 def _run(interpreter: _leadline.Interpreter, inputs: Sequence[np.ndarray]) -> None:
-    arrays = [
-        _as_input(interpreter.tensor_info(index), array)
-        for index, array in zip(interpreter.inputs, inputs)
-    ]
+    arrays = [_as_input(interpreter.tensor_info(index), array) for index, array in zip(interpreter.inputs, inputs)]
     _set_inputs(interpreter, arrays)
     interpreter.invoke()
 
@@ -574,9 +473,7 @@ def _as_input(info: _leadline.TensorInfo, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind != "f" or dtype.kind not in "iu" or not info.scales:
         return array
     limits = np.iinfo(dtype)
-    levels = (
-        np.rint(np.asarray(array, np.float64) / info.scales[0]) + info.zero_points[0]
-    )
+    levels = np.rint(np.asarray(array, np.float64) / info.scales[0]) + info.zero_points[0]
     return np.clip(np.nan_to_num(levels), limits.min, limits.max).astype(dtype)
 
 
@@ -585,12 +482,8 @@ def _outputs(interpreter: _leadline.Interpreter) -> list[np.ndarray]:
     result = []
     for index in interpreter.outputs:
         info = interpreter.tensor_info(index)
-        array = np.array(
-            _tensors.to_numpy(interpreter.tensor(index), _tensors.TensorSpec.of(info))
-        )
+        array = np.array(_tensors.to_numpy(interpreter.tensor(index), _tensors.TensorSpec.of(info)))
         if info.scales and array.dtype.kind in "iu":
-            array = (
-                (array.astype(np.float64) - info.zero_points[0]) * info.scales[0]
-            ).astype(np.float32)
+            array = ((array.astype(np.float64) - info.zero_points[0]) * info.scales[0]).astype(np.float32)
         result.append(array)
     return result

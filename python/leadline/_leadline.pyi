@@ -879,6 +879,141 @@ def decode_options(content: bytes) -> Any:
     A FlexBuffers document as dicts, lists, numbers and texts; None when the bytes are none.
     """
 
+class DebugPlan:
+    """Memory of a debugging job, known before it starts."""
+
+    @property
+    def categories(self) -> dict: ...
+
+    @property
+    def peak_bytes(self) -> int: ...
+
+    @property
+    def statistics_bytes(self) -> int: ...
+
+    @property
+    def layers(self) -> int: ...
+
+    def to_text(self) -> str: ...
+
+    def __str__(self) -> str: ...
+
+class DebugResult:
+    """What debugging found. leadline.DebugResult is the face for people."""
+
+    def to_json(self) -> str: ...
+
+    def to_csv(self) -> str: ...
+
+    def to_text(self) -> str: ...
+
+class QuantizationDebugger:
+    """A float model and its quantized form, run side by side."""
+
+    def __init__(self, float_model: Model, quantized_model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, own_error: bool = True, worst_channels: int = 8, histograms: int = 16) -> None: ...
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """
+        Its inputs are those of the float model; its outputs the float model's, then the quantized one's.
+        """
+
+    def add_sample(self) -> None:
+        """Runs and records."""
+
+    def plan(self) -> DebugPlan: ...
+
+    def result(self) -> DebugResult: ...
+
+    def clear(self) -> None: ...
+
+def make_debug_model(float_model: Model, quantized_model: Model) -> bytes:
+    """
+    The quantized model with NumericVerify nodes, as TensorFlow's debugger takes it.
+    """
+
+class VerifiedLayer:
+    """A NumericVerify of a debug model."""
+
+    @property
+    def subgraph(self) -> int: ...
+
+    @property
+    def node(self) -> int: ...
+
+    @property
+    def output_name(self) -> str: ...
+
+    @property
+    def output_tensor(self) -> int: ...
+
+    @property
+    def tensor(self) -> int:
+        """The quantized tensor."""
+
+    @property
+    def reference(self) -> int:
+        """What it is compared with."""
+
+    @property
+    def tensor_name(self) -> str:
+        """As the model without debugging calls it."""
+
+    @property
+    def op(self) -> str: ...
+
+    @property
+    def scales(self) -> list[float]: ...
+
+    @property
+    def zero_points(self) -> list[int]: ...
+
+class VerifiedStatistics:
+    """TensorFlow's five numbers, each the mean over samples."""
+
+    @property
+    def samples(self) -> int: ...
+
+    @property
+    def not_finite(self) -> int:
+        """Differences that are NaN or infinite, in all samples."""
+
+    @property
+    def num_elements(self) -> float: ...
+
+    @property
+    def stddev(self) -> float: ...
+
+    @property
+    def mean_error(self) -> float: ...
+
+    @property
+    def max_abs_error(self) -> float: ...
+
+    @property
+    def mean_squared_error(self) -> float: ...
+
+class DebugModelObserver:
+    """Watches the NumericVerify nodes of a debug model."""
+
+    def __init__(self, debug_model: Model) -> None: ...
+
+    @property
+    def layers(self) -> list[VerifiedLayer]: ...
+
+    def statistics(self) -> list[VerifiedStatistics]:
+        """Of each layer, in the same order."""
+
+    def set_callback(self, callback: object | None) -> None:
+        """
+        callback(layer, shape, difference, quantized, reference), the last three as bytes; None: no more calls.
+        """
+
+    def clear(self) -> None: ...
+
+    def attach(self, interpreter: Interpreter) -> None:
+        """Watches every run of the interpreter from now on."""
+
 class CalibrationMethod(enum.Enum):
     """How a range is chosen from what was seen."""
 

@@ -90,11 +90,7 @@ def tune(
     from leadline._quantizer import quantize
     from leadline.lite import _budget
 
-    if (
-        "recipe" in settings
-        or "calibration" in settings
-        or "representative_dataset" in settings
-    ):
+    if "recipe" in settings or "calibration" in settings or "representative_dataset" in settings:
         raise InvalidArgumentError("tune makes recipe and calibration itself")
     budget = _budget(budget)
     model = _load(float_model, budget)
@@ -109,25 +105,13 @@ def tune(
     result = None
     kept: list[str] = []
     if everything.value < target:
-        result = debug(
-            model,
-            search.content([]),
-            dataset if debug_dataset is None else debug_dataset,
-            budget=budget,
-        )
+        result = debug(model, search.content([]), dataset if debug_dataset is None else debug_dataset, budget=budget)
         order = _order(result, model)
         kept = search.bisect(order)
         kept = search.give_back(kept)
     best = search.measure(kept)
     found = TuneResult(
-        search.content(kept),
-        search.rules(kept),
-        kept,
-        best.value,
-        target,
-        best.value >= target,
-        search.trials,
-        result,
+        search.content(kept), search.rules(kept), kept, best.value, target, best.value >= target, search.trials, result
     )
     if recipe is not None:
         found.save_recipe(recipe)
@@ -136,11 +120,7 @@ def tune(
 
 def _order(result: DebugResult, model: Model) -> list[str]:
     """Names (in the float model) of the layers that can be kept, those that lose most by themselves first."""
-    layers = [
-        layer
-        for layer in result.layers
-        if layer["own"] and layer["float_node"] >= 0 and layer["quantized"]
-    ]
+    layers = [layer for layer in result.layers if layer["own"] and layer["float_node"] >= 0 and layer["quantized"]]
     layers.sort(key=lambda layer: -layer["own"]["lost_signal"])
     names = []
     for layer in layers:

@@ -23,8 +23,9 @@ from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan,
 from leadline._reports import Profile, interpreter_html
 
 _CONVERSION = ("Optimize", "OpsSet", "RepresentativeDataset", "TFLiteConverter", "TargetSpec")
+_MODULES = ("experimental",)
 
-__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "experimental", "load_delegate", *_CONVERSION]
+__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "load_delegate", *_CONVERSION, *_MODULES]
 
 
 def __getattr__(name: str):

@@ -12,7 +12,7 @@
 namespace leadline::debug {
 namespace {
 
-constexpr int64_t kHistogramValues = 65536;  // of each tensor and sample
+constexpr int64_t kHistogramValues = 16384;  // of each tensor and sample
 
 int64_t key_of(int subgraph, int node) { return static_cast<int64_t>(subgraph) << 32 | static_cast<int64_t>(node); }
 

@@ -20,6 +20,7 @@ constexpr double kOutlierSpread = 16.0;
 constexpr double kSaturation = 0.01;
 constexpr double kFewLevels = 4.0;  // steps per root mean square of the values
 constexpr double kWeightLoss = 0.02;
+constexpr double kPeak = 8.0;  // beyond 127 / 8 levels for typical weights
 
 struct Reason {
   std::string_view kind;
@@ -99,9 +100,21 @@ bool channel_outlier(const LayerDebug& layer, Reason& reason) {
   return true;
 }
 
-bool fixed_range(const LayerDebug& layer, Reason& reason) {
+bool has_fixed_range(const LayerDebug& layer) {
   constexpr std::array<std::string_view, 4> kOps = {"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"};
-  if (std::find(kOps.begin(), kOps.end(), layer.op) == kOps.end() || layer.scales.size() != 1) return false;
+  return std::find(kOps.begin(), kOps.end(), layer.op) != kOps.end() && layer.scales.size() == 1;
+}
+
+/// What a layer loses by itself. Of results with a fixed range the small ones count as little as they are: nobody
+/// misses the digits of a probability near 0.
+double score_of(const LayerDebug& layer) {
+  if (!layer.own) return 0.0;
+  if (!has_fixed_range(layer)) return layer.own->lost_signal;
+  return std::min(1.0, std::pow(10.0, -layer.own->snr_db / 10.0));
+}
+
+bool fixed_range(const LayerDebug& layer, Reason& reason) {
+  if (!has_fixed_range(layer)) return false;
   reason = {"fixed_range",
             fmt::format("the range of {} is fixed, with a step of {:.3g}; values below half of it vanish", layer.op,
                         static_cast<double>(layer.scales[0])),
@@ -130,10 +143,18 @@ bool few_levels(const LayerDebug& layer, Reason& reason) {
 bool weights(const LayerDebug& layer, Reason& reason) {
   const WeightError* weight = main_weight(layer);
   if (weight == nullptr || weight->worst_lost_signal < kWeightLoss) return false;
-  reason = {"weights",
-            fmt::format("its weights lose {} of channel {} ({:.3g} dB over all)", percent(weight->worst_lost_signal),
-                        weight->worst_channel, weight->snr_db),
-            (weight->scales == 1 ? "quantize weights per channel, or " : "") + keep_advice(layer)};
+  const std::string advice = (weight->scales == 1 ? "quantize weights per channel, or " : "") + keep_advice(layer);
+  const std::string why = fmt::format("its weights lose {} of channel {} ({:.3g} dB over all)",
+                                      percent(weight->worst_lost_signal), weight->worst_channel, weight->snr_db);
+  if (weight->worst_peak > kPeak) {
+    reason = {"weight_peak",
+              fmt::format("{}: single weights are {:.3g} times as large as the root mean square, and set the scale of "
+                          "all others",
+                          why, weight->worst_peak),
+              advice};
+  } else {
+    reason = {"weights", why, advice};
+  }
   return true;
 }
 
@@ -159,7 +180,7 @@ std::vector<DebugSuspect> find_suspects(const std::vector<LayerDebug>& layers) {
   for (const LayerDebug& layer : layers) {
     Reason reason;
     const bool broken = not_finite(layer, reason);
-    if (!broken && (!layer.own || layer.own->lost_signal < kNoticeable)) continue;
+    if (!broken && score_of(layer) < kNoticeable) continue;
     if (!broken) {
       const bool found = weight_outlier(layer, reason) || saturation(layer, reason) || fixed_range(layer, reason) ||
                          channel_outlier(layer, reason) || few_levels(layer, reason) || weights(layer, reason);
@@ -167,7 +188,7 @@ std::vector<DebugSuspect> find_suspects(const std::vector<LayerDebug>& layers) {
     }
     DebugSuspect suspect;
     suspect.layer = layer.index;
-    suspect.score = broken ? 1.0 : layer.own->lost_signal;
+    suspect.score = broken ? 1.0 : score_of(layer);
     suspect.kind = reason.kind;
     const std::string name = layer.layer.empty() ? layer.name : layer.layer;
     suspect.why = fmt::format("{} '{}': {}.", layer.op, name, reason.why);

@@ -80,6 +80,8 @@ WeightError compare(const ir::Value& actual, const ir::Value& expected, const st
     if (lost > result.worst_lost_signal) {
       result.worst_lost_signal = lost;
       result.worst_channel = static_cast<int>(c);
+      const double mean_square = s.signal * static_cast<double>(channels) / static_cast<double>(elements);
+      if (mean_square > 0.0) result.worst_peak = s.largest / std::sqrt(mean_square);
     }
     if (s.largest > sums[at(result.largest_channel)].largest) result.largest_channel = static_cast<int>(c);
   }

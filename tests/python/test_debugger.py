@@ -34,21 +34,9 @@ def convnet(outlier: float = 1.0, spoiled: float = 1.0) -> bytes:
         weights[..., 2] *= spoiled
         bias = np.zeros(outputs, np.float32)
         bias[2] = -100 if name == "conv1" else 0
-        operands = [
-            source,
-            b.constant(f"{name}/kernel", weights),
-            b.constant(f"{name}/bias", bias),
-        ]
+        operands = [source, b.constant(f"{name}/kernel", weights), b.constant(f"{name}/bias", bias)]
         result = b.tensor(f"model/{name}/Conv2D", np.float32, [1, 8, 8, outputs])
-        b.node(
-            "CONV_2D",
-            operands,
-            [result],
-            padding=0,
-            stride_w=1,
-            stride_h=1,
-            fused_activation_function=1,
-        )
+        b.node("CONV_2D", operands, [result], padding=0, stride_w=1, stride_h=1, fused_activation_function=1)
         return result
 
     x = conv(x, "conv1", 3, 8)
@@ -59,9 +47,7 @@ def convnet(outlier: float = 1.0, spoiled: float = 1.0) -> bytes:
     if outlier != 1.0:
         weights[:, 3] = 0  # nobody needs it: only the range it takes does harm
     result = b.tensor("model/dense/MatMul", np.float32, [1, 5])
-    b.node(
-        "FULLY_CONNECTED", [pooled, b.constant("dense/kernel", weights), -1], [result]
-    )
+    b.node("FULLY_CONNECTED", [pooled, b.constant("dense/kernel", weights), -1], [result])
     b.output(result)
     return b.to_tflite()
 
@@ -82,9 +68,7 @@ class Converter:
 
 
 def run(**arguments) -> Debugger:
-    debugger = Debugger(
-        converter=Converter(convnet()), debug_dataset=dataset, **arguments
-    )
+    debugger = Debugger(converter=Converter(convnet()), debug_dataset=dataset, **arguments)
     debugger.run()
     return debugger
 
@@ -97,12 +81,7 @@ def rows(debugger) -> list[dict]:
 
 def test_statistics_of_a_converter():
     debugger = run()
-    assert [row["op_name"] for row in rows(debugger)] == [
-        "CONV_2D",
-        "CONV_2D",
-        "MEAN",
-        "FULLY_CONNECTED",
-    ]
+    assert [row["op_name"] for row in rows(debugger)] == ["CONV_2D", "CONV_2D", "MEAN", "FULLY_CONNECTED"]
     assert list(rows(debugger)[0]) == [
         "op_name", "tensor_idx", "num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error", "scale",
         "zero_point", "tensor_name",
@@ -113,18 +92,10 @@ def test_statistics_of_a_converter():
 
 def test_debug_model_is_one_for_tensorflow_too():
     debugger = run()
-    again = Debugger(
-        quant_debug_model_content=debugger.get_debug_quantized_model(),
-        debug_dataset=dataset,
-    )
+    again = Debugger(quant_debug_model_content=debugger.get_debug_quantized_model(), debug_dataset=dataset)
     again.run()
     assert again.layer_statistics == debugger.layer_statistics
-    names = [
-        node.op
-        for node in leadline.Model.from_bytes(debugger.get_nondebug_quantized_model())
-        .subgraph(0)
-        .nodes
-    ]
+    names = [node.op for node in leadline.Model.from_bytes(debugger.get_nondebug_quantized_model()).subgraph(0).nodes]
     assert "NumericVerify" not in names
 
 
@@ -134,9 +105,7 @@ def test_values_are_read_while_they_are_there():
     options = Options(
         layer_debug_metrics={"first": lambda diffs: float(diffs.flat[0])},
         layer_direct_compare_metrics={
-            "direct": lambda f, q, s, z: float(
-                np.float32(s) * (int(q.flat[0]) - z) - f.flat[0]
-            )
+            "direct": lambda f, q, s, z: float(np.float32(s) * (int(q.flat[0]) - z) - f.flat[0])
         },
     )
     debugger = run(debug_options=options)
@@ -149,10 +118,7 @@ def test_values_are_read_while_they_are_there():
 def test_nan_is_shown_and_counted():
     poisoned = [SAMPLES[0], np.full_like(SAMPLES[0], np.nan)]
     content = run().get_debug_quantized_model()
-    debugger = Debugger(
-        quant_debug_model_content=content,
-        debug_dataset=lambda: ([sample] for sample in poisoned),
-    )
+    debugger = Debugger(quant_debug_model_content=content, debug_dataset=lambda: ([sample] for sample in poisoned))
     debugger.run()
     first = next(iter(debugger.layer_statistics.values()))
     assert np.isnan(first["mean_squared_error"])
@@ -164,10 +130,7 @@ def test_integer_inputs_are_clipped():
     debugger = run(debug_options=Options(fully_quantize=True))
     outputs = []
     for factor in (1, 100):
-        options = Options(
-            fully_quantize=True,
-            model_debug_metrics={"output": lambda f, q: outputs.append(q[0]) or 0.0},
-        )
+        options = Options(fully_quantize=True, model_debug_metrics={"output": lambda f, q: outputs.append(q[0]) or 0.0})
         part = Debugger(
             converter=Converter(convnet()),
             debug_dataset=lambda factor=factor: [[np.sign(SAMPLES[0]) * factor]],
@@ -185,12 +148,8 @@ def test_model_statistics_need_one_pass_over_the_data():
         passes.append(1)
         yield from dataset()
 
-    options = Options(
-        model_debug_metrics={"distance": lambda f, q: float(np.abs(f[0] - q[0]).max())}
-    )
-    debugger = Debugger(
-        converter=Converter(convnet()), debug_dataset=counted, debug_options=options
-    )
+    options = Options(model_debug_metrics={"distance": lambda f, q: float(np.abs(f[0] - q[0]).max())})
+    debugger = Debugger(converter=Converter(convnet()), debug_dataset=counted, debug_options=options)
     debugger.run()
     assert len(passes) == 1
     assert 0 < debugger.model_statistics["distance"] < 0.5
@@ -205,11 +164,7 @@ def test_converter_stays_as_it_was():
 
 
 def test_denied_nodes_and_ops_stay_float():
-    debugger = run(
-        debug_options=Options(
-            denylisted_ops=["MEAN"], denylisted_nodes=["model/conv2/Conv2D"]
-        )
-    )
+    debugger = run(debug_options=Options(denylisted_ops=["MEAN"], denylisted_nodes=["model/conv2/Conv2D"]))
     assert [row["op_name"] for row in rows(debugger)] == ["CONV_2D", "FULLY_CONNECTED"]
     debugger.options = Options()
     debugger.run()
@@ -231,10 +186,46 @@ def test_models_without_numeric_verify_are_refused():
         Debugger(quant_debug_model_content=convnet(), debug_dataset=dataset)
 
 
-@pytest.mark.parametrize(
-    "mode",
-    ["int8", "int16x8", "dynamic", "float16", "weight_only_int8", "weight_only_int4"],
-)
+# {tolerance: 5.0, log_if_failed: false} as TensorFlow's debug models have it.
+VERIFY_OPTIONS = b"tolerance\0log_if_failed\0\x02\x0f\x1a\0\x03\0\0\0\x01\0\0\0\x02\0\0\0\0\0\0\0\0\0\xa0@j\x0e\n&\x01"
+
+
+def test_every_subgraph_and_every_scale_counts():
+    """TensorFlow looks at subgraph 0 and at the first scale."""
+    b = leadline.ModelBuilder()
+    scales = [0.5, 0.01]
+    condition = b.input("condition", np.bool_, [])
+    operands = [
+        b.input("levels", np.int8, [1, 3, 2], scales=scales, zero_points=[0, 0], axis=2),
+        b.input("reference", np.float32, [1, 3, 2]),
+    ]
+    result = b.tensor("result", np.float32, [1, 3, 2])
+    branches = {}
+    for name in ("then", "else"):
+        branch = branches[name] = b.subgraph(name)
+        levels = branch.input("levels", np.int8, [1, 3, 2], scales=scales, zero_points=[0, 0], axis=2)
+        reference = branch.input("reference", np.float32, [1, 3, 2])
+        difference = branch.tensor(f"NumericVerify/{name}:0", np.float32, [1, 3, 2])
+        branch.node("NumericVerify", [levels, reference], [difference], custom_options=VERIFY_OPTIONS)
+        branch.output(difference)
+    indices = {f"{name}_subgraph_index": branch.index for name, branch in branches.items()}
+    b.node("IF", [condition, *operands], [result], **indices)
+    b.output(result)
+    levels = np.array([[[3, 100], [-4, 50], [7, -20]]], np.int8)
+    reference = np.zeros((1, 3, 2), np.float32)
+    debugger = Debugger(
+        quant_debug_model_content=b.to_tflite(), debug_dataset=lambda: [[np.array(True), levels, reference]]
+    )
+    debugger.run()
+    assert list(debugger.layer_statistics) == ["NumericVerify/then:0"]
+    expected = levels * np.array(scales)
+    statistics = debugger.layer_statistics["NumericVerify/then:0"]
+    assert statistics["mean_squared_error"] == pytest.approx(np.mean(expected**2))
+    assert statistics["max_abs_error"] == pytest.approx(3.5)
+    assert rows(debugger)[0]["scale"].count(",") == 1
+
+
+@pytest.mark.parametrize("mode", ["int8", "int16x8", "dynamic", "float16", "weight_only_int8", "weight_only_int4"])
 def test_every_mode_is_compared(mode):
     settings = {"smallest_weight": 16}
     quantized = leadline.quantize(convnet(), mode, dataset, **settings)
@@ -250,9 +241,7 @@ def test_every_mode_is_compared(mode):
 
 def test_result_is_data():
     float_model = convnet()
-    result = leadline.debug(
-        float_model, leadline.quantize(float_model, "int8", dataset), dataset
-    )
+    result = leadline.debug(float_model, leadline.quantize(float_model, "int8", dataset), dataset)
     assert json.loads(result.to_json())["layers"] == result.layers
     assert len(list(csv.DictReader(io.StringIO(result.to_csv())))) == len(result.layers)
     assert "conv1" in result._repr_html_()
@@ -262,9 +251,7 @@ def test_result_is_data():
 
 def test_planted_layer_is_the_first_suspect():
     float_model = convnet(outlier=500)
-    result = leadline.debug(
-        float_model, leadline.quantize(float_model, "int8", dataset), dataset
-    )
+    result = leadline.debug(float_model, leadline.quantize(float_model, "int8", dataset), dataset)
     suspect = result.suspects[0]
     assert result.layers[suspect["layer"]]["layer"] == "conv2"
     assert suspect["kind"] == "weight_outlier"
@@ -281,26 +268,18 @@ def test_tune_keeps_the_planted_layer_alone(tmp_path):
         for sample in SAMPLES:
             interpreter.set_tensor(interpreter.get_input_details()[0]["index"], sample)
             interpreter.invoke()
-            result.append(
-                interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-            )
+            result.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
         return np.concatenate(result)
 
     expected = outputs(float_model)
 
     def closeness(content):
-        return -float(
-            np.sqrt(np.mean((outputs(content) - expected) ** 2)) / np.std(expected)
-        )
+        return -float(np.sqrt(np.mean((outputs(content) - expected) ** 2)) / np.std(expected))
 
     worst = closeness(leadline.quantize(float_model, "int8", dataset))
     target = worst / 10
-    result = leadline.tune(
-        float_model, dataset, closeness, target, recipe=tmp_path / "recipe.json"
-    )
+    result = leadline.tune(float_model, dataset, closeness, target, recipe=tmp_path / "recipe.json")
     assert result.reached
     assert result.kept == ["model/conv2/Conv2D"]
-    again = leadline.quantize(
-        float_model, "int8", dataset, recipe=tmp_path / "recipe.json"
-    )
+    again = leadline.quantize(float_model, "int8", dataset, recipe=tmp_path / "recipe.json")
     assert again == result.content

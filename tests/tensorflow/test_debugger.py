@@ -12,10 +12,7 @@ import leadline
 
 layers = tf.keras.layers
 # Not symmetric: with a zero point of 0 TensorFlow's debugger takes an int8 input for one without parameters.
-SAMPLES = [
-    np.random.RandomState(i).uniform(-1, 0.8, (1, 16, 16, 3)).astype(np.float32)
-    for i in range(4)
-]
+SAMPLES = [np.random.RandomState(i).uniform(-1, 0.8, (1, 16, 16, 3)).astype(np.float32) for i in range(4)]
 
 
 def dataset():
@@ -27,16 +24,12 @@ def convnet() -> tf.keras.Model:
     image = layers.Input((16, 16, 3), name="image")
     x = layers.Conv2D(8, 3, padding="same", name="stem_conv")(image)
     x = layers.ReLU(6, name="stem_relu")(x)
-    x = layers.DepthwiseConv2D(3, padding="same", activation="relu", name="block1_dw")(
-        x
-    )
+    x = layers.DepthwiseConv2D(3, padding="same", activation="relu", name="block1_dw")(x)
     y = layers.Conv2D(8, 1, name="block1_pw")(x)
     x = layers.Add(name="block1_add")([x, y])
     x = layers.Conv2D(16, 3, strides=2, activation="relu", name="block2_conv")(x)
     x = layers.GlobalAveragePooling2D(name="pool")(x)
-    return tf.keras.Model(
-        image, layers.Softmax(name="probs")(layers.Dense(10, name="logits")(x))
-    )
+    return tf.keras.Model(image, layers.Softmax(name="probs")(layers.Dense(10, name="logits")(x)))
 
 
 def dense() -> tf.keras.Model:
@@ -53,19 +46,13 @@ def converter_of(model) -> tf.lite.TFLiteConverter:
     return converter
 
 
-@pytest.fixture(
-    scope="module", params=[(convnet, False), (convnet, True), (dense, False)], ids=str
-)
+@pytest.fixture(scope="module", params=[(convnet, False), (convnet, True), (dense, False)], ids=str)
 def pair(request):
     """A debugger of TensorFlow that ran, and one of Leadline with the same debug model that ran."""
     make, fully_quantize = request.param
     tf.keras.utils.set_random_seed(3)
     metrics = {"l1": lambda diffs: np.mean(np.abs(diffs))}
-    direct = {
-        "corr": lambda f, q, s, z: float(
-            np.mean(np.abs(f - s * (q.astype(np.int32) - z)))
-        )
-    }
+    direct = {"corr": lambda f, q, s, z: float(np.mean(np.abs(f - s * (q.astype(np.int32) - z))))}
     theirs = tf.lite.experimental.QuantizationDebugger(
         converter=converter_of(make()),
         debug_dataset=dataset,
@@ -93,10 +80,7 @@ def test_statistics_are_tensorflows(pair):
         # Errors of exact layers are rounding noise of the two engines.
         noise = 1e-6
         for metric, value in expected.items():
-            assert got[metric] == pytest.approx(value, rel=1e-4, abs=noise), (
-                name,
-                metric,
-            )
+            assert got[metric] == pytest.approx(value, rel=1e-4, abs=noise), (name, metric)
 
 
 def test_direct_comparison_sees_the_values_of_the_layer(pair):
@@ -106,7 +90,7 @@ def test_direct_comparison_sees_the_values_of_the_layer(pair):
 
 
 def test_csv_has_tensorflows_columns_and_rows(pair):
-    theirs, ours = pair
+    theirs, _ = pair
     tables = []
     for debugger in pair:
         file = io.StringIO()
@@ -115,10 +99,7 @@ def test_csv_has_tensorflows_columns_and_rows(pair):
     assert [name for name in tables[1][0] if name != "corr"] == list(tables[0][0])
     assert len(tables[0]) == len(tables[1])
     names = {
-        tensor.name
-        for tensor in leadline.Model.from_bytes(theirs.get_nondebug_quantized_model())
-        .subgraph(0)
-        .tensors
+        tensor.name for tensor in leadline.Model.from_bytes(theirs.get_nondebug_quantized_model()).subgraph(0).tensors
     }
     for expected, got in zip(*tables):
         for column in ("op_name", "tensor_idx", "zero_point"):
@@ -132,21 +113,16 @@ def test_names_keep_their_last_digit():
     theirs = tf.lite.experimental.QuantizationDebugger(
         converter=converter_of(convnet()),
         debug_dataset=dataset,
-        debug_options=tf.lite.experimental.QuantizationDebugOptions(
-            fully_quantize=True
-        ),
+        debug_options=tf.lite.experimental.QuantizationDebugOptions(fully_quantize=True),
     )
     ours = leadline.lite.experimental.QuantizationDebugger(
-        quant_debug_model_content=theirs.get_debug_quantized_model(),
-        debug_dataset=dataset,
+        quant_debug_model_content=theirs.get_debug_quantized_model(), debug_dataset=dataset
     )
     ours.run()
     file = io.StringIO()
     ours.layer_statistics_dump(file)
     last = list(csv.DictReader(io.StringIO(file.getvalue())))[-1]
-    output = leadline.Model.from_bytes(theirs.get_nondebug_quantized_model()).subgraph(
-        0
-    )
+    output = leadline.Model.from_bytes(theirs.get_nondebug_quantized_model()).subgraph(0)
     assert last["tensor_name"] == output.tensors[output.outputs[0]].name
 
 
@@ -167,15 +143,7 @@ def test_every_kind_of_quantized_model_is_compared(mode):
     result = leadline.debug(float_model, converter.convert(), dataset)
     assert not result.to_dict()["unmatched"]
     named = {layer["layer"] for layer in result.layers}
-    assert {
-        "stem_conv",
-        "block1_dw",
-        "block1_pw",
-        "block1_add",
-        "block2_conv",
-        "pool",
-        "logits",
-    } <= named
+    assert {"stem_conv", "block1_dw", "block1_pw", "block1_add", "block2_conv", "pool", "logits"} <= named
     assert all(layer["accumulated"] for layer in result.layers)
     assert result.outputs[0]["accumulated"]["cosine"] > 0.99
     if mode != "dynamic":  # which leaves small weights alone
