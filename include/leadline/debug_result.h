@@ -54,7 +54,8 @@ struct WeightError {
   double snr_db = 0.0;
   int worst_channel = 0;  ///< where most of the signal is lost
   double worst_lost_signal = 0.0;
-  double worst_peak = 1.0;      ///< its largest absolute value over the root mean square of its values
+  int peak_channel = 0;         ///< where single values stand out most
+  double peak = 1.0;            ///< its largest absolute value over its median one
   int largest_channel = 0;      ///< the one with the largest value
   double channel_spread = 1.0;  ///< its largest absolute value over the median channel's
 };

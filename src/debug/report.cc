@@ -41,7 +41,8 @@ Json weight_json(const WeightError& w) {
           {"snr_db", w.snr_db},
           {"worst_channel", w.worst_channel},
           {"worst_lost_signal", w.worst_lost_signal},
-          {"worst_peak", w.worst_peak},
+          {"peak_channel", w.peak_channel},
+          {"peak", w.peak},
           {"largest_channel", w.largest_channel},
           {"channel_spread", w.channel_spread}};
 }

@@ -20,7 +20,7 @@ constexpr double kOutlierSpread = 16.0;
 constexpr double kSaturation = 0.01;
 constexpr double kFewLevels = 4.0;  // steps per root mean square of the values
 constexpr double kWeightLoss = 0.02;
-constexpr double kPeak = 8.0;  // beyond 127 / 8 levels for typical weights
+constexpr double kPeak = 40.0;  // the median weight then has 3 levels or fewer
 
 struct Reason {
   std::string_view kind;
@@ -140,21 +140,28 @@ bool few_levels(const LayerDebug& layer, Reason& reason) {
   return true;
 }
 
+std::string weight_advice(const LayerDebug& layer, const WeightError& weight) {
+  return (weight.scales == 1 ? "quantize weights per channel, or " : "") + keep_advice(layer);
+}
+
+bool weight_peak(const LayerDebug& layer, Reason& reason) {
+  const WeightError* weight = main_weight(layer);
+  if (weight == nullptr || weight->peak < kPeak) return false;
+  reason = {"weight_peak",
+            fmt::format("single weights of channel {} are {:.3g} times as large as the median weight and set the scale "
+                        "of all others",
+                        weight->peak_channel, weight->peak),
+            weight_advice(layer, *weight)};
+  return true;
+}
+
 bool weights(const LayerDebug& layer, Reason& reason) {
   const WeightError* weight = main_weight(layer);
   if (weight == nullptr || weight->worst_lost_signal < kWeightLoss) return false;
-  const std::string advice = (weight->scales == 1 ? "quantize weights per channel, or " : "") + keep_advice(layer);
-  const std::string why = fmt::format("its weights lose {} of channel {} ({:.3g} dB over all)",
-                                      percent(weight->worst_lost_signal), weight->worst_channel, weight->snr_db);
-  if (weight->worst_peak > kPeak) {
-    reason = {"weight_peak",
-              fmt::format("{}: single weights are {:.3g} times as large as the root mean square, and set the scale of "
-                          "all others",
-                          why, weight->worst_peak),
-              advice};
-  } else {
-    reason = {"weights", why, advice};
-  }
+  reason = {"weights",
+            fmt::format("its weights lose {} of channel {} ({:.3g} dB over all)", percent(weight->worst_lost_signal),
+                        weight->worst_channel, weight->snr_db),
+            weight_advice(layer, *weight)};
   return true;
 }
 
@@ -183,7 +190,8 @@ std::vector<DebugSuspect> find_suspects(const std::vector<LayerDebug>& layers) {
     if (!broken && score_of(layer) < kNoticeable) continue;
     if (!broken) {
       const bool found = weight_outlier(layer, reason) || saturation(layer, reason) || fixed_range(layer, reason) ||
-                         channel_outlier(layer, reason) || few_levels(layer, reason) || weights(layer, reason);
+                         weight_peak(layer, reason) || channel_outlier(layer, reason) || few_levels(layer, reason) ||
+                         weights(layer, reason);
       if (!found) reason = rounding(layer);
     }
     DebugSuspect suspect;

@@ -2,7 +2,9 @@
 #include "debug/weight_error.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 
 #include "debug/decode.h"
 
@@ -35,6 +37,23 @@ const ir::Value* constant_behind(const ir::Subgraph& subgraph, int v) {
 int channel_axis(const ir::Value& value, const std::string& op) {
   if (value.quantization.per_channel()) return value.quantization.axis;
   return op == "DEPTHWISE_CONV_2D" ? value.shape.rank() - 1 : 0;
+}
+
+/// The median absolute value of some values of a channel, evenly taken; values lie as outer x channels x inner.
+double median_size(const ir::Value& value, int64_t channel, int64_t channels, int64_t inner) {
+  constexpr int64_t kTaken = 63;
+  const int64_t count = value.shape.elements() / channels;
+  const int64_t taken = std::min(count, kTaken);
+  std::array<float, kTaken> sizes{};
+  for (int64_t k = 0; k < taken; ++k) {
+    const int64_t place = k * count / taken;
+    const int64_t element = (place / inner * channels + channel) * inner + place % inner;
+    float weight = 0.0F;
+    std::memcpy(&weight, value.data.data() + element * 4, sizeof(weight));
+    sizes[static_cast<size_t>(k)] = std::fabs(weight);
+  }
+  std::nth_element(sizes.begin(), sizes.begin() + taken / 2, sizes.begin() + taken);
+  return static_cast<double>(sizes[static_cast<size_t>(taken / 2)]);
 }
 
 WeightError compare(const ir::Value& actual, const ir::Value& expected, const std::string& op) {
@@ -80,8 +99,11 @@ WeightError compare(const ir::Value& actual, const ir::Value& expected, const st
     if (lost > result.worst_lost_signal) {
       result.worst_lost_signal = lost;
       result.worst_channel = static_cast<int>(c);
-      const double mean_square = s.signal * static_cast<double>(channels) / static_cast<double>(elements);
-      if (mean_square > 0.0) result.worst_peak = s.largest / std::sqrt(mean_square);
+    }
+    const double median = median_size(expected, static_cast<int64_t>(c), channels, inner);
+    if (median > 0.0 && s.largest / median > result.peak) {
+      result.peak = s.largest / median;
+      result.peak_channel = static_cast<int>(c);
     }
     if (s.largest > sums[at(result.largest_channel)].largest) result.largest_channel = static_cast<int>(c);
   }

@@ -258,6 +258,13 @@ def test_planted_layer_is_the_first_suspect():
     assert "channel 3" in suspect["why"]
 
 
+def test_weights_that_spoil_the_scale_of_others_are_named():
+    float_model = convnet(spoiled=500)
+    suspect = leadline.debug(float_model, leadline.quantize(float_model, "int8", dataset), dataset).suspects[0]
+    assert suspect["kind"] == "weight_peak"
+    assert "conv2" in suspect["why"]
+
+
 def test_tune_keeps_the_planted_layer_alone(tmp_path):
     float_model = convnet(spoiled=500)
 
