@@ -64,7 +64,7 @@ def check_file(root, file):
     lines = (root / file).read_text(encoding="utf-8").splitlines()
     if not lines:
         return
-    if len(lines) > WARN_LINES:
+    if len(lines) > WARN_LINES and file.name != "_leadline.pyi":  # which is generated
         yield len(lines), f"{len(lines)} lines; the aim is {WARN_LINES}, the limit {MAX_LINES}", len(lines) > MAX_LINES
     if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
         yield 1, "the SPDX line is missing (// SPDX-License-Identifier: Apache-2.0)", True

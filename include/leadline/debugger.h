@@ -63,6 +63,9 @@ class QuantizationDebugger {
 /// it. The weights of the float nodes are those of the float model.
 std::vector<std::byte> make_debug_model(const Model& float_model, const Model& quantized_model);
 
+/// The same as a model to run, which shares the constants of both.
+Model debug_model_of(const Model& float_model, const Model& quantized_model);
+
 /// A NumericVerify of a debug model.
 struct VerifiedLayer {
   int subgraph = 0;

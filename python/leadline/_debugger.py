@@ -298,7 +298,8 @@ class QuantizationDebugger:
         return quantize(self._float, asked.mode, calibration=self._calibration, **settings)
 
     def _use_debug_model(self) -> None:
-        self._use(_load(self.get_debug_quantized_model(), self._budget))
+        quantized = _load(self._quantized_model(), self._budget)
+        self._use(_leadline.debug_model_of(self._float, quantized))
 
     def get_nondebug_quantized_model(self) -> bytes:
         """The quantized model without NumericVerify nodes. Raises ValueError without a converter."""

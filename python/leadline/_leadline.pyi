@@ -932,6 +932,9 @@ def make_debug_model(float_model: Model, quantized_model: Model) -> bytes:
     The quantized model with NumericVerify nodes, as TensorFlow's debugger takes it.
     """
 
+def debug_model_of(float_model: Model, quantized_model: Model) -> Model:
+    """The same as a model to run, which shares the constants of both."""
+
 class VerifiedLayer:
     """A NumericVerify of a debug model."""
 

@@ -144,6 +144,14 @@ std::vector<std::byte> make_debug_model(const Model& float_model, const Model& q
   return model::write(debug::make_debug_graph(*float_model.data()->graph, *quantized_model.data()->graph));
 }
 
+Model debug_model_of(const Model& float_model, const Model& quantized_model) {
+  const auto& reference = float_model.data()->graph;
+  const auto& quantized = quantized_model.data()->graph;
+  auto graph = std::make_shared<ir::Graph>(debug::make_debug_graph(*reference, *quantized));
+  graph->bytes = debug::join_bytes(reference, quantized);
+  return make_model(std::move(graph), float_model.budget());
+}
+
 namespace {
 
 bool is_number(std::string_view text) {

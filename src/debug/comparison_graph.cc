@@ -290,6 +290,10 @@ std::optional<int> counterpart(const ir::Graph& reference, const ir::Graph& quan
 
 }  // namespace
 
+std::shared_ptr<ModelBytes> join_bytes(std::shared_ptr<const ir::Graph> a, std::shared_ptr<const ir::Graph> b) {
+  return std::make_shared<JoinedBytes>(std::move(a), std::move(b));
+}
+
 ComparisonGraph make_comparison(std::shared_ptr<const ir::Graph> reference, std::shared_ptr<const ir::Graph> quantized,
                                 int entry, bool own_error) {
   require(entry >= 0 && at(entry) < quantized->subgraphs.size(), ErrorCode::kInvalidArgument,
@@ -297,7 +301,7 @@ ComparisonGraph make_comparison(std::shared_ptr<const ir::Graph> reference, std:
   ComparisonGraph result;
   auto graph = std::make_shared<ir::Graph>();
   graph->description = quantized->description;
-  graph->bytes = std::make_shared<JoinedBytes>(reference, quantized);
+  graph->bytes = join_bytes(reference, quantized);
   const int count = static_cast<int>(quantized->subgraphs.size());
   for (int i = 0; i < count; ++i) {
     const ir::Subgraph& subgraph = quantized->subgraphs[at(i)];

@@ -41,6 +41,9 @@ struct ComparisonGraph {
 ComparisonGraph make_comparison(std::shared_ptr<const ir::Graph> reference, std::shared_ptr<const ir::Graph> quantized,
                                 int entry, bool own_error);
 
+/// The bytes of both, for a graph whose constants lie in either.
+std::shared_ptr<ModelBytes> join_bytes(std::shared_ptr<const ir::Graph> a, std::shared_ptr<const ir::Graph> b);
+
 /// The quantized model with a float node on dequantized inputs and a NumericVerify beside each quantized node.
 ir::Graph make_debug_graph(const ir::Graph& reference, const ir::Graph& quantized);
 
