@@ -265,7 +265,7 @@ class DatasetReader:
                 raise InvalidArgumentError(f"{where}: the type is {array.dtype}, the model takes strings")
             return array
         if array.dtype == spec.dtype:
-            return np.ascontiguousarray(array)
+            return np.asarray(array, order="C")
         if spec.type in _FLOATS:
             if array.dtype.kind in "iu":
                 self._once(
@@ -281,7 +281,7 @@ class DatasetReader:
             elif array.dtype.kind != "f" and array.dtype.name != "bfloat16":
                 raise InvalidArgumentError(f"{where}: the type is {array.dtype}, the model takes {spec.dtype}")
             with np.errstate(over="ignore"):  # what becomes infinite is refused below
-                return np.ascontiguousarray(array, spec.dtype)
+                return np.asarray(array, spec.dtype, order="C")
         if array.dtype.kind not in "iu" or spec.dtype.kind not in "iu":
             raise InvalidArgumentError(f"{where}: the type is {array.dtype}, the model takes {spec.dtype}")
         limits = np.iinfo(spec.dtype)
@@ -289,7 +289,7 @@ class DatasetReader:
             raise InvalidArgumentError(
                 f"{where}: the type is {array.dtype}, and its values do not fit the {spec.dtype} that the model takes"
             )
-        return np.ascontiguousarray(array, spec.dtype)
+        return np.asarray(array, spec.dtype, order="C")
 
     def _look_at_values(self, where: str, number: int, spec: _Input, array: np.ndarray) -> None:
         low, high = float(array.min()), float(array.max())
