@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/page.h"
 #include "leadline/plan.h"
 #include "plan/report_page.h"
 #include "plan/report_peak.h"
@@ -20,46 +21,6 @@ namespace {
 template <typename... Args>
 void print(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
-}
-
-std::string escape_html(std::string_view text) {
-  std::string result;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
-/// JSON that can stand inside a script element: no character of it can end the element or open a comment.
-std::string escape_script(std::string_view json) {
-  std::string result;
-  result.reserve(json.size());
-  for (const char c : json) {
-    if (c == '<' || c == '>' || c == '&') {
-      print(result, "\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result;
 }
 
 int64_t category_bytes(const Plan& plan, MemoryCategory category) {
@@ -141,17 +102,9 @@ constexpr std::string_view kTables = R"html(<section><details id=steps class=pan
 }  // namespace
 
 std::string Plan::to_html(const std::string& title) const {
-  const std::string name = escape_html(title);
   std::string page;
-  print(page,
-        "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
-        "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-        "script-src 'unsafe-inline'\">\n"
-        "<title>{} &middot; memory plan</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
-        name, plan::kPageStyle);
   print(page, "<h1>{}</h1>\n<p class=sub>Memory plan &middot; {} steps &middot; {} tensors &middot; {} thread{}</p>\n",
-        name, steps.size(), tensors.size(), threads, threads == 1 ? "" : "s");
+        escape_html(title), steps.size(), tensors.size(), threads, threads == 1 ? "" : "s");
   if (!complete) {
     page +=
         "<p class=warn>Not complete: some shapes depend on data of a run. The figures cover what is known so far; "
@@ -169,11 +122,7 @@ std::string Plan::to_html(const std::string& title) const {
   add_phases(page, *this);
   page += kPicture;
   page += kTables;
-  print(page,
-        "<div id=tip hidden></div>\n</main>\n<script type=\"application/json\" id=plan>{}</script>\n"
-        "<script>{}</script>\n</body>\n</html>\n",
-        escape_script(to_json()), plan::kPageScript);
-  return page;
+  return make_page({title + " \u00b7 memory plan", plan::kPageStyle, page, "plan", to_json(), plan::kPageScript});
 }
 
 }  // namespace leadline
