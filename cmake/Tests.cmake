@@ -24,6 +24,11 @@ leadline_compile_options(saved_model_dump)
 target_include_directories(saved_model_dump PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(saved_model_dump PRIVATE leadline fmt::fmt nlohmann_json::nlohmann_json)
 
+# Pages of debug reports, for the tests that open them in a browser.
+add_executable(debug_page ${PROJECT_SOURCE_DIR}/tests/debug_page/main.cc)
+leadline_compile_options(debug_page)
+target_link_libraries(debug_page PRIVATE leadline fmt::fmt)
+
 leadline_sources(test_sources TESTS src tests/cpp)
 if(NOT TARGET leadline_cli_parts)
   list(FILTER test_sources EXCLUDE REGEX "/src/cli/")

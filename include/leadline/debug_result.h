@@ -134,6 +134,15 @@ struct DebugPlan {
   std::string to_text() const;
 };
 
+/// How a result came about, for its page. What is empty or 0 is left out of it.
+struct DebugRun {
+  std::string float_model;  ///< paths, as commands can repeat them
+  std::string quantized_model;
+  std::string data;
+  double seconds = 0.0;
+  int64_t counted_bytes = 0;  ///< the most that the budget counted
+};
+
 /// Pure data.
 struct DebugResult {
   int64_t samples = 0;
@@ -150,6 +159,10 @@ struct DebugResult {
   std::string to_csv() const;
   /// For a terminal: outputs, suspects and the worst layers.
   std::string to_text() const;
+  /// One self-contained page: verdict, suspects, error along the network, layers, histograms.
+  std::string to_html(const DebugRun& run = {}) const;
+  /// For the output of a notebook's cell: the verdict, and the page in a frame that can reach nothing around it.
+  std::string to_notebook_html(const DebugRun& run = {}) const;
 };
 
 }  // namespace leadline

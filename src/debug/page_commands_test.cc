@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "debug/page_commands.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace leadline::debug {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(PageCommands, WordsOfAShellAreOneArgument) {
+  EXPECT_EQ(shell_word("models/a-1.tflite"), "models/a-1.tflite");
+  EXPECT_EQ(shell_word("my model.tflite"), "'my model.tflite'");
+  EXPECT_EQ(shell_word("a'b;rm -rf $HOME"), "'a'\\''b;rm -rf $HOME'");
+  EXPECT_EQ(shell_word("-o"), "'./-o'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
+TEST(PageCommands, LiteralsOfPythonEndWhereTheyShould) {
+  EXPECT_EQ(python_literal("a\"b\\c\nd"), "\"a\\\"b\\\\c\\x0ad\"");
+}
+
+TEST(PageCommands, PatternsMatchTheNameAlone) { EXPECT_EQ(exact_pattern("a.b[0]/c+d"), "^a\\.b\\[0\\]/c\\+d$"); }
+
+TEST(PageCommands, LinesStayLines) { EXPECT_EQ(escape_lines("<a>\n\x1b\n"), "&lt;a&gt;\n\\x1b\n"); }
+
+TEST(PageCommands, RepeatTheRunAndKeepTheFirstSuspectsInFloat) {
+  DebugResult result;
+  result.layers.resize(5);
+  for (int i = 0; i < 5; ++i) {
+    result.layers[static_cast<size_t>(i)].name = "block/" + std::to_string(i);
+    result.suspects.push_back({4 - i, 0.5, "rounding", "why", "try"});
+  }
+  DebugRun run;
+  run.float_model = "my model.tflite";
+  run.quantized_model = "out/q.tflite";
+  const auto commands = page_commands(result, run);
+  ASSERT_EQ(commands.size(), 3U);
+  EXPECT_EQ(commands[0].text, "leadline debug 'my model.tflite' out/q.tflite --data samples.npz --report report.html");
+  EXPECT_TRUE(contains(commands[1].text, "leadline.debug(\"my model.tflite\", \"out/q.tflite\", dataset)"));
+  EXPECT_TRUE(contains(commands[2].text, "^block/4$"));
+  EXPECT_TRUE(contains(commands[2].text, "^block/2$"));
+  EXPECT_FALSE(contains(commands[2].text, "^block/1$"));
+
+  result.suspects.clear();
+  EXPECT_EQ(page_commands(result, run).size(), 2U);
+  result.suspects.push_back({99, 0.5, "rounding", "why", "try"});  // no such layer
+  EXPECT_EQ(page_commands(result, run).size(), 2U);
+}
+
+}  // namespace
+}  // namespace leadline::debug

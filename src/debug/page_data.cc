@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "debug/page_data.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "leadline/types.h"
+
+namespace leadline::debug {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Six digits are more than a page shows; JSON has no NaN and no infinity.
+Json number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), value, std::chars_format::general, 6).ptr;
+  double result = value;
+  std::from_chars(text, end, result);
+  return result;
+}
+
+Json number(float value) { return number(static_cast<double>(value)); }
+
+Json numbers(const Shape& shape) {
+  Json list = Json::array();
+  for (const int64_t size : shape) list.push_back(size);
+  return list;
+}
+
+Json error_json(const ErrorStatistics& e) {
+  Json json = {{"rmse", number(e.rmse)},
+               {"max", number(e.max_abs_error)},
+               {"mean", number(e.mean_error)},
+               {"cosine", number(e.cosine)},
+               {"snr", number(e.snr_db)}};
+  // A noise of nothing and a signal of nothing: neither can be told as a share.
+  json["relative"] = e.elements > 0 ? number(relative_error(e)) : Json(nullptr);
+  if (e.rmse_over_scale > 0.0) json["steps"] = number(e.rmse_over_scale);
+  if (e.not_finite > 0) json["not_finite"] = e.not_finite;
+  return json;
+}
+
+Json weight_json(const WeightError& w) {
+  return {{"name", w.name},
+          {"dtype", dtype_name(w.dtype)},
+          {"shape", numbers(w.shape)},
+          {"scales", w.scales},
+          {"rmse", number(w.rmse)},
+          {"max", number(w.max_abs_error)},
+          {"snr", number(w.snr_db)},
+          {"channels", w.channels},
+          {"worst_channel", w.worst_channel},
+          {"worst_lost", number(w.worst_lost_signal)},
+          {"largest_channel", w.largest_channel},
+          {"spread", number(w.channel_spread)}};
+}
+
+Json channels_json(const std::vector<ChannelError>& channels) {
+  Json list = Json::array();
+  for (const ChannelError& c : channels) {
+    list.push_back({{"channel", c.channel},
+                    {"rmse", number(c.rmse)},
+                    {"max_error", number(c.max_abs_error)},
+                    {"lost", number(c.lost_signal)},
+                    {"min", number(c.min)},
+                    {"max", number(c.max)}});
+  }
+  return list;
+}
+
+Json histogram_json(const DebugHistogram& h) {
+  return {{"min", number(h.min)},     {"max", number(h.max)},       {"reference", h.reference},
+          {"quantized", h.quantized}, {"below", h.reference_below}, {"above", h.reference_above}};
+}
+
+Json layer_json(const LayerDebug& layer) {
+  Json json = {{"node", layer.node},
+               {"tensor", layer.tensor},
+               {"op", layer.op},
+               {"label", short_name(layer)},
+               {"name", layer.name},
+               {"dtype", dtype_name(layer.dtype)},
+               {"shape", numbers(layer.shape)},
+               {"inputs", layer.inputs},
+               {"saturated", number(layer.saturated)},
+               {"seen", {number(layer.seen_min), number(layer.seen_max)}}};
+  if (layer.subgraph != 0) json["subgraph"] = layer.subgraph;
+  if (layer.is_output) json["is_output"] = true;
+  if (layer.quantized) json["quantized"] = true;
+  if (!layer.scales.empty()) {
+    json["scale"] = number(layer.scales.front());
+    json["scales"] = layer.scales.size();
+    json["range"] = {number(layer.range_min), number(layer.range_max)};
+  }
+  if (!layer.zero_points.empty()) json["zero_point"] = layer.zero_points.front();
+  if (layer.own) json["own"] = error_json(*layer.own);
+  if (layer.accumulated) json["total"] = error_json(*layer.accumulated);
+  if (layer.levels_used > 0) json["levels"] = layer.levels_used;
+  if (!layer.worst_channels.empty()) {
+    json["channels"] = layer.channels;
+    json["worst"] = channels_json(layer.worst_channels);
+  }
+  for (const WeightError& weight : layer.weights) json["weights"].push_back(weight_json(weight));
+  if (layer.histogram) json["histogram"] = histogram_json(*layer.histogram);
+  if (!layer.note.empty()) json["note"] = layer.note;
+  return json;
+}
+
+}  // namespace
+
+std::string short_name(const LayerDebug& layer) {
+  if (!layer.layer.empty()) return layer.layer;
+  // "model/block/Relu;model/block/conv": what ran last, without the path to it.
+  std::string_view name = layer.name;
+  name = name.substr(0, name.find(';'));
+  if (const size_t slash = name.rfind('/'); slash != std::string_view::npos && slash + 1 < name.size()) {
+    name.remove_prefix(slash + 1);
+  }
+  if (!name.empty()) return std::string(name);
+  return "tensor " + std::to_string(layer.tensor);
+}
+
+double relative_error(const ErrorStatistics& error) {
+  return error.snr_db >= kBestSnrDb ? 0.0 : std::pow(10.0, -error.snr_db / 20.0);
+}
+
+std::string page_data(const DebugResult& result) {
+  Json json = {{"yardstick", number(kRoundingYardstick)}};
+  json["suspects"] = Json::array();
+  for (const DebugSuspect& suspect : result.suspects) {
+    json["suspects"].push_back({{"layer", suspect.layer}, {"kind", suspect.kind}, {"why", suspect.why}});
+  }
+  json["layers"] = Json::array();
+  for (const LayerDebug& layer : result.layers) json["layers"].push_back(layer_json(layer));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace leadline::debug

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page of a DebugResult is drawn from.
+#pragma once
+
+#include <string>
+
+#include "leadline/debug_result.h"
+
+namespace leadline::debug {
+
+/// JSON with the part of the result that the page shows, short: numbers have six digits, and what a layer does not have
+/// is left out. Text that is not UTF-8 is repaired.
+std::string page_data(const DebugResult& result);
+
+/// The name to call a layer by: Keras's if there is one, else the last part of the tensor's; never empty.
+std::string short_name(const LayerDebug& layer);
+
+/// Noise over signal as amplitudes, from the ratio of their powers in dB: 0.1 is 20 dB.
+double relative_error(const ErrorStatistics& error);
+
+}  // namespace leadline::debug
