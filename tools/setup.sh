@@ -4,7 +4,8 @@
 # requirements-dev.txt. Does nothing, quickly, when all of it is there.
 # usage: tools/setup.sh [--lint | --tensorflow]
 #   --lint: also clang-format and clang-tidy
-#   --tensorflow: also .venv-tensorflow and images to learn, for the tests that have TensorFlow write models or answer
+#   --tensorflow: also .venv-tensorflow and images to learn, for the tests that have TensorFlow write models or answer,
+#   and a browser for the tests of pages
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +18,7 @@ packages=(
 if [[ ${1:-} == --lint ]]; then
   packages+=(clang-format-19 clang-tidy-19)
 elif [[ ${1:-} == --tensorflow ]]; then
-  packages+=(dataset-fashion-mnist)
+  packages+=(dataset-fashion-mnist chromium)
 fi
 python=${PYTHON:-python3}
 

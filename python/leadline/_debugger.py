@@ -8,6 +8,7 @@ import csv
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -17,7 +18,6 @@ import numpy as np
 from leadline import _leadline, _tensors
 from leadline._dataset import DatasetReader, open_dataset, to_array
 from leadline._leadline import Budget, InvalidArgumentError, Model
-from leadline._reports import escape, html_table
 
 _LAYER_METRICS = ("num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error")
 
@@ -41,8 +41,9 @@ class DebugResult:
     1/sqrt(12) = 0.289 of them.
     """
 
-    def __init__(self, native: _leadline.DebugResult):
+    def __init__(self, native: _leadline.DebugResult, run: _leadline.DebugRun | None = None):
         self._native = native
+        self._run = run or _leadline.DebugRun()
         self._data: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,10 +76,14 @@ class DebugResult:
         """One line per layer."""
         return self._native.to_csv()
 
+    def to_html(self) -> str:
+        """One self-contained page: verdict, suspects, error along the network, all layers, histograms."""
+        return self._native.to_html(self._run)
+
     def save(self, path: str | os.PathLike) -> None:
         """Writes .html, .json, .csv or .txt, as the name says."""
         path = Path(path)
-        forms = {".html": self._page, ".json": self.to_json, ".csv": self.to_csv, ".txt": self._native.to_text}
+        forms = {".html": self.to_html, ".json": self.to_json, ".csv": self.to_csv, ".txt": self._native.to_text}
         if path.suffix not in forms:
             raise InvalidArgumentError(f"'{path}' should end with one of {', '.join(forms)}")
         path.write_text(forms[path.suffix](), encoding="utf-8")
@@ -92,30 +97,7 @@ class DebugResult:
         )
 
     def _repr_html_(self) -> str:
-        def number(error, field):
-            return "" if error is None else f"{error[field]:.4g}"
-
-        suspects = ((s["why"], s["try_this"]) for s in self.suspects[:10])
-        layers = (
-            (
-                layer["index"],
-                layer["op"],
-                layer["layer"] or layer["name"],
-                layer["dtype"],
-                number(layer["own"], "rmse_over_scale"),
-                number(layer["own"], "snr_db"),
-                number(layer["accumulated"], "snr_db"),
-                number(layer["accumulated"], "cosine"),
-                f"{100 * layer['saturated']:.3g}",
-            )
-            for layer in self.layers
-        )
-        header = ("", "op", "layer", "type", "own steps", "own dB", "total dB", "cosine", "saturated %")
-        return f"<div>{html_table(('suspect', 'try'), suspects)}{html_table(header, layers)}</div>"
-
-    def _page(self) -> str:
-        title = escape("Quantization debugging")
-        return f"<!doctype html><meta charset='utf-8'><title>{title}</title><h1>{title}</h1>{self._repr_html_()}"
+        return self._native.to_notebook_html(self._run)
 
 
 def debug(
@@ -146,7 +128,11 @@ def debug(
     """
     from leadline.lite import _budget, _thread_count
 
+    start = time.perf_counter()
     budget = _budget(budget)
+    if budget is None:
+        budget = float_model.budget if isinstance(float_model, Model) else Budget.machine_default()
+    budget = budget.child()  # counts this job alone
     reference, quantized = _load(float_model, budget), _load(quantized_model, budget)
     reader = DatasetReader(reference)
     samples, total = open_dataset(dataset)
@@ -170,7 +156,18 @@ def debug(
         native.add_sample()
         if progress:
             progress(number + 1, total)
-    return DebugResult(native.result())
+    run = _leadline.DebugRun(
+        _path_of(float_model),
+        _path_of(quantized_model),
+        seconds=time.perf_counter() - start,
+        counted_bytes=budget.peak,
+    )
+    return DebugResult(native.result(), run)
+
+
+def _path_of(model) -> str:
+    """The path that a model was given by, or nothing."""
+    return os.fsdecode(model) if isinstance(model, (str, os.PathLike)) else ""
 
 
 def _set_inputs(interpreter: _leadline.Interpreter, arrays: Sequence[np.ndarray]) -> None:

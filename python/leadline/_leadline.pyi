@@ -898,6 +898,11 @@ class DebugPlan:
 
     def __str__(self) -> str: ...
 
+class DebugRun:
+    """How a result came about, for its page."""
+
+    def __init__(self, float_model: str = '', quantized_model: str = '', data: str = '', seconds: float = 0.0, counted_bytes: int = 0) -> None: ...
+
 class DebugResult:
     """What debugging found. leadline.DebugResult is the face for people."""
 
@@ -906,6 +911,12 @@ class DebugResult:
     def to_csv(self) -> str: ...
 
     def to_text(self) -> str: ...
+
+    def to_html(self, run: DebugRun) -> str:
+        """One self-contained page."""
+
+    def to_notebook_html(self, run: DebugRun) -> str:
+        """The page in a frame, for the output of a notebook's cell."""
 
 class QuantizationDebugger:
     """A float model and its quantized form, run side by side."""

@@ -38,6 +38,11 @@ nb::bytes debug_model(const Model& float_model, const Model& quantized_model) {
   return nb::bytes(file.data(), file.size());
 }
 
+DebugRun make_run(std::string float_model, std::string quantized_model, std::string data, double seconds,
+                  int64_t counted_bytes) {
+  return {std::move(float_model), std::move(quantized_model), std::move(data), seconds, counted_bytes};
+}
+
 nb::bytes copy_of(const ObservedTensor& tensor) { return nb::bytes(tensor.data.data(), tensor.data.size()); }
 
 void set_callback(DebugModelObserver& self, nb::object callback) {
@@ -97,10 +102,20 @@ void init_debugger(nb::module_& m) {
       .def_ro("layers", &DebugPlan::layers)
       .def("to_text", [](const DebugPlan& self) { return to_str(self.to_text()); })
       .def("__str__", [](const DebugPlan& self) { return to_str(self.to_text()); });
+  nb::class_<DebugRun>(m, "DebugRun", "How a result came about, for its page.")
+      .def(nb::new_(&make_run), nb::arg("float_model") = "", nb::arg("quantized_model") = "", nb::arg("data") = "",
+           nb::arg("seconds") = 0.0, nb::arg("counted_bytes") = 0);
   nb::class_<DebugResult>(m, "DebugResult", "What debugging found. leadline.DebugResult is the face for people.")
       .def("to_json", [](const DebugResult& self) { return to_str(self.to_json()); })
       .def("to_csv", [](const DebugResult& self) { return to_str(self.to_csv()); })
-      .def("to_text", [](const DebugResult& self) { return to_str(self.to_text()); });
+      .def("to_text", [](const DebugResult& self) { return to_str(self.to_text()); })
+      .def(
+          "to_html", [](const DebugResult& self, const DebugRun& run) { return to_str(self.to_html(run)); },
+          nb::arg("run"), "One self-contained page.")
+      .def(
+          "to_notebook_html",
+          [](const DebugResult& self, const DebugRun& run) { return to_str(self.to_notebook_html(run)); },
+          nb::arg("run"), "The page in a frame, for the output of a notebook's cell.");
   nb::class_<QuantizationDebugger>(m, "QuantizationDebugger", "A float model and its quantized form, run side by side.")
       .def("__init__", &init, nb::arg("float_model"), nb::arg("quantized_model"), nb::arg("num_threads") = 1,
            nb::arg("budget").none() = nb::none(), nb::arg("subgraph") = 0, nb::arg("own_error") = true,

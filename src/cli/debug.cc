@@ -2,6 +2,7 @@
 // `leadline debug`: what quantization did to a model, layer by layer.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr const char* kExamples =
     "  leadline debug model.tflite model.int8.tflite --data samples.npz\n"
-    "  leadline debug model.tflite model.int8.tflite --data samples/ --csv layers.csv\n"
+    "  leadline debug model.tflite model.int8.tflite --data samples/ --report report.html\n"
     "  leadline debug model.tflite model.int8.tflite --plan     how much memory it takes";
 
 void write_file(const std::string& path, const std::string& text) {
@@ -37,6 +38,7 @@ class DebugCommand final : public Command {
     app().add_option("QUANTIZED", quantized_path_, "The quantized .tflite file")->required()->type_name("");
     app().add_option("--data", data_, "Samples for the float model: .npy, .npz or a folder of them")->type_name("PATH");
     app().add_option("--samples", limit_, "Use at most so many; 0: all")->capture_default_str()->type_name("N");
+    app().add_option("--report", report_path_, "Write a page for a browser")->type_name("FILE.html");
     app().add_option("--csv", csv_path_, "Write one line per layer")->type_name("FILE");
     app().add_option("--threads", options_.num_threads, "Threads; -1: all CPUs")->capture_default_str()->type_name("N");
     app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
@@ -45,7 +47,9 @@ class DebugCommand final : public Command {
   }
 
   void run() override {
-    if (!memory_.empty()) options_.budget = Budget::with_limit(parse_bytes(memory_));
+    const auto start = std::chrono::steady_clock::now();
+    const auto limit = memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_));
+    options_.budget = limit->child();  // counts this job alone
     options_.own_error = !no_own_error_;
     const Model reference = Model::load(float_path_, options_.budget);
     const Model quantized = Model::load(quantized_path_, options_.budget);
@@ -67,12 +71,19 @@ class DebugCommand final : public Command {
     while (samples.next(debugger.interpreter())) debugger.add_sample();
     if (samples.count() == 0) throw Error(ErrorCode::kInvalidArgument, fmt::format("{} holds no samples", data_));
     const DebugResult result = debugger.result();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (!csv_path_.empty()) write_file(csv_path_, result.to_csv());
+    if (!report_path_.empty()) {
+      write_file(report_path_,
+                 result.to_html({float_path_, quantized_path_, data_, took.count(), options_.budget->peak()}));
+    }
     if (json()) {
       fmt::print("{}\n", result.to_json());
     } else {
       fmt::print("{}", result.to_text());
-      if (!csv_path_.empty()) fmt::print("\nWrote {}\n", printable(csv_path_));
+      for (const std::string& path : {csv_path_, report_path_}) {
+        if (!path.empty()) fmt::print("\nWrote {}\n", printable(path));
+      }
     }
   }
 
@@ -80,6 +91,7 @@ class DebugCommand final : public Command {
   std::string float_path_;
   std::string quantized_path_;
   std::string data_;
+  std::string report_path_;
   std::string csv_path_;
   std::string memory_;
   int64_t limit_ = 0;

@@ -249,6 +249,22 @@ def test_result_is_data():
     assert result.samples == len(SAMPLES)
 
 
+def test_result_is_saved_as_the_name_says(tmp_path):
+    float_model, quantized = tmp_path / "a <model>.tflite", tmp_path / "quantized.tflite"
+    float_model.write_bytes(convnet())
+    quantized.write_bytes(leadline.quantize(float_model, "int8", dataset))
+    result = leadline.debug(float_model, str(quantized), dataset)
+    for suffix in (".html", ".json", ".csv", ".txt"):
+        result.save(tmp_path / f"report{suffix}")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page == result.to_html()
+    assert "<h1>quantized.tflite</h1>" in page and "a &lt;model&gt;.tflite" in page
+    assert "counted: " in page
+    assert (tmp_path / "report.csv").read_text(encoding="utf-8") == result.to_csv()
+    with pytest.raises(leadline.InvalidArgumentError, match=r"report\.pdf.*\.html"):
+        result.save(tmp_path / "report.pdf")
+
+
 def test_planted_layer_is_the_first_suspect():
     float_model = convnet(outlier=500)
     result = leadline.debug(float_model, leadline.quantize(float_model, "int8", dataset), dataset)
