@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "leadline/types.h"
@@ -14,6 +15,9 @@ namespace leadline::debug {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// A name that more layers share is the name of a model, not of a layer: a layer of Keras seldom becomes more nodes.
+constexpr int kTelling = 4;
 
 /// Six digits are more than a page shows; JSON has no NaN and no infinity.
 Json number(double value) {
@@ -79,11 +83,19 @@ Json histogram_json(const DebugHistogram& h) {
           {"quantized", h.quantized}, {"below", h.reference_below}, {"above", h.reference_above}};
 }
 
-Json layer_json(const LayerDebug& layer) {
+/// Of "model/block/conv/Relu;model/block/conv/Conv2D" what ran last and the scope around it: "conv/Relu".
+std::string name_end(std::string_view name) {
+  name = name.substr(0, name.find(';'));
+  size_t start = name.rfind('/');
+  if (start != std::string_view::npos && start > 0) start = name.rfind('/', start - 1);
+  return std::string(start == std::string_view::npos ? name : name.substr(start + 1));
+}
+
+Json layer_json(const LayerDebug& layer, const std::string& label) {
   Json json = {{"node", layer.node},
                {"tensor", layer.tensor},
                {"op", layer.op},
-               {"label", short_name(layer)},
+               {"label", label},
                {"name", layer.name},
                {"dtype", dtype_name(layer.dtype)},
                {"shape", numbers(layer.shape)},
@@ -114,16 +126,18 @@ Json layer_json(const LayerDebug& layer) {
 
 }  // namespace
 
-std::string short_name(const LayerDebug& layer) {
-  if (!layer.layer.empty()) return layer.layer;
-  // "model/block/Relu;model/block/conv": what ran last, without the path to it.
-  std::string_view name = layer.name;
-  name = name.substr(0, name.find(';'));
-  if (const size_t slash = name.rfind('/'); slash != std::string_view::npos && slash + 1 < name.size()) {
-    name.remove_prefix(slash + 1);
+std::vector<std::string> layer_labels(const std::vector<LayerDebug>& layers) {
+  std::unordered_map<std::string_view, int> uses;
+  for (const LayerDebug& layer : layers) ++uses[layer.layer];
+  std::vector<std::string> labels;
+  labels.reserve(layers.size());
+  for (const LayerDebug& layer : layers) {
+    const bool telling = !layer.layer.empty() && uses[layer.layer] <= kTelling;
+    std::string label = telling ? layer.layer : name_end(layer.name);
+    if (label.empty()) label = layer.layer.empty() ? "tensor " + std::to_string(layer.tensor) : layer.layer;
+    labels.push_back(std::move(label));
   }
-  if (!name.empty()) return std::string(name);
-  return "tensor " + std::to_string(layer.tensor);
+  return labels;
 }
 
 double relative_error(const ErrorStatistics& error) {
@@ -137,7 +151,8 @@ std::string page_data(const DebugResult& result) {
     json["suspects"].push_back({{"layer", suspect.layer}, {"kind", suspect.kind}, {"why", suspect.why}});
   }
   json["layers"] = Json::array();
-  for (const LayerDebug& layer : result.layers) json["layers"].push_back(layer_json(layer));
+  const std::vector<std::string> labels = layer_labels(result.layers);
+  for (size_t i = 0; i < labels.size(); ++i) json["layers"].push_back(layer_json(result.layers[i], labels[i]));
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "leadline/debug_result.h"
 
@@ -12,8 +13,9 @@ namespace leadline::debug {
 /// is left out. Text that is not UTF-8 is repaired.
 std::string page_data(const DebugResult& result);
 
-/// The name to call a layer by: Keras's if there is one, else the last part of the tensor's; never empty.
-std::string short_name(const LayerDebug& layer);
+/// Names to call the layers by, none empty: Keras's where it says something, which one that many layers share does not;
+/// else the end of the tensor's.
+std::vector<std::string> layer_labels(const std::vector<LayerDebug>& layers);
 
 /// Noise over signal as amplitudes, from the ratio of their powers in dB: 0.1 is 20 dB.
 double relative_error(const ErrorStatistics& error);

@@ -19,15 +19,13 @@ bdi,.why,.name{overflow-wrap:anywhere;unicode-bidi:isolate}
 .suspects{margin-bottom:0;padding:0;list-style:none;counter-reset:rank}
 .panel.suspects{padding:0 16px}
 .suspects li{counter-increment:rank;display:flex;gap:14px;align-items:flex-start;padding:14px 0}
-ol[start] li:first-child{counter-set:rank 11}
 .suspects li+li{border-top:1px solid var(--grid)}
 .suspects li::before{content:counter(rank);font-weight:600;min-width:26px;height:26px;line-height:26px;text-align:center;
 border-radius:13px;background:var(--grid);color:var(--soft);font-size:13px}
-.suspects li:first-child::before{background:var(--peak);color:var(--panel)}
-ol[start] li:first-child::before{background:var(--grid);color:var(--soft)}
+.panel.suspects li:first-child::before{background:var(--peak);color:var(--panel)}
 .suspects .text{flex:1;min-width:0;overflow-wrap:anywhere}.suspects button{flex:none}
-.kind{font-weight:600}.kind::first-letter{text-transform:uppercase}
-.kind span{font-weight:400;color:var(--soft);font-size:13px;margin-left:10px}
+.kind{font-weight:600}
+.kind span{font-weight:400;color:var(--soft);font-size:13px;margin-left:10px}.kind span:first-of-type{color:var(--peak)}
 .try{color:var(--soft);margin-top:4px}.try b{color:var(--good);font-weight:600}
 select{font:inherit;font-size:14px;color:var(--ink);background:var(--bg);border:1px solid var(--line);border-radius:6px;
 padding:4px 8px;min-height:34px;max-width:100%}
@@ -112,7 +110,7 @@ const sig = v => {
   const size = Math.abs(v);
   return size >= 1e-3 && size < 1e5 ? String(Number(v.toPrecision(3))) : v.toExponential(2).replace("e+", "e");
 };
-const share = v => v === null || v === undefined ? NONE : sig(100 * v) + "\u00a0%";
+const share = v => v === null || v === undefined ? NONE : (v > 0 && v < 1e-5 ? "<\u00a00.001" : sig(100 * v)) + "\u00a0%";
 const decibel = v => v === null || v === undefined ? NONE : v >= EXACT ? "exact" : v.toFixed(1);
 const relative = e => e ? e.relative : null;
 const shape = list => "[" + list.join(", ") + "]";

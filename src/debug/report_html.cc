@@ -29,7 +29,7 @@ using debug::relative_error;
 /// Errors of outputs, as shares of the signal, that the verdict calls fair and poor: 20 dB and 10 dB.
 constexpr double kFair = 0.1;
 constexpr double kPoor = 0.3162;
-constexpr size_t kSuspectsShown = 10;
+constexpr size_t kSuspectsShown = 5;
 constexpr size_t kSuspectsListed = 100;
 
 template <typename... Args>
@@ -61,7 +61,7 @@ struct Verdict {
   std::string text;
 };
 
-Verdict find_verdict(const DebugResult& result) {
+Verdict find_verdict(const DebugResult& result, const std::vector<std::string>& labels) {
   if (result.samples == 0) return {"fair", "No sample was run: there is nothing to compare yet."};
   const DebugOutput* output = worst_output(result);
   Verdict verdict{"good", ""};
@@ -86,9 +86,7 @@ Verdict find_verdict(const DebugResult& result) {
   } else {
     const auto first = static_cast<size_t>(result.suspects.front().layer);
     verdict.text += fmt::format("; {} to look at", plural(result.suspects.size(), "layer"));
-    if (first < result.layers.size()) {
-      verdict.text += fmt::format(", first '{}'", debug::short_name(result.layers[first]));
-    }
+    if (first < labels.size()) verdict.text += fmt::format(", first '{}'", labels[first]);
     verdict.text += '.';
   }
   return verdict;
@@ -129,27 +127,28 @@ void add_cards(std::string& page, const DebugResult& result, const DebugRun& run
   page += "</div>\n";
 }
 
-void add_suspect(std::string& page, const DebugSuspect& suspect) {
+void add_suspect(std::string& page, const DebugSuspect& suspect, const std::vector<std::string>& labels) {
   std::string kind = suspect.kind;
   std::replace(kind.begin(), kind.end(), '_', ' ');
+  const auto index = static_cast<size_t>(suspect.layer);
   print(page,
-        "<li><div class=text><p class=kind>{}<span>loses {} of its signal power</span></p><p>{}</p>"
+        "<li><div class=text><p class=kind>{}<span>{}</span><span>channels lose {} of their power</span></p><p>{}</p>"
         "<p class=try><b>Try</b> {}</p></div><button type=button data-layer={}>Show layer</button></li>\n",
-        escape_html(kind), percent(suspect.score), escape_html(suspect.why), escape_html(suspect.try_this),
-        suspect.layer);
+        index < labels.size() ? escape_html(labels[index]) : "", escape_html(kind), percent(suspect.score),
+        escape_html(suspect.why), escape_html(suspect.try_this), suspect.layer);
 }
 
-void add_suspects(std::string& page, const DebugResult& result) {
+void add_suspects(std::string& page, const DebugResult& result, const std::vector<std::string>& labels) {
   page += "<section id=suspects><h2>Suspects</h2>\n";
   const size_t count = result.suspects.size(), listed = std::min(count, kSuspectsListed);
   if (count == 0) page += "<p class=\"panel note\">No layer loses more than rounding must cost.</p>\n";
   if (count > 0) page += "<ol class=\"panel suspects\">\n";
-  for (size_t i = 0; i < std::min(listed, kSuspectsShown); ++i) add_suspect(page, result.suspects[i]);
+  for (size_t i = 0; i < std::min(listed, kSuspectsShown); ++i) add_suspect(page, result.suspects[i], labels);
   if (count > 0) page += "</ol>\n";
   if (listed > kSuspectsShown) {
-    print(page, "<details class=panel><summary>{} more</summary><ol class=suspects start={}>\n", count - kSuspectsShown,
-          kSuspectsShown + 1);
-    for (size_t i = kSuspectsShown; i < listed; ++i) add_suspect(page, result.suspects[i]);
+    print(page, "<details class=panel><summary>{} more</summary><ol class=suspects style=\"counter-reset:rank {}\">\n",
+          count - kSuspectsShown, kSuspectsShown);
+    for (size_t i = kSuspectsShown; i < listed; ++i) add_suspect(page, result.suspects[i], labels);
     page += "</ol>";
     if (count > listed) print(page, "<p class=note>The rest is in the table: show suspects.</p>");
     page += "</details>\n";
@@ -219,7 +218,8 @@ std::string page_title(const DebugRun& run) {
 }  // namespace
 
 std::string DebugResult::to_html(const DebugRun& run) const {
-  const Verdict verdict = find_verdict(*this);
+  const std::vector<std::string> labels = debug::layer_labels(layers);
+  const Verdict verdict = find_verdict(*this, labels);
   std::string body;
   print(body, "<h1>{}</h1>\n<p class=sub>Quantization report &middot; against {} &middot; {} &middot; {}</p>\n",
         escape_html(page_title(run)),
@@ -227,7 +227,7 @@ std::string DebugResult::to_html(const DebugRun& run) const {
         plural(static_cast<size_t>(std::max<int64_t>(samples, 0)), "sample"), plural(layers.size(), "layer"));
   print(body, "<p id=verdict class=\"panel verdict {}\">{}</p>\n", verdict.level, escape_html(verdict.text));
   add_cards(body, *this, run);
-  add_suspects(body, *this);
+  add_suspects(body, *this, labels);
   body += debug::kChartMarkup;
   body += debug::kTableMarkup;
   body += debug::kLayerMarkup;
@@ -248,7 +248,7 @@ std::string DebugResult::to_notebook_html(const DebugRun& run) const {
       "<div><p>{}</p><iframe title=\"Quantization report\" sandbox=\"allow-scripts\" allow=\"clipboard-write\" "
       "style=\"width:100%;height:720px;border:1px solid rgba(128,128,128,.35);border-radius:8px;resize:vertical;"
       "overflow:auto\" srcdoc=\"{}\"></iframe></div>",
-      escape_html(find_verdict(*this).text), debug::escape_lines(to_html(run)));
+      escape_html(find_verdict(*this, debug::layer_labels(layers)).text), debug::escape_lines(to_html(run)));
 }
 
 }  // namespace leadline

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "debug/page_data.h"
 #include "leadline/debug_result.h"
@@ -125,14 +126,20 @@ TEST(DebugPageData, IsShortAndHasNoNaN) {
   EXPECT_NEAR(layer["total"]["relative"].get<double>(), 0.05, 1e-4);
 }
 
-TEST(DebugPageData, CallsLayersByTheLastPartOfTheirNames) {
-  LayerDebug layer;
-  layer.tensor = 7;
-  EXPECT_EQ(debug::short_name(layer), "tensor 7");
-  layer.name = "model/block/Relu;model/block/conv";
-  EXPECT_EQ(debug::short_name(layer), "Relu");
-  layer.layer = "block";
-  EXPECT_EQ(debug::short_name(layer), "block");
+TEST(DebugPageData, CallsLayersByNamesThatTellThemApart) {
+  std::vector<LayerDebug> layers(7);
+  layers[0].tensor = 7;
+  layers[1].name = "model/block/Relu;model/block/conv";
+  layers[1].layer = "block";
+  for (size_t i = 2; i < 7; ++i) {
+    layers[i].name = "Net/Net/conv" + std::to_string(i) + "/Relu6";
+    layers[i].layer = "Net";
+  }
+  const auto labels = debug::layer_labels(layers);
+  EXPECT_EQ(labels[0], "tensor 7");
+  EXPECT_EQ(labels[1], "block");
+  EXPECT_EQ(labels[2], "conv2/Relu6");
+  EXPECT_EQ(labels[6], "conv6/Relu6");
 }
 
 }  // namespace
