@@ -245,7 +245,8 @@ std::string DebugResult::to_notebook_html(const DebugRun& run) const {
   // The sandbox gives the frame an origin of its own: its script sees nothing of the notebook, and several frames
   // nothing of each other. Where a notebook is not trusted it drops frames, and the sentence remains.
   return fmt::format(
-      "<div><p>{}</p><iframe title=\"Quantization report\" sandbox=\"allow-scripts\" allow=\"clipboard-write\" "
+      "<div><p style=\"font-size:85%;opacity:.8\">{}</p><iframe title=\"Quantization report\" "
+      "sandbox=\"allow-scripts\" allow=\"clipboard-write\" "
       "style=\"width:100%;height:720px;border:1px solid rgba(128,128,128,.35);border-radius:8px;resize:vertical;"
       "overflow:auto\" srcdoc=\"{}\"></iframe></div>",
       escape_html(find_verdict(*this, debug::layer_labels(layers)).text), debug::escape_lines(to_html(run)));

@@ -82,15 +82,54 @@ class Browser:
         return Page(self, path, width, height, dark)
 
 
-class Page:
-    """A file opened in a tab. `problems` are console errors and exceptions, `requests` all addresses asked for."""
+class Frame:
+    """A document with a session of its own. `problems` are console errors, exceptions and dialogs."""
 
-    def __init__(self, browser, path, width, height, dark):
-        self._browser = browser
-        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+    def __init__(self, browser, target):
+        self._browser, self._target = browser, target
         self._session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+
+    def _events(self):
+        return [e for e in self._browser.events if e.get("sessionId") == self._session]
+
+    def call(self, method, **params):
+        return self._browser.call(method, self._session, **params)
+
+    def run(self, expression):
+        """The value of a JavaScript expression; promises are waited for."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(json.dumps(answer["exceptionDetails"]))
+        return answer["result"].get("value")
+
+    @property
+    def problems(self):
+        self.run("0")  # what is under way arrives
+        return [e["params"] for e in self._events() if _is_problem(e)]
+
+    @property
+    def requests(self):
+        """All addresses asked for."""
+        sent = (e for e in self._events() if e["method"] == "Network.requestWillBeSent")
+        return [e["params"]["request"]["url"] for e in sent]
+
+
+def _is_problem(event):
+    method, params = event["method"], event["params"]
+    if method == "Log.entryAdded":
+        return params["entry"]["level"] in ("error", "warning")
+    if method == "Runtime.consoleAPICalled":
+        return params["type"] in ("error", "warning", "assert")
+    return method in ("Runtime.exceptionThrown", "Page.javascriptDialogOpening")
+
+
+class Page(Frame):
+    """A file opened in a tab."""
+
+    def __init__(self, browser, path, width, height, dark):
+        super().__init__(browser, browser.call("Target.createTarget", url="about:blank")["targetId"])
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -106,18 +145,10 @@ class Page:
         # Two frames: observers have run.
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
-    def _events(self):
-        return [e for e in self._browser.events if e.get("sessionId") == self._session]
-
-    def call(self, method, **params):
-        return self._browser.call(method, self._session, **params)
-
-    def run(self, expression):
-        """The value of a JavaScript expression; promises are waited for."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in answer:
-            raise RuntimeError(json.dumps(answer["exceptionDetails"]))
-        return answer["result"].get("value")
+    def frames(self):
+        """The frames of the page that have processes of their own, as sandboxed ones do."""
+        targets = self._browser.call("Target.getTargets")["targetInfos"]
+        return [Frame(self._browser, t["targetId"]) for t in targets if t.get("parentId") == self._target]
 
     def click(self, selector, which=0):
         """A click of the mouse in the middle of an element."""
@@ -143,19 +174,3 @@ class Page:
     def screenshot(self, path, whole=False):
         image = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(image["data"]))
-
-    @property
-    def problems(self):
-        self.run("0")  # what is under way arrives
-        return [e["params"] for e in self._events() if e["method"] == "Runtime.exceptionThrown"] + [
-            e["params"]
-            for e in self._events()
-            if (e["method"] == "Log.entryAdded" and e["params"]["entry"]["level"] in ("error", "warning"))
-            or (e["method"] == "Runtime.consoleAPICalled" and e["params"]["type"] in ("error", "warning", "assert"))
-            or e["method"] == "Page.javascriptDialogOpening"
-        ]
-
-    @property
-    def requests(self):
-        sent = (e for e in self._events() if e["method"] == "Network.requestWillBeSent")
-        return [e["params"]["request"]["url"] for e in sent]

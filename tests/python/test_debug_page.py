@@ -192,7 +192,7 @@ def test_neighbours_lead_from_layer_to_layer(page):
 
 
 def test_commands_are_copied(page):
-    page.run('window.copied = null; navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }')
+    page.run("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }; 0")
     page.click("#commands .copy", 1)
     assert "import leadline" in page.run("window.copied")
     assert page.run('document.querySelectorAll("#commands .copy")[1].textContent') == "Copied"
@@ -241,7 +241,8 @@ def test_ten_thousand_layers_stay_usable(browser, make):
     assert_quiet(page)
     assert page.run('document.querySelectorAll("*").length') < 4000
     assert page.run('document.querySelector("#layers table").getAttribute("aria-rowcount")') == "10001"
-    took = page.run("""(() => { const start = performance.now(); document.querySelectorAll("#layers th button")[3].click();
+    took = page.run("""(() => { const start = performance.now();
+      document.querySelectorAll("#layers th button")[3].click();
       return performance.now() - start; })()""")
     assert took < 1000
     assert column(page, "own error")[0] == "31\u00a0%"
@@ -272,6 +273,12 @@ def test_cells_of_a_notebook_do_not_meet(browser, make, tmp_path):
     assert page.problems == []
     assert page.run('document.querySelectorAll("iframe").length') == 2
     assert page.run("window.length") == 2
+    frames = page.frames()
+    assert len(frames) == 2
+    for frame in frames:
+        assert frame.run('document.querySelectorAll("#layers tr[data-row]").length') == 24
+        assert frame.run("origin") == "null"
+        assert frame.problems == [] and frame.requests == []
     # The frames are closed to the notebook as the notebook is to them.
     assert page.run('[...document.querySelectorAll("iframe")].every(frame => frame.contentDocument === null)')
     assert page.run('document.getElementById("result").textContent') == "mine"
