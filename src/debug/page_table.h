@@ -26,11 +26,11 @@ const columns = [
   {title: "#", r: true, key: l => l.i, show: l => l.i, up: true, means: "Place in the order of running."},
   {title: "layer", cls: "stick", key: l => l.label.toLowerCase(), button: true, show: l => l.label, up: true,
     means: "The Keras layer that the tensor's name leads back to, or the end of that name. A red dot marks suspects."},
-  {title: "op", cls: "op", key: l => l.op, show: l => l.op, up: true, means: "Op of the quantized model."},
   {title: "own error", r: true, key: key(l => relative(l.own), -1), show: l => share(relative(l.own)), heat: "heat",
     means: "What the layer adds by itself: noise over signal (amplitudes) against the float node on the same inputs."},
   {title: "total error", r: true, key: key(l => relative(l.total), -1), show: l => share(relative(l.total)),
     heat: "heat blue", means: "All error so far: noise over signal against the float model."},
+  {title: "op", cls: "op", key: l => l.op, show: l => l.op, up: true, means: "Op of the quantized model."},
   {title: "rmse / scale", r: true, key: key(l => l.own && l.own.steps, -1), show: l => sig(l.own && l.own.steps),
     hot: l => l.own && l.own.steps > 2 * yard,
     means: "Own error in quantization steps. Values rounded to the nearest step are off by 1/\u221a12 = 0.289 steps on " +
