@@ -374,11 +374,8 @@ std::shared_ptr<ir::Graph> GraphBuilder::finish(const SignatureNames& inputs, co
   return in_context([&] {
     require(current_.size() == 1, ErrorCode::kInternal, "subgraph '{}' is still open", subgraph().name);
     subgraph().outputs.clear();
-    for (const auto& [name, v] : outputs) {
-      if (std::find(subgraph().outputs.begin(), subgraph().outputs.end(), v) == subgraph().outputs.end()) {
-        subgraph().outputs.push_back(v);
-      }
-    }
+    // A value may be several outputs: whoever counts outputs finds each at its place.
+    for (const auto& [name, v] : outputs) subgraph().outputs.push_back(v);
     graph_->signatures = {{key, 0, inputs, outputs}};
     ir::verify(*graph_);
     verify_nodes(*graph_);

@@ -10,11 +10,23 @@ def input_names(model) -> list[str]:
     return [(getattr(history, "operation", None) or history.layer).name for history in histories]
 
 
+def output_names(model) -> list[str]:
+    """Those of the signature: of several outputs of one layer, the first has its name, the others have numbers."""
+    result: list[str] = []
+    for name in model.output_names:
+        unique, number = name, 0
+        while unique in result or (number and unique in model.output_names):
+            number += 1
+            unique = f"{name}_{number}"
+        result.append(unique)
+    return result
+
+
 def run(interpreter_class, content: bytes, model, values) -> list[np.ndarray]:
     """By the names of the signature, which are those of Keras; outputs in the model's order."""
     runner = interpreter_class(model_content=content).get_signature_runner("serving_default")
     results = runner(**dict(zip(input_names(model), values, strict=True)))
-    return [results[name] for name in model.output_names] if len(results) > 1 else list(results.values())
+    return [results[name] for name in output_names(model)] if len(results) > 1 else list(results.values())
 
 
 def predict(model, values) -> list[np.ndarray]:

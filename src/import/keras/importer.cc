@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "import/keras/custom_layers.h"
 #include "import/keras/functional.h"
@@ -52,6 +53,22 @@ std::optional<Dims> input_shape(const Config& config) {
     return dims;
   }
   return {};
+}
+
+/// Outputs of one layer that is called twice, or has several, are numbered: "dense", "dense_1"; the first to have a
+/// name keeps it, and no number makes the name of another layer.
+std::vector<std::string> unique_names(const std::vector<std::string>& names) {
+  std::unordered_set<std::string> taken(names.begin(), names.end());
+  std::unordered_map<std::string, int> used;
+  std::vector<std::string> result;
+  for (const std::string& name : names) {
+    int& number = used[name];
+    std::string unique = name;
+    while (number > 0 && !taken.insert(unique = fmt::format("{}_{}", name, number)).second) ++number;
+    ++number;
+    result.push_back(std::move(unique));
+  }
+  return result;
 }
 
 }  // namespace
@@ -249,11 +266,8 @@ std::shared_ptr<ir::Graph> Importer::import(const Config& model) {
   require(outputs.size() == output_names_.size(), kBad, "the model has {} outputs and {} names for them",
           outputs.size(), output_names_.size());
   ops::SignatureNames named;
-  std::unordered_map<std::string, int> used;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const int count = used[output_names_[i]]++;
-    named.emplace_back(count == 0 ? output_names_[i] : fmt::format("{}_{}", output_names_[i], count), outputs[i]);
-  }
+  const std::vector<std::string> names = unique_names(output_names_);
+  for (size_t i = 0; i < outputs.size(); ++i) named.emplace_back(names[i], outputs[i]);
   return builder_.finish(input_names_, named);
 }
 

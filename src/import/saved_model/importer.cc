@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/saved_model/importer.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "import/saved_model/import.h"
 #include "import/saved_model/op_call.h"
@@ -133,9 +131,7 @@ std::shared_ptr<ir::Graph> Importer::import() {
     other.subgraph = builder_.begin_subgraph(other.key);
     other.inputs = signature(other.key, function_of(i), other.outputs);
     std::vector<int> values;
-    for (const auto& [name, value] : other.outputs) {
-      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
-    }
+    for (const auto& [name, value] : other.outputs) values.push_back(value);
     builder_.end_subgraph(values);
     others.push_back(std::move(other));
   }
