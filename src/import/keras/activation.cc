@@ -230,8 +230,9 @@ int activation(Call& call, int x, const Config& description) {
   const auto config = description.find("config");
   // A function is saved as {"class_name": "function", "config": "relu6"}, a layer with its own configuration.
   if (config && config->is_text()) return activation(call, x, *config);
+  const Layer layer = call.inner(description, "activation");
+  if (layer.foreign) return activation(call, x, layer.registered_name);
   if (const LayerClass* row = find_layer(class_name)) {
-    Layer layer = call.inner(description, "activation");
     Arguments arguments;
     arguments.positional.emplace_back();
     arguments.positional.back().tensor = x;

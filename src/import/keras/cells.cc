@@ -160,7 +160,7 @@ Cell stacked_cells(Call& call, const Layer& layer) {
 }  // namespace
 
 Cell make_cell(Call& call, const Layer& layer) {
-  const std::string& name = layer.class_name;
+  const std::string name = layer.foreign ? "" : layer.class_name;
   if (name == "LSTMCell" || name == "LSTM") return lstm_cell(call, layer);
   if (name == "GRUCell" || name == "GRU") return gru_cell(call, layer);
   if (name == "SimpleRNNCell" || name == "SimpleRNN") return simple_cell(call, layer);
@@ -168,7 +168,7 @@ Cell make_cell(Call& call, const Layer& layer) {
   call.unsupported(fmt::format(
       "has the cell '{}' of class {}, which is not known to Leadline; use LSTMCell, GRUCell, SimpleRNNCell or "
       "StackedRNNCells",
-      printable(layer.name), printable(name)));
+      printable(layer.name), printable(layer.class_name)));
 }
 
 }  // namespace leadline::keras

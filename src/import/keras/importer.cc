@@ -44,6 +44,21 @@ DType input_dtype(const Config& config) {
   return *found;
 }
 
+bool is_keras_package(std::string_view name) {
+  return name == "keras" || name == "Keras" || name == "tf_keras" || name == "tensorflow";
+}
+
+/// Keras names the module of its own classes; a class of the script that was run has none, and a registered one has its
+/// package before its name. Files of Keras 2 and .h5 tell packages only.
+bool is_foreign(const Layer& layer, std::string_view module) {
+  if (layer.class_name == "LayerScale" || layer.class_name.ends_with(">LayerScale")) return false;  // of ConvNeXt
+  for (const std::string_view name : {std::string_view(layer.class_name), std::string_view(layer.registered_name)}) {
+    const size_t end = name.find('>');
+    if (end != std::string_view::npos && !is_keras_package(name.substr(0, end))) return true;
+  }
+  return module.empty() ? !layer.registered_name.empty() : !is_keras_package(module.substr(0, module.find('.')));
+}
+
 std::optional<Dims> input_shape(const Config& config) {
   for (const char* key : {"batch_shape", "batch_input_shape", "build_input_shape"}) {
     const auto found = config.find(key);
@@ -81,6 +96,7 @@ Layer describe_layer(const Config& description, const LayerAddress& parent, cons
   layer.address.path += (parent.path.empty() ? "" : "/") + part;
   layer.address.names.push_back(layer.name);
   const std::string module = description.text("module", "");
+  layer.foreign = is_foreign(layer, module);
   layer.is_operation = module.find(".ops") != std::string::npos || module == "keras.ops";
   // An .h5 of Keras 3 has no modules, and Add may be the layer or the operation; every layer says whether it is
   // trained.
@@ -131,11 +147,12 @@ std::vector<int> Importer::call_class(const Layer& layer, const Arguments& argum
   }
   if (is_model(layer)) return call_model(layer, call.inputs);
   check_policy(layer);
-  const LayerClass* row = layer.is_operation ? find_operation(layer.class_name) : find_layer(layer.class_name);
+  const LayerClass* row = layer.is_operation ? find_operation(layer.class_name)
+                          : layer.foreign    ? nullptr
+                                             : find_layer(layer.class_name);
   if (row == nullptr) {
-    if (const std::string_view reason = refusal_of(layer.class_name); !reason.empty() && !layer.is_operation) {
-      call.unsupported(reason);
-    }
+    const std::string_view reason = layer.is_operation || layer.foreign ? "" : refusal_of(layer.class_name);
+    if (!reason.empty()) call.unsupported(reason);
     call.unsupported(layer.is_operation
                          ? "of keras.ops is not known to Leadline; express it with other operations"
                          : "is of a class not known to Leadline; say what it computes with register_keras_layer(), "

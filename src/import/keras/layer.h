@@ -26,6 +26,7 @@ struct Layer {
   LayerAddress address;
   bool is_operation = false;    // of keras.ops
   std::string registered_name;  // "package>Class" of a class that is not Keras's own
+  bool foreign = false;         // a class of somebody else's, which may be called like one of Keras's
 };
 
 /// An output of a call of a layer.

@@ -87,8 +87,10 @@ Outputs time_distributed(Call& call) {
   const LayerClass* row = find_layer(inner.class_name);
   call.refuse_if(mask >= 0 && row != nullptr && row->mask == Mask::kUse,
                  "has a mask and a layer inside that would use it, which is not converted; build it without masks");
-  if (inner.class_name == "Dense" || inner.class_name == "Activation" || inner.class_name == "Dropout") {
-    const Outputs result = call.importer.call(inner, {x});  // these look at the last axis alone
+  const bool last_axis_alone =
+      inner.class_name == "Dense" || inner.class_name == "Activation" || inner.class_name == "Dropout";
+  if (last_axis_alone && !inner.foreign) {
+    const Outputs result = call.importer.call(inner, {x});
     call.importer.set_mask(result.at(0), mask);
     return result;
   }

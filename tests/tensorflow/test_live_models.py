@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models and functions as they live in a program: concrete functions, subclassed models, tf_keras, custom classes."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+from keras_compare import assert_close, predict
+
+import leadline
+from leadline import lite
+
+
+def results(interpreter, content: bytes, values: list[np.ndarray], key="serving_default") -> list[np.ndarray]:
+    """Inputs and outputs in the order of their names."""
+    runner = interpreter(model_content=content).get_signature_runner(key)
+    named = runner(**dict(zip(sorted(runner.get_input_details()), values, strict=True)))
+    return [named[name] for name in sorted(named)]
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+
+
+class Module(tf.Module):
+    def __init__(self):
+        self.weights = tf.Variable(tf.random.stateless_normal([4, 3], [1, 2]))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], name="x")])
+    def project(self, x):
+        return tf.nn.relu(x @ self.weights)
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 3], name="a"), tf.TensorSpec([2, 3], name="b")])
+    def mix(self, a, b):
+        return {"less": a - b, "more": a + tf.reduce_sum(self.weights) * b}
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["alone", "with_its_module"])
+def test_one_concrete_function(held, litert):
+    module = Module()
+    functions = [module.project.get_concrete_function()]
+    converter = lite.TFLiteConverter.from_concrete_functions(functions, module if held else None)
+    content = converter.convert()
+    x = numbers(5, 4)
+    for interpreter in (lite.Interpreter, litert):
+        assert_close(results(interpreter, content, [x]), [module.project(x).numpy()])
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["alone", "with_its_module"])
+def test_several_concrete_functions_are_signatures_with_their_names(held, litert):
+    module = Module()
+    functions = [module.project.get_concrete_function(), module.mix.get_concrete_function()]
+    content = lite.TFLiteConverter.from_concrete_functions(functions, module if held else None).convert()
+    x, a, b = numbers(5, 4), numbers(2, 3), numbers(2, 3) + 1
+    assert sorted(lite.Interpreter(model_content=content).get_signature_list()) == ["mix", "project"]
+    mixed = module.mix(a, b)
+    for interpreter in (lite.Interpreter, litert):
+        assert_close(results(interpreter, content, [x], "project"), [module.project(x).numpy()])
+        assert_close(results(interpreter, content, [a, b], "mix"), [mixed["less"].numpy(), mixed["more"].numpy()])
+
+
+def test_wrong_functions_are_refused():
+    for wrong in ([], [Module().project], [lambda x: x], 3, [None]):
+        with pytest.raises(leadline.InvalidArgumentError, match="concrete_function"):
+            lite.TFLiteConverter.from_concrete_functions(wrong)
+
+
+class Residual(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = keras.layers.Dense(8, activation="relu"), keras.layers.Dense(4)
+
+    def call(self, x):
+        return x + self.second(self.first(x))
+
+
+class OldResidual(tf_keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = tf_keras.layers.Dense(8, activation="relu"), tf_keras.layers.Dense(4)
+
+    def call(self, x):
+        return x + self.second(self.first(x))
+
+
+@pytest.mark.parametrize("model_class", [Residual, OldResidual])
+def test_subclassed_models_go_through_an_export(model_class, litert):
+    model, x = model_class(), numbers(3, 4)
+    wanted = [np.asarray(model(x))]
+    with pytest.warns(UserWarning, match="subclassed model"):
+        content = lite.TFLiteConverter.from_keras_model(model).convert()
+    for interpreter in (lite.Interpreter, litert):
+        assert_close(results(interpreter, content, [x]), wanted)
+
+
+def test_live_models_of_tf_keras(litert):
+    layers = tf_keras.layers
+    x, y = tf_keras.Input((8, 8, 3), name="x"), tf_keras.Input((5,), name="y")
+    image = layers.GlobalAveragePooling2D()(layers.BatchNormalization()(layers.Conv2D(4, 3, strides=2)(x)))
+    both = layers.Concatenate()([image, layers.Dense(6, activation="tanh")(y)])
+    functional = tf_keras.Model([x, y], [layers.Dense(2, name="a")(both), layers.Dense(3, name="b")(both)])
+    sequential = tf_keras.Sequential([tf_keras.Input((6, 4)), layers.LSTM(5), layers.Dense(2)])
+    for model, values in ((functional, [numbers(2, 8, 8, 3), numbers(2, 5)]), (sequential, [numbers(2, 6, 4)])):
+        content = lite.TFLiteConverter.from_keras_model(model).convert()
+        for interpreter in (lite.Interpreter, litert):
+            assert_close(results(interpreter, content, values), predict(model, values))
+
+
+@pytest.fixture
+def register():
+    """Registers functions for custom layers until the test ends."""
+    names = []
+
+    def add(name, function):
+        leadline.register_keras_layer(name, function)
+        names.append(name)
+
+    yield add
+    for name in names:
+        leadline.unregister_keras_layer(name)
+
+
+@keras.saving.register_keras_serializable("tests")
+class Block(keras.layers.Layer):
+    """With layers inside."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.inner = keras.layers.Dense(6, activation="relu", name="inner")
+        self.outer = keras.layers.Dense(3, name="outer")
+
+    def build(self, shape):
+        self.inner.build(shape)
+        self.outer.build((None, 6))
+        self.built = True
+
+    def call(self, x):
+        return self.outer(self.inner(x))
+
+    def get_config(self):  # without it an .h5 would not know the layer's name
+        return super().get_config()
+
+
+def block(builder, layer, x):
+    """By the order of variables, which is all that an .h5 tells."""
+    first, second = layer.weights[0:2], layer.weights[2:4]
+    y = builder.node("FULLY_CONNECTED", [x, first[0].T, first[1]])
+    return builder.node("FULLY_CONNECTED", [builder.node("RELU", [y]), second[0].T, second[1]])
+
+
+def test_custom_layers_with_layers_inside_from_h5(register, litert, tmp_path):
+    register("tests>Block", block)
+    model = keras.Sequential([keras.Input((4,)), Block(name="block"), keras.layers.Dense(2)])
+    model.save(tmp_path / "model.h5")
+    content = lite.TFLiteConverter.from_keras_file(tmp_path / "model.h5").convert()
+    x = numbers(3, 4)
+    for interpreter in (lite.Interpreter, litert):
+        assert_close(results(interpreter, content, [x]), predict(model, [x]))
+
+
+def foreign_class(package, registered):
+    class Dense(package.layers.Layer):
+        """Called like a layer of Keras, and not one."""
+
+        def __init__(self, units=4, **options):
+            super().__init__(**options)
+            self.units = units
+
+        def call(self, x):
+            return -x
+
+        def get_config(self):
+            return {**super().get_config(), "units": self.units}
+
+    return package.saving.register_keras_serializable("tests")(Dense) if registered else Dense
+
+
+@pytest.mark.parametrize("form", ["live", ".keras", ".h5"])
+@pytest.mark.parametrize("package", [keras, tf_keras], ids=["keras", "tf_keras"])
+def test_classes_called_like_those_of_keras_are_not_taken_for_them(form, package, register, litert, tmp_path):
+    dense = foreign_class(package, registered=True)
+    model = package.Sequential([package.Input((4,)), package.layers.Activation("tanh"), dense(name="own")])
+
+    def converter():
+        if form == "live":
+            return lite.TFLiteConverter.from_keras_model(model)
+        model.save(tmp_path / f"model{form}")
+        return lite.TFLiteConverter.from_keras_file(tmp_path / f"model{form}")
+
+    with pytest.raises(leadline.UnsupportedError, match=r"own \(.*Dense\).*register_keras_layer"):
+        converter()
+    register("tests>Dense", lambda builder, layer, x: builder.node("NEG", [x]))
+    x = numbers(3, 4)
+    assert_close(results(litert, converter().convert(), [x]), predict(model, [x]))
+
+
+def test_classes_that_are_not_registered_are_told_by_their_module():
+    model = keras.Sequential([keras.Input((4,)), foreign_class(keras, registered=False)(name="own")])
+    with pytest.raises(leadline.UnsupportedError, match=r"own \(Dense\)"):
+        lite.TFLiteConverter.from_keras_model(model)
+    inside = keras.layers.TimeDistributed(foreign_class(keras, registered=False)(name="own"))
+    with pytest.raises(leadline.UnsupportedError, match=r"own \(Dense\)"):
+        lite.TFLiteConverter.from_keras_model(keras.Sequential([keras.Input((3, 4)), inside]))
