@@ -17,7 +17,8 @@ int causal_padding(Emitter& e, int x, const Window& w, int axis) {
   return e.pad(x, pads);
 }
 
-/// A window along time as one over an image of height 1.
+}  // namespace
+
 Window with_height(Window w) {
   for (auto* list : {&w.sizes, &w.strides, &w.dilations}) list->insert(list->begin(), 1);
   return w;
@@ -51,14 +52,16 @@ int emit_depthwise(Emitter& e, int x, int filter, int bias, int64_t multiplier, 
                           version})[0];
 }
 
-int zeros(Emitter& e, int64_t channels) {
+int zero_bias(Emitter& e, int64_t channels) {
   require(channels >= 0 && channels <= (1 << 24), kBad, "{} channels", channels);
   return e.floats(std::vector<float>(static_cast<size_t>(channels), 0.0F));
 }
 
+namespace {
+
 /// Biases are no option of these ops: zeros stand for none.
 int bias_or_zeros(Call& call, size_t index, int64_t channels) {
-  return call.config.boolean("use_bias", true) ? call.constant(index, "bias", {channels}) : zeros(call.e, channels);
+  return call.config.boolean("use_bias", true) ? call.constant(index, "bias", {channels}) : zero_bias(call.e, channels);
 }
 
 int64_t channels_of(Emitter& e, int x) {
@@ -155,7 +158,7 @@ Outputs conv(Call& call, size_t axes) {
 int convolve(Call& weights, int x, size_t index, std::string_view name, const Dims& kernel, int bias, const Window& w) {
   Emitter& e = weights.e;
   const int64_t filters = kernel.back();
-  if (bias < 0) bias = zeros(e, filters);
+  if (bias < 0) bias = zero_bias(e, filters);
   const size_t axes = w.sizes.size();
   if (axes == 3) {
     const int64_t channels = kernel[3];
@@ -191,7 +194,7 @@ Outputs depthwise(Call& call, size_t axes, bool separable) {
     const Window image = axes == 1 ? with_height(w) : w;
     const int filter = call.constant(0, "depthwise_kernel", kernel, {}, {1, image.sizes[0], image.sizes[1], wide});
     const int input = axes == 1 ? e.expand_dims(x, 1) : x;
-    const int bias = separable ? zeros(e, wide) : bias_or_zeros(call, 1, wide);
+    const int bias = separable ? zero_bias(e, wide) : bias_or_zeros(call, 1, wide);
     int result = emit_depthwise(e, input, filter, bias, multiplier, image);
     if (separable) {
       const int64_t filters = call.config.integer("filters");

@@ -153,10 +153,12 @@ std::vector<int> Importer::call_class(const Layer& layer, const Arguments& argum
   if (row == nullptr) {
     const std::string_view reason = layer.is_operation || layer.foreign ? "" : refusal_of(layer.class_name);
     if (!reason.empty()) call.unsupported(reason);
-    call.unsupported(layer.is_operation
-                         ? "of keras.ops is not known to Leadline; express it with other operations"
-                         : "is of a class not known to Leadline; say what it computes with register_keras_layer(), "
-                           "replace it by built-in layers, or export the model as a SavedModel (model.export())");
+    if (layer.is_operation) {
+      call.unsupported(fmt::format("{}; express it with other operations", operation_refusal(layer.class_name)));
+    }
+    call.unsupported(
+        "is of a class not known to Leadline; say what it computes with register_keras_layer(), replace it by built-in "
+        "layers, or export the model as a SavedModel (model.export())");
   }
   std::vector<int> masks;
   for (const int tensor : call.inputs) {

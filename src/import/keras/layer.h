@@ -122,6 +122,8 @@ const LayerClass* find_layer(std::string_view class_name);
 const LayerClass* find_operation(std::string_view class_name);
 /// Why a class of Keras cannot be converted and what to do; empty for all others.
 std::string_view refusal_of(std::string_view class_name);
+/// Why an operation of keras.ops is not converted.
+std::string_view operation_refusal(std::string_view class_name);
 
 /// `x` through the activation that `description` (a name or an object with a configuration) tells.
 int activation(Call& call, int x, const Config& description);

@@ -451,7 +451,7 @@ int operand(Call& call, size_t index, std::string_view name, int like) {
 }
 
 const LayerClass* find_operation(std::string_view class_name) {
-  const std::span<const LayerClass> tables[] = {kOperations, math_operations(), shape_operations()};
+  const std::span<const LayerClass> tables[] = {kOperations, math_operations(), shape_operations(), nn_operations()};
   for (const auto& table : tables) {
     const auto it =
         std::find_if(table.begin(), table.end(), [&](const LayerClass& row) { return row.name == class_name; });

@@ -22,8 +22,9 @@ bool flag_setting(const Call& call, size_t position, std::string_view name);
 /// Axes of the first tensor; all of them when none is named.
 std::vector<int32_t> axes_setting(Call& call, size_t position, std::string_view name);
 
-/// operations_math.cc, operations_shape.cc
+/// operations_math.cc, operations_shape.cc, operations_nn.cc
 std::span<const LayerClass> math_operations();
 std::span<const LayerClass> shape_operations();
+std::span<const LayerClass> nn_operations();
 
 }  // namespace leadline::keras

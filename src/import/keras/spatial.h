@@ -42,6 +42,14 @@ Window read_window(Call& call, const char* size_key, size_t axes);
 /// are groups. `bias` is -1 for none.
 int convolve(Call& weights, int x, size_t index, std::string_view name, const Dims& kernel, int bias, const Window& w);
 
+/// A window along time as one over an image of height 1.
+Window with_height(Window w);
+/// CONV_2D with a filter [channels out, height, width, channels in], and DEPTHWISE_CONV_2D with one [1, height, width,
+/// channels out]. Both need a bias: zeros stand for none.
+int emit_conv_2d(Emitter& e, int x, int filter, int bias, const Window& w);
+int emit_depthwise(Emitter& e, int x, int filter, int bias, int64_t multiplier, const Window& w);
+int zero_bias(Emitter& e, int64_t channels);
+
 /// `op` (MAX_POOL_2D, AVERAGE_POOL_2D) over one to three axes of an input with channels last.
 int pool_window(Emitter& e, const char* op, int x, const Window& window);
 
