@@ -13,12 +13,10 @@ import numpy as np
 import pytest
 from test_soak import resident_bytes
 
-import leadline
 from leadline import lite
 
 LONG = os.environ.get("LEADLINE_LONG") == "1"
 QUICK = ["classifier_28", "two_in_two_out", "convnet", "transformer", "lstm", "bidirectional_gru"]
-LOOPS = ["lstm", "gru", "simple_rnn", "bidirectional", "bidirectional_gru"]
 LARGE = [*keras_models.MODELS, *keras_models.APPLICATIONS] if LONG else []
 
 
@@ -37,9 +35,7 @@ def made(tmp_path_factory):
 
 @pytest.mark.parametrize("form", conversion_forms.FORMS)
 @pytest.mark.parametrize("name", dict.fromkeys([*QUICK, *LARGE]))
-def test_form_computes_what_keras_does_in_no_more_nodes(name, form, made, litert, request):
-    if name in LOOPS and form in ("exported", "tf_keras.saved"):
-        request.applymarker(pytest.mark.xfail(raises=leadline.UnsupportedError, reason="loops over tensor lists"))
+def test_form_computes_what_keras_does_in_no_more_nodes(name, form, made, litert):
     folder = made(name)
     source, reference = conversion_forms.FORMS[form]
     content = conversion_forms.convert(form, folder / source)
