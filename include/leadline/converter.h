@@ -31,6 +31,12 @@ struct ConversionPlan {
   int tensors = 0;
 };
 
+struct ConversionOptions {
+  /// Ops of TensorFlow that Leadline has no conversion for become custom ops of the same name, with their attributes as
+  /// options (a FlexBuffers map), as tf.lite does it. Whoever runs the model registers kernels for them.
+  bool allow_custom_ops = false;
+};
+
 /// A model that was read and simplified, ready to be written. Its weights stay in the file it came from, which must not
 /// change meanwhile. Cheap to copy (a handle). Thread-safe.
 class Converter {
@@ -55,7 +61,7 @@ class Converter {
   /// BudgetError.
   static Converter from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys = {},
                                     const std::vector<std::string>& tags = {},
-                                    std::shared_ptr<Budget> budget = nullptr);
+                                    std::shared_ptr<Budget> budget = nullptr, const ConversionOptions& options = {});
 
   ConversionPlan plan() const;
   /// The .tflite file. Throws BudgetError before anything is read when it does not fit. `progress` counts bytes.

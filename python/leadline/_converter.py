@@ -92,8 +92,9 @@ class TFLiteConverter(_Settings):
 
     `optimizations`, `representative_dataset`, `target_spec` and the inference types ask for quantization as in
     TensorFlow; convert() changes none of them. Attributes of tf.lite's that choose between its own converters
-    (experimental_new_converter and the like) are accepted and mean nothing here. allow_custom_ops changes nothing
-    either: an op that cannot be converted is always named in an error. Leadline writes no conversion metadata, so
+    (experimental_new_converter and the like) are accepted and mean nothing here. With allow_custom_ops, ops of a
+    SavedModel that Leadline has no conversion for become custom ops of the same name; without, convert() names the
+    first of them in an error. Leadline writes no conversion metadata, so
     exclude_conversion_metadata has nothing to leave out.
     """
 
@@ -115,9 +116,11 @@ class TFLiteConverter(_Settings):
         }
     )
 
-    def __init__(self, converter: Converter, folder: tempfile.TemporaryDirectory | None = None) -> None:
+    def __init__(self, converter: Converter | None, folder: tempfile.TemporaryDirectory | None = None) -> None:
         self._converter = converter
         self._folder = folder  # what the weights are read from, until this converter goes
+        self._refusal: UnsupportedError | None = None  # of an op that may become a custom op
+        self._with_custom_ops: Callable[[], Converter] | None = None
         self.optimizations: list[Optimize] = []
         self.representative_dataset: RepresentativeDataset | Callable | None = None
         self.target_spec = TargetSpec()
@@ -172,7 +175,27 @@ class TFLiteConverter(_Settings):
             model.export(path, verbose=False)
         else:
             model.save(path, save_format="tf")
-        return cls(Converter.from_saved_model(path, ["serving_default"], [], budget), folder)
+        return cls._from_folder(path, ["serving_default"], [], budget, folder)
+
+    @classmethod
+    def _from_folder(cls, path, keys, tags, budget: Budget | None, folder=None) -> TFLiteConverter:
+        """allow_custom_ops is set later: an op that needs it is an error only then."""
+        try:
+            return cls(Converter.from_saved_model(path, keys, tags, budget), folder)
+        except UnsupportedError as error:
+            if "allow_custom_ops" not in str(error):
+                raise
+            made = cls(None, folder)
+            made._refusal = error
+            made._with_custom_ops = lambda: Converter.from_saved_model(path, keys, tags, budget, True)
+            return made
+
+    def _ready(self) -> Converter:
+        if self._refusal is not None and not self.allow_custom_ops:
+            raise self._refusal
+        if self._converter is None:
+            self._converter = self._with_custom_ops()
+        return self._converter
 
     @classmethod
     def from_keras_file(cls, path, *, budget: Budget | None = None) -> TFLiteConverter:
@@ -186,7 +209,7 @@ class TFLiteConverter(_Settings):
         """A SavedModel directory. Without signature_keys: all signatures, of a Keras export serving_default."""
         keys = [signature_keys] if isinstance(signature_keys, str) else list(signature_keys or [])
         chosen = [tags] if isinstance(tags, str) else sorted(tags or [])
-        return cls(Converter.from_saved_model(saved_model_dir, keys, chosen, budget))
+        return cls._from_folder(saved_model_dir, keys, chosen, budget)
 
     @classmethod
     def from_concrete_functions(
@@ -215,11 +238,11 @@ class TFLiteConverter(_Settings):
         folder = tempfile.TemporaryDirectory(prefix="leadline-")
         path = Path(folder.name) / "model"
         tf.saved_model.save(holder, str(path), signatures=dict(zip(names, functions)))
-        return cls(Converter.from_saved_model(path, names, [], budget), folder)
+        return cls._from_folder(path, names, [], budget, folder)
 
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes, before weights are read."""
-        return self._converter.plan()
+        return self._ready().plan()
 
     def convert(self, *, progress: bool | Callable[[int, int], object] | None = None) -> bytes:
         """The .tflite file. Raises BudgetError before anything is taken when it does not fit.
@@ -234,7 +257,7 @@ class TFLiteConverter(_Settings):
         """
         asked = _converter_quantization.request(self)
         with progress_of(progress, "Converting") as report:
-            content = self._converter.convert(report)
+            content = self._ready().convert(report)
         return content if asked is None else _converter_quantization.fulfil(asked, content)
 
     def convert_to(self, path, *, progress: bool | Callable[[int, int], object] | None = None) -> None:
@@ -246,7 +269,7 @@ class TFLiteConverter(_Settings):
             write_file(path, self.convert(progress=progress))
             return
         with progress_of(progress, "Converting") as report:
-            self._converter.convert_to(path, report)
+            self._ready().convert_to(path, report)
 
 
 def _function_names(functions: Sequence) -> list[str]:

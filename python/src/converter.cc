@@ -25,8 +25,11 @@ Converter from_keras(const std::filesystem::path& path, std::shared_ptr<Budget> 
 }
 
 Converter from_saved_model(const std::filesystem::path& path, const std::vector<std::string>& signature_keys,
-                           const std::vector<std::string>& tags, std::shared_ptr<Budget> budget) {
-  return Converter::from_saved_model(path.string(), signature_keys, tags, std::move(budget));
+                           const std::vector<std::string>& tags, std::shared_ptr<Budget> budget,
+                           bool allow_custom_ops) {
+  ConversionOptions options;
+  options.allow_custom_ops = allow_custom_ops;
+  return Converter::from_saved_model(path.string(), signature_keys, tags, std::move(budget), options);
 }
 
 Converter from_keras_config(const std::string& config, const nb::callable& weights, std::shared_ptr<Budget> budget) {
@@ -97,8 +100,9 @@ void init_converter(nb::module_& m) {
                   "A Keras model in memory: model.to_json(), and a function from paths of layers to their variables.")
       .def_static("from_saved_model", &from_saved_model, nb::arg("path"),
                   nb::arg("signature_keys") = std::vector<std::string>(), nb::arg("tags") = std::vector<std::string>(),
-                  nb::arg("budget").none() = nb::none(), WithoutGil(),
-                  "A SavedModel directory. No signature keys: all of them; no tags: \"serve\".")
+                  nb::arg("budget").none() = nb::none(), nb::arg("allow_custom_ops") = false, WithoutGil(),
+                  "A SavedModel directory. No signature keys: all of them; no tags: \"serve\". With allow_custom_ops, "
+                  "ops without a conversion become custom ops.")
       .def("plan", &Converter::plan, "What the conversion gives and takes.")
       .def("convert", &convert, nb::arg("progress").none() = nb::none(),
            nb::sig("def convert(self, progress: typing.Callable[[int, int], typing.Any] | None = None) -> bytes"),

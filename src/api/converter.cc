@@ -93,12 +93,14 @@ Converter Converter::from_keras_config(const std::string& config, const KerasWei
 }
 
 Converter Converter::from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys,
-                                      const std::vector<std::string>& tags, std::shared_ptr<Budget> budget) {
+                                      const std::vector<std::string>& tags, std::shared_ptr<Budget> budget,
+                                      const ConversionOptions& conversion) {
   auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
   saved_model::ReadOptions options;
   if (!tags.empty()) options.tags = tags;
   options.signature_keys = signature_keys;
   options.budget = counted;
+  options.allow_custom_ops = conversion.allow_custom_ops;
   try {
     std::shared_ptr<ir::Graph> graph = saved_model::import_saved_model(path, options);
     passes::run_passes(*graph);

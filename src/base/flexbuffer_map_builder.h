@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a FlexBuffers map of numbers, lists of int32 and texts, for tests of what reads one.
+// Writes a FlexBuffers map of numbers, lists of int32 and texts: the options of custom ops.
 #pragma once
 
 #include <bit>
@@ -15,13 +15,16 @@ namespace leadline {
 using FlexEntry =
     std::pair<std::string, std::variant<bool, int32_t, uint32_t, float, std::vector<int32_t>, std::string>>;
 
-/// Every element 4 bytes wide.
+/// Every element 4 bytes wide. Entries must be sorted by name, each name once.
 inline std::vector<std::byte> build_flex_map(const std::vector<FlexEntry>& entries) {
   std::vector<std::byte> bytes;
   auto put = [&](uint32_t value, int width = 4) {
     for (int i = 0; i < width; ++i) bytes.push_back(static_cast<std::byte>(value >> (8 * i)));
   };
   auto put_offset_to = [&](size_t target) { put(static_cast<uint32_t>(bytes.size() - target)); };
+  auto align = [&] {
+    while (bytes.size() % 4 != 0) bytes.push_back(std::byte{0});
+  };
   std::vector<size_t> names;
   for (const FlexEntry& entry : entries) {
     names.push_back(bytes.size());
@@ -30,6 +33,7 @@ inline std::vector<std::byte> build_flex_map(const std::vector<FlexEntry>& entri
   }
   std::vector<size_t> places;  // of lists and texts
   for (const FlexEntry& entry : entries) {
+    align();
     if (const auto* list = std::get_if<std::vector<int32_t>>(&entry.second)) {
       put(static_cast<uint32_t>(list->size()));
       places.push_back(bytes.size());
@@ -43,6 +47,7 @@ inline std::vector<std::byte> build_flex_map(const std::vector<FlexEntry>& entri
       places.push_back(0);
     }
   }
+  align();
   put(static_cast<uint32_t>(entries.size()));
   const size_t keys = bytes.size();
   for (size_t name : names) put_offset_to(name);
@@ -66,6 +71,7 @@ inline std::vector<std::byte> build_flex_map(const std::vector<FlexEntry>& entri
   }
   constexpr uint32_t kTypes[] = {26, 1, 2, 3, 11, 5};  // bool, int, uint, float, ints, text, as in the variant
   for (const FlexEntry& entry : entries) put(kTypes[entry.second.index()] << 2 | 2U, 1);
+  align();
   put_offset_to(values);
   put(9U << 2 | 2U, 1);  // a map, 4 bytes wide
   put(4, 1);

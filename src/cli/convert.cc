@@ -45,6 +45,8 @@ class ConvertCommand final : public Command {
                     "Quantize too: int8, int16x8, dynamic, float16, weight_only_int8 or weight_only_int4")
         ->type_name("MODE");
     quantization_.add_to(app());
+    app().add_flag("--allow-custom-ops", options_.allow_custom_ops,
+                   "Of a SavedModel: ops without a conversion become custom ops");
     app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
     app().add_flag("--plan,--dry-run", plan_only_, "Only print what would be written and what it would take");
   }
@@ -57,11 +59,16 @@ class ConvertCommand final : public Command {
     if (!is_directory && !signatures_.empty()) {
       throw Error(ErrorCode::kInvalidArgument, "--signature is for SavedModels; '" + model_path_ + "' is no directory");
     }
+    if (!is_directory && options_.allow_custom_ops) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "--allow-custom-ops is for SavedModels; '" + model_path_ + "' is no directory");
+    }
     std::filesystem::path beside(model_path_);
     if (is_directory && !beside.has_filename()) beside = beside.parent_path();
     const std::string output = output_path_.empty() ? beside.replace_extension(".tflite").string() : output_path_;
-    const Converter converter = is_directory ? Converter::from_saved_model(model_path_, signatures_, {}, budget)
-                                             : Converter::from_keras(model_path_, budget);
+    const Converter converter = is_directory
+                                    ? Converter::from_saved_model(model_path_, signatures_, {}, budget, options_)
+                                    : Converter::from_keras(model_path_, budget);
     if (!quantization_.mode.empty()) return convert_quantized(converter, budget, output);
     const ConversionPlan plan = converter.plan();
     if (!json()) print_plan(output, plan);
@@ -108,6 +115,7 @@ class ConvertCommand final : public Command {
   std::string output_path_;
   std::vector<std::string> signatures_;
   QuantizationOptions quantization_{.mode = ""};
+  ConversionOptions options_;
   std::string memory_;
   bool plan_only_ = false;
 };

@@ -15,11 +15,6 @@
 namespace leadline::ops {
 namespace {
 
-struct CallOnceAttributes : ir::AttributeSet<CallOnceAttributes> {
-  int32_t init_subgraph = 0;
-  void fields(ir::FieldVisitor& v) { v.subgraph("init_subgraph_index", init_subgraph); }
-};
-
 struct CaseAttributes : ir::AttributeSet<CaseAttributes> {
   std::vector<int32_t> branches;
   void fields(ir::FieldVisitor& v) { v.subgraphs("branch_subgraph_indices", branches); }

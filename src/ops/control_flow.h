@@ -6,6 +6,11 @@
 
 namespace leadline::ops {
 
+struct CallOnceAttributes : ir::AttributeSet<CallOnceAttributes> {
+  int32_t init_subgraph = 0;
+  void fields(ir::FieldVisitor& v) { v.subgraph("init_subgraph_index", init_subgraph); }
+};
+
 struct IfAttributes : ir::AttributeSet<IfAttributes> {
   int32_t then_subgraph = 0;
   int32_t else_subgraph = 0;

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "import/saved_model/op_call.h"
 #include "import/saved_model/resolver.h"
 #include "import/saved_model/state_check.h"
 #include "import/saved_model/tensor_proto.h"
@@ -22,6 +23,8 @@ bool is_old_control_flow(std::string_view op) {
       "RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "_SwitchN"};
   return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
 }
+
+int32_t small_type(int64_t number) { return number >= 0 && number <= INT32_MAX ? static_cast<int32_t>(number) : 0; }
 
 /// Keeps the listed elements of a list attribute.
 void keep_elements(Attrs& attrs, std::string_view name, const std::vector<int>& kept) {
@@ -164,6 +167,8 @@ class Flattener {
     for (const Ref& input : done.inputs) flat.inputs.push_back(value(scope, input));
     add_attrs(node, flat.attrs);
     if (Resolver::is_control(node)) add_functions(done.node, node, flat);
+    if (resolver_.is_table(done.node)) flat.table = pool_.table(node, resolver_.variable_name(done.node));
+    if (find_op(node.op) == nullptr) add_output_tensors(node, flat);
     program_.file().charge(sizeof(FlatNode) + flat.name.size() + flat.attrs.size() * sizeof(Attr) +
                            flat.inputs.size() * sizeof(ValueRef));
     scope.nodes[done.node] = static_cast<int>(scope.function.nodes.size());
@@ -180,6 +185,29 @@ class Flattener {
       if (attr.value.kind == AttrValue::Kind::kPlaceholder) {
         program_.fail_node(node, ErrorCode::kUnsupported,
                            fmt::format("its attribute '{}' is a parameter of the function", printable(attr.name)));
+      }
+    }
+  }
+
+  /// Types come from the op's definition and the node's attributes, shapes from the hint TensorFlow leaves.
+  void add_output_tensors(const NodeDef& node, FlatNode& flat) const {
+    AttrValue shapes;
+    if (!node.output_shapes.empty()) {
+      WireFile file(program_.file().name(), ModelBytes::borrow(node.output_shapes, nullptr), nullptr);
+      shapes = read_attr_value(WireReader(file, "AttrValue"));
+    }
+    for (const ArgDef& arg : program_.output_args(node.op)) {
+      const AttrValue* const list = find_attr(flat.attrs, arg.type_list_attr);
+      const AttrValue* const type = find_attr(flat.attrs, arg.type_attr);
+      for (int64_t i = 0; i < program_.arg_size(node, arg); ++i) {
+        FlatTensor tensor{std::string(arg.name), arg.type, {true, {}}};
+        if (type != nullptr && type->kind == AttrValue::Kind::kType) tensor.dtype = tf_type(small_type(type->i));
+        if (list != nullptr && list->kind == AttrValue::Kind::kList)
+          tensor.dtype = tf_type(small_type(list->parts->ints.at(static_cast<size_t>(i))));
+        const size_t number = flat.output_tensors.size();
+        if (shapes.kind == AttrValue::Kind::kList && number < shapes.parts->shapes.size())
+          tensor.shape = shapes.parts->shapes[number];
+        flat.output_tensors.push_back(std::move(tensor));
       }
     }
   }
@@ -279,6 +307,34 @@ int ConstantPool::variable(const NodeDef& node, std::string_view name) {
     made.source = bundle_->source(*entry);
   }
   model_.constants.push_back(std::move(made));
+  return at->second;
+}
+
+int ConstantPool::table(const NodeDef& node, std::string_view name) {
+  const auto [at, is_new] = tables_.emplace(name, static_cast<int>(model_.tables.size()));
+  if (!is_new) return at->second;
+  const auto type = [&](std::string_view attr) {
+    const AttrValue* const value = program_.attr(node, attr);
+    return value != nullptr && value->kind == AttrValue::Kind::kType ? tf_type(small_type(value->i)) : TfType::kInvalid;
+  };
+  FlatTable made{std::string(name), type("key_dtype"), type("value_dtype"), -1, -1};
+  if (!contents_) contents_ = find_tables(program_);
+  const auto found = contents_->find(made.name);
+  if (found != contents_->end() && found->second.keys != nullptr) {
+    made.keys = constant(*found->second.keys);
+    made.values = constant(*found->second.values);
+  } else if (found != contents_->end()) {
+    const std::string path = directory_ + "/" + found->second.file;
+    const auto [keys, values] = read_table(path, program_, *found->second.initializer, made.key, made.value);
+    const auto add = [&](const TableColumn& column, TfType dtype, const char* what) {
+      model_.constants.push_back(
+          {fmt::format("{}/{}", name, what), dtype, {false, {column.count}}, false, column.source});
+      return static_cast<int>(model_.constants.size()) - 1;
+    };
+    made.keys = add(keys, made.key, "keys");
+    made.values = add(values, made.value, "values");
+  }
+  model_.tables.push_back(std::move(made));
   return at->second;
 }
 

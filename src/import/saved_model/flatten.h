@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "import/saved_model/bundle.h"
 #include "import/saved_model/program.h"
 #include "import/saved_model/saved_model.h"
+#include "import/saved_model/tables.h"
 #include "import/saved_model/variables.h"
 
 namespace leadline::saved_model {
@@ -17,13 +19,15 @@ namespace leadline::saved_model {
 class ConstantPool {
  public:
   /// `bundle` may be null when the model has no variables.
-  ConstantPool(FlatModel& model, Program& program, std::shared_ptr<Bundle> bundle)
-      : model_(model), program_(program), bundle_(std::move(bundle)) {
+  ConstantPool(FlatModel& model, Program& program, std::shared_ptr<Bundle> bundle, std::string directory)
+      : model_(model), program_(program), bundle_(std::move(bundle)), directory_(std::move(directory)) {
     if (bundle_) places_ = find_variables(program_, *bundle_);
   }
 
   int constant(const NodeDef& node);
   int variable(const NodeDef& node, std::string_view name);
+  /// The number of the table that `node` (HashTableV2) makes.
+  int table(const NodeDef& node, std::string_view name);
 
  private:
   FlatModel& model_;
@@ -32,6 +36,9 @@ class ConstantPool {
   std::unordered_map<std::string, VariablePlace> places_;
   std::unordered_map<const NodeDef*, int> constants_;
   std::unordered_map<std::string, int> variables_;
+  std::string directory_;
+  std::optional<std::unordered_map<std::string, TableContents>> contents_;  // found when a table is used
+  std::unordered_map<std::string, int> tables_;
 };
 
 /// Adds the function of a signature, and those of its control flow, to the model.

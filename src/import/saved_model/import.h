@@ -16,6 +16,6 @@ namespace leadline::saved_model {
 std::shared_ptr<ir::Graph> import_saved_model(const std::string& directory, const ReadOptions& options = {});
 
 /// The same of a model that was read.
-std::shared_ptr<ir::Graph> import_flat_model(const FlatModel& model);
+std::shared_ptr<ir::Graph> import_flat_model(const FlatModel& model, bool allow_custom_ops = false);
 
 }  // namespace leadline::saved_model

@@ -38,7 +38,13 @@ class FlatBuilder {
   ValueRef node(std::string_view op, std::vector<ValueRef> inputs, Attrs attrs = {}, std::vector<int> functions = {}) {
     const auto index = static_cast<int>(function().nodes.size());
     const auto name = fmt::format("scope/node{}", index);
-    function().nodes.push_back({op, name, std::move(inputs), 1, std::move(attrs), std::move(functions)});
+    FlatNode made;
+    made.op = op;
+    made.name = name;
+    made.inputs = std::move(inputs);
+    made.attrs = std::move(attrs);
+    made.functions = std::move(functions);
+    function().nodes.push_back(std::move(made));
     return {ValueRef::Kind::kNode, index, 0};
   }
   /// Later calls go to a new function; 0 is the signature's.

@@ -2,6 +2,7 @@
 #include "import/saved_model/importer.h"
 
 #include "base/error.h"
+#include "import/saved_model/custom_op.h"
 #include "import/saved_model/import.h"
 #include "import/saved_model/op_call.h"
 #include "ir/sources.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int kMaxBodyDepth = 32;
+constexpr OpRow kCustomRow = {"", custom_op};
 constexpr int kMaxTrials = 1000;  // a body in a body is tried as often as the one around it
 
 DType dtype_of(TfType type, const std::string& what) {
@@ -64,8 +66,10 @@ void Importer::run_node(const FlatFunction& function, size_t index, std::vector<
   const std::string outer = emitter_.prefix();
   try {
     const OpRow* row = find_op(node.op);
+    if (row == nullptr && allow_custom_ops_) row = &kCustomRow;
     require(row != nullptr, ErrorCode::kUnsupported,
-            "Leadline has no conversion for this op; express it with other ops of TensorFlow");
+            "Leadline has no conversion for this op; express it with other ops of TensorFlow, or let it become a "
+            "custom op (allow_custom_ops) and register a kernel for it");
     const size_t slash = node.name.rfind('/');
     emitter_.set_prefix(slash == std::string::npos ? node.name : node.name.substr(0, slash));
     OpCall call(*this, emitter_, function, node, *row,
@@ -110,6 +114,7 @@ ops::SignatureNames Importer::signature(const std::string& key, const FlatFuncti
         builder_.input(fmt::format("{}_{}:0", key, tensor.name), dtype_of(tensor.dtype, what), tensor.shape.dims));
     names.emplace_back(tensor.name, inputs.back());
   }
+  if (uses_tables(function)) fill_tables();
   const std::vector<int> values = call(function, inputs);
   for (size_t i = 0; i < values.size(); ++i) outputs.emplace_back(function.outputs[i].name, values[i]);
   return names;
@@ -140,10 +145,12 @@ std::shared_ptr<ir::Graph> Importer::import() {
   return graph;
 }
 
-std::shared_ptr<ir::Graph> import_flat_model(const FlatModel& model) { return Importer(model).import(); }
+std::shared_ptr<ir::Graph> import_flat_model(const FlatModel& model, bool allow_custom_ops) {
+  return Importer(model, allow_custom_ops).import();
+}
 
 std::shared_ptr<ir::Graph> import_saved_model(const std::string& directory, const ReadOptions& options) {
-  return import_flat_model(read_saved_model(directory, options));
+  return import_flat_model(read_saved_model(directory, options), options.allow_custom_ops);
 }
 
 }  // namespace leadline::saved_model

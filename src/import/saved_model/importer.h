@@ -21,7 +21,9 @@ using ops::Dims;
 
 class Importer {
  public:
-  explicit Importer(const FlatModel& model) : model_(model), emitter_(builder_) {}
+  /// With `allow_custom_ops`, ops without a conversion become custom ops.
+  explicit Importer(const FlatModel& model, bool allow_custom_ops = false)
+      : model_(model), emitter_(builder_), allow_custom_ops_(allow_custom_ops) {}
 
   std::shared_ptr<ir::Graph> import();
 
@@ -41,6 +43,10 @@ class Importer {
   /// `emit` gives the outputs.
   template <typename Emit>
   Body body(const std::string& name, const std::vector<int>& arguments, const std::vector<Dims>& dims, Emit emit);
+  /// A constant of the model in the open subgraph.
+  int constant(int index);
+  /// The handle of a table of the model, in the open subgraph.
+  int table_handle(int table);
   /// Makes the body of a loop or branch once more: throws when that happens too often.
   void count_trial();
 
@@ -53,7 +59,9 @@ class Importer {
   void run_node(const FlatFunction& function, size_t index, std::vector<std::vector<int>>& made,
                 const std::vector<int>& inputs);
   int value_of(const ValueRef& ref, const std::vector<std::vector<int>>& made, const std::vector<int>& inputs);
-  int constant(int index);
+  bool uses_tables(const FlatFunction& function) const;
+  /// The node that fills all tables before anything is looked up.
+  void fill_tables();
   ops::SignatureNames signature(const std::string& key, const FlatFunction& function, ops::SignatureNames& outputs);
 
   const FlatModel& model_;
@@ -63,6 +71,8 @@ class Importer {
   std::unordered_map<int, DType> blank_lists_;  // of the open subgraph
   int depth_ = 0;
   int trials_ = 0;
+  int fill_subgraph_ = -1;  // fills tables, once there is one
+  bool allow_custom_ops_ = false;
   bool located_ = false;  // the error on its way says where it happened
 };
 

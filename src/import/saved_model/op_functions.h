@@ -142,6 +142,9 @@ Outputs list_element_shape(OpCall& call);
 int zeros_of(OpCall& call, int sizes, DType dtype, std::optional<ops::GraphBuilder::Samples> samples = {});
 
 // ops_control.cc
+Outputs hash_table(OpCall& call);
+Outputs table_find(OpCall& call);
+Outputs table_size(OpCall& call);
 Outputs while_loop(OpCall& call);
 Outputs if_else(OpCall& call);
 Outputs switch_case(OpCall& call);

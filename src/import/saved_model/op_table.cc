@@ -94,6 +94,9 @@ constexpr OpRow kRows[] = {
     {"TensorListScatterV2", list_scatter}, {"TensorListScatterIntoExistingList", list_scatter},
     {"TensorListConcat", list_concat}, {"TensorListConcatV2", list_concat},
     {"TensorListElementShape", list_element_shape},
+    // Tables.
+    {"HashTableV2", hash_table}, {"HashTable", hash_table}, {"LookupTableFindV2", table_find},
+    {"LookupTableFind", table_find}, {"LookupTableSizeV2", table_size}, {"LookupTableSize", table_size},
     // Control flow.
     {"While", while_loop}, {"StatelessWhile", while_loop}, {"If", if_else}, {"StatelessIf", if_else},
     {"Case", switch_case}, {"StatelessCase", switch_case},

@@ -55,12 +55,14 @@ class Program {
   /// The attribute of the node, or its op's default, or null.
   const AttrValue* attr(const NodeDef& node, std::string_view name) const;
 
+  /// What an op gives, and of how many tensors one of these consists.
+  const std::vector<ArgDef>& output_args(std::string_view op) const;
+  int64_t arg_size(const NodeDef& node, const ArgDef& arg) const;
+
   /// "saved_model.pb, node 'a/b' (Conv2D): ...".
   [[noreturn]] void fail_node(const NodeDef& node, ErrorCode code, std::string_view problem) const;
 
  private:
-  const std::vector<ArgDef>& output_args(std::string_view op) const;
-  int64_t arg_size(const NodeDef& node, const ArgDef& arg) const;
   int output_number(const NodeDef& node, std::string_view arg, int64_t index, std::string_view user) const;
   static void index_nodes(Body& body, const WireFile& file);
 

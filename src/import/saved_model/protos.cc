@@ -32,11 +32,14 @@ std::string_view read_entry(WireReader m, Read read) {
   return key;
 }
 
-/// Attributes of TensorFlow's own machinery ("_output_shapes", "_class") are left out: they are hints, and large.
-void add_attr(const WireReader& m, Attrs& attrs) {
+/// Attributes of TensorFlow's own machinery ("_output_shapes", "_class") are left out: they are hints, and large. The
+/// former is kept as written.
+void add_attr(const WireReader& m, Attrs& attrs, Bytes* output_shapes = nullptr) {
   WireFile& file = m.file();
   Attr attr;
   attr.name = read_entry(m, [](WireReader&) {});
+  if (output_shapes != nullptr && attr.name == "_output_shapes")
+    read_entry(m, [&](WireReader& value) { *output_shapes = value.bytes(); });
   if (attr.name.starts_with('_')) return;
   read_entry(m, [&](WireReader& value) { attr.value = read_attr_value(value.message("AttrValue")); });
   add(file, attrs, std::move(attr));
@@ -110,7 +113,7 @@ NodeDef read_node(WireReader m) {
         add(file, node.inputs, m.text());
         break;
       case 5:
-        add_attr(m.message("AttrEntry"), node.attrs);
+        add_attr(m.message("AttrEntry"), node.attrs, &node.output_shapes);
         break;
       default:
         break;
@@ -317,6 +320,17 @@ MetaGraph read_whole(WireReader m) {
         const auto read = [&](WireReader& v) { signature = read_signature(v.message("SignatureDef")); };
         signature.key = read_entry(m.message("SignatureDefEntry"), read);
         add(file, meta.signatures, std::move(signature));
+        break;
+      }
+      case 6: {
+        std::pair<std::string_view, std::string_view> asset;
+        for (WireReader a = m.message("AssetFileDef"); a.next();) {
+          if (a.field() == 2) asset.second = a.text();
+          if (a.field() != 1) continue;
+          for (WireReader info = a.message("TensorInfo"); info.next();)
+            if (info.field() == 1) asset.first = info.text();
+        }
+        add(file, meta.assets, asset);
         break;
       }
       case 7:

@@ -105,6 +105,7 @@ struct NodeDef {
   std::vector<std::string_view> inputs;  // "node", "node:1", "node:arg:1", "^node"
   Attrs attrs;
   const std::byte* place = nullptr;  // for messages
+  Bytes output_shapes;               // the value of _output_shapes as written; empty when there is none
 };
 
 /// An argument of an op or a function.
@@ -173,6 +174,7 @@ struct MetaGraph {
   std::vector<FunctionDef> functions;
   std::vector<SignatureDef> signatures;
   std::string_view restore_op;
+  std::vector<std::pair<std::string_view, std::string_view>> assets;  // tensor that names a file, the file
   SavedObjectGraph objects;
 };
 

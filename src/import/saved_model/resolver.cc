@@ -50,6 +50,12 @@ bool Resolver::is_variable(const Ref& ref) const {
   return op == "VarHandleOp" || op == "VariableV2" || op == "Variable";
 }
 
+bool Resolver::is_table(const Ref& ref) const {
+  if (ref.node == Operand::kArgument || is_fed(ref)) return false;
+  const std::string_view op = node(ref).op;
+  return op == "HashTableV2" || op == "HashTable";
+}
+
 std::string_view Resolver::variable_name(const Ref& ref) const {
   const AttrValue* const shared = find_attr(node(ref).attrs, "shared_name");
   return shared != nullptr && !shared->s.empty() ? shared->s : node(ref).name;
@@ -211,13 +217,13 @@ Control Resolver::plan_loop(int frame_index, const NodeDef& current, const std::
   for (size_t i = 0; i < operands.size(); ++i) {
     values.push_back(follow(ref(frame_index, operands[i])));
     // Handles of variables stay what they are, so that what the body reads through them is known.
-    if (is_handle(body, i) && is_variable(values[i]))
+    if (is_handle(body, i) && (is_variable(values[i]) || is_table(values[i])))
       frames_[static_cast<size_t>(trial)].arguments[i] = {false, values[i]};
   }
   for (size_t i = 0; i < operands.size(); ++i) {
     const Ref value = values[i];
     bool bound = false;
-    if (is_variable(value) || is_constant(value)) {
+    if (is_variable(value) || is_table(value) || is_constant(value)) {
       const Ref returned = follow(ref(trial, program_.operand(body, body.returns[i], body.function->signature.name)));
       bound = returned == (is_handle(body, i) ? value : Ref{trial, Operand::kArgument, static_cast<int>(i)});
       if (is_handle(body, i) && !bound)
@@ -247,7 +253,7 @@ Control Resolver::plan_branches(int frame_index, const NodeDef& current, const s
     plan.frames.push_back(add_frame(name, frame_index, current, operands.size() - 1));
   for (size_t i = 1; i < operands.size(); ++i) {
     const Ref value = follow(ref(frame_index, operands[i]));
-    if (!is_variable(value) && !is_constant(value)) {
+    if (!is_variable(value) && !is_table(value) && !is_constant(value)) {
       plan.kept.push_back(static_cast<int>(i - 1));
       continue;
     }

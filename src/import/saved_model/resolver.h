@@ -69,6 +69,8 @@ class Resolver {
   bool is_fed(const Ref& ref) const { return ref.frame == kMain && fed_.contains({ref.node, ref.output}); }
   bool is_constant(const Ref& ref) const;
   bool is_variable(const Ref& ref) const;
+  /// A table of keys and values, which is filled once.
+  bool is_table(const Ref& ref) const;
   /// The name that tells variables apart.
   std::string_view variable_name(const Ref& ref) const;
 

@@ -71,8 +71,10 @@ FlatModel read_saved_model(const std::string& directory, const ReadOptions& opti
   const auto budget = options.budget ? options.budget : Budget::machine_default();
   const std::string path = directory + "/saved_model.pb";
   const std::string prefix = directory + "/variables/variables";
+  ReadOptions with_directory = options;
+  with_directory.directory = directory;
   return read_saved_model(std::make_shared<WireFile>(path, ModelBytes::map_file(path), budget),
-                          exists(prefix + ".index") ? Bundle::open(prefix, budget) : nullptr, options);
+                          exists(prefix + ".index") ? Bundle::open(prefix, budget) : nullptr, with_directory);
 }
 
 FlatModel read_saved_model(std::shared_ptr<WireFile> file, std::shared_ptr<Bundle> variables,
@@ -83,7 +85,7 @@ FlatModel read_saved_model(std::shared_ptr<WireFile> file, std::shared_ptr<Bundl
   model.meta = meta;
   const auto signatures = choose_signatures(*meta, options.signature_keys, model.file->name());
   Program program(*meta, *model.file);
-  ConstantPool pool(model, program, std::move(variables));
+  ConstantPool pool(model, program, std::move(variables), options.directory);
   for (const SignatureDef* const signature : signatures) flatten_signature(model, program, pool, *signature);
   return model;
 }

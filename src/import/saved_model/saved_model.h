@@ -41,6 +41,9 @@ struct FlatNode {
   /// with default values out, and often the definitions of ops that stand only in functions of control flow: whoever
   /// needs an attribute must know its default.
   Attrs attrs;
+  int table = -1;  // HashTableV2: the number of FlatModel::tables
+  /// What is known of outputs; only of ops that Leadline has no conversion for.
+  std::vector<FlatTensor> output_tensors;
   /// While: condition, body; If: then, else; Case: the branches. Numbers of FlatModel::functions. The first input of
   /// If and Case chooses; all others are the inputs of each function. Those that were constants or variables are gone:
   /// the functions hold them. The attributes T, Tin and output_shapes match what is left.
@@ -65,10 +68,20 @@ struct FlatFunction {
   std::vector<FlatNode> nodes;
 };
 
+/// Keys and values are constants with the same number of elements; -1 when the file does not tell them.
+struct FlatTable {
+  std::string name;
+  TfType key = TfType::kInvalid;
+  TfType value = TfType::kInvalid;
+  int keys = -1;
+  int values = -1;
+};
+
 struct FlatModel {
   std::vector<FlatFunction> functions;
   std::vector<std::pair<std::string, int>> signatures;  // key, function
   std::vector<FlatConstant> constants;                  // of all functions; each variable once
+  std::vector<FlatTable> tables;                        // those that are used
   std::shared_ptr<const MetaGraph> meta;                // what views point into, with `file`
   std::shared_ptr<WireFile> file;
 };
@@ -79,6 +92,10 @@ struct ReadOptions {
   std::vector<std::string> signature_keys;
   /// Charged for the structures while the model lives, not for constants. Null: Budget::machine_default().
   std::shared_ptr<Budget> budget;
+  /// Ops that Leadline has no conversion for become custom ops, when the shapes of their results are known.
+  bool allow_custom_ops = false;
+  /// Where assets/ is; the directory of the SavedModel.
+  std::string directory = ".";
 };
 
 /// Throws Error: kIo (a file is missing), kInvalidModel (damaged), kInvalidArgument (no such tags or signature),
