@@ -524,9 +524,9 @@ class Converter:
         """
 
     @staticmethod
-    def from_saved_model(path: str | os.PathLike, signature_keys: Sequence[str] = [], tags: Sequence[str] = [], budget: Budget | None = None) -> Converter:
+    def from_saved_model(path: str | os.PathLike, signature_keys: Sequence[str] = [], tags: Sequence[str] = [], budget: Budget | None = None, allow_custom_ops: bool = False) -> Converter:
         """
-        A SavedModel directory. No signature keys: all of them; no tags: "serve".
+        A SavedModel directory. No signature keys: all of them; no tags: "serve". With allow_custom_ops, ops without a conversion become custom ops.
         """
 
     def plan(self) -> ConversionPlan:
