@@ -74,4 +74,4 @@ def test_unsupported_op_is_named(tmp_path):
     module.call = tf.function(lambda x: tf.linalg.cholesky(x), input_signature=[tf.TensorSpec([2, 2], name="x")])
     tf.saved_model.save(module, tmp_path, signatures=module.call)
     with pytest.raises(leadline.UnsupportedError, match="Cholesky"):
-        lite.TFLiteConverter.from_saved_model(tmp_path)
+        lite.TFLiteConverter.from_saved_model(tmp_path).convert()

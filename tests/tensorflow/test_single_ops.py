@@ -83,4 +83,4 @@ def test_function_computes_what_tensorflow_does(name, saved, litert):
 @pytest.mark.parametrize("name", [n for n in NAMES if n in REFUSED])
 def test_function_without_builtin_ops_is_refused_by_name(name, saved):
     with pytest.raises(leadline.UnsupportedError, match=REFUSED[name]):
-        lite.TFLiteConverter.from_saved_model(saved(name)[0], signature_keys=[name])
+        lite.TFLiteConverter.from_saved_model(saved(name)[0], signature_keys=[name]).convert()
