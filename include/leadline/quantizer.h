@@ -73,8 +73,8 @@ struct QuantizationPlan {
   int64_t peak_bytes = 0;  ///< the result, the largest tensor on its way into it, and the graphs
 };
 
-/// Means of each channel of what CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED read, over samples: what bias correction
-/// needs besides a Calibration.
+/// Means of each channel of what CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED read, over samples: what bias
+/// correction needs besides a Calibration.
 class ChannelMeans {
  public:
   /// Of the float model that is quantized: Quantizer::model().
@@ -107,7 +107,8 @@ class Quantizer {
   const Model& model() const;
   /// Every node of the float model and what will become of it.
   std::vector<QuantizedNode> nodes() const;
-  /// Exact with the calibration; without, as if no value had to be rescaled on its way (a few nodes less).
+  /// Exact with the calibration; without, an upper bound: as if no two values had the same scale. Nodes that have to
+  /// stay float because a calibration has no range for them are known only with it.
   QuantizationPlan plan(const Calibration* calibration = nullptr) const;
   /// The quantized file. Modes of full integers need a calibration of model(), and bias correction means of it.
   std::vector<std::byte> quantize(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr) const;

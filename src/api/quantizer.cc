@@ -96,8 +96,21 @@ quantize::RangeOf ranges_of(const Calibration& calibration, const CalibrationRul
   };
 }
 
-/// Sizes do not depend on the values: without a calibration any range will do to plan with.
-std::optional<quantize::RealRange> any_range(int, int, int, bool) { return quantize::RealRange{-1.0, 1.0}; }
+/// To plan with, without a calibration: sizes depend on ranges only where equal ones save a conversion, so no two are
+/// equal here, nor like the fixed ranges of ops, which are within [-1, 1].
+std::optional<quantize::RealRange> unequal_range(int, int tensor, int, bool) {
+  const double limit = 2.0 + tensor;
+  return quantize::RealRange{-limit, limit};
+}
+
+/// To plan with: any means will do that leave no bias zero.
+std::vector<double> planned_means(const ir::Graph& graph, int tensor) {
+  const Shape& shape = graph.subgraphs[0].values[static_cast<size_t>(tensor)].shape;
+  const int64_t channels = shape.rank() > 0 ? std::max<int64_t>(shape[shape.rank() - 1], 0) : 0;
+  std::vector<double> means(static_cast<size_t>(channels));
+  for (size_t i = 0; i < means.size(); ++i) means[i] = 1.0 + static_cast<double>(i % 7) / 8.0;
+  return means;
+}
 
 /// The same model with equal channels, as a file in memory.
 Model equalized(const Model& model, const std::shared_ptr<Budget>& budget) {
@@ -144,13 +157,18 @@ struct Quantizer::Data {
     return {options.input_type, options.output_type, options.per_channel, options.per_channel_dense};
   }
 
-  ir::Graph rewrite(const quantize::RangeOf& range_of, const ChannelMeans* means = nullptr) const {
+  bool corrects_biases() const { return options.bias_correction && integers; }
+
+  /// `means` are for bias correction; null: plans with any.
+  ir::Graph rewrite(const quantize::RangeOf& range_of, const ChannelMeans* means) const {
     ir::Graph graph = *model.data()->graph;
     quantize::Treatments settled = treatments;
     quantize::settle_treatments(graph, settled, range_of);
     if (!options.allow_float && is_integer(treatment_of(options.mode))) quantize::require_integers(graph, settled);
-    if (means != nullptr) {
-      const auto means_of = [means](int, int tensor) { return means->means(tensor); };
+    if (corrects_biases()) {
+      const auto means_of = [&graph, means](int, int tensor) {
+        return means != nullptr ? means->means(tensor) : planned_means(graph, tensor);
+      };
       quantize::correct_biases(graph, settled, means_of, integer_options());
     }
     if (integers) settled = quantize::quantize_integers(graph, settled, range_of, integer_options());
@@ -161,7 +179,7 @@ struct Quantizer::Data {
   }
 
   quantize::RangeOf ranges(const Calibration* calibration) const {
-    if (calibration == nullptr) return any_range;
+    if (calibration == nullptr) return unequal_range;
     require(calibration->is_of(model), ErrorCode::kInvalidArgument, "the calibration is of another model{}",
             options.equalize ? "; with equalization it has to be of the quantizer's own" : "");
     require(!integers || calibration->samples() > 0, ErrorCode::kInvalidArgument, "the calibration has no samples");
@@ -208,7 +226,7 @@ std::vector<QuantizedNode> Quantizer::nodes() const {
 }
 
 QuantizationPlan Quantizer::plan(const Calibration* calibration) const {
-  const ir::Graph graph = data_->rewrite(data_->ranges(calibration));
+  const ir::Graph graph = data_->rewrite(data_->ranges(calibration), nullptr);
   const model::FileWriter writer(graph);
   return {writer.bytes(), writer.bytes() + writer.extra_bytes() + ir::graph_bytes(graph)};
 }
@@ -216,10 +234,9 @@ QuantizationPlan Quantizer::plan(const Calibration* calibration) const {
 std::vector<std::byte> Quantizer::quantize(const Calibration* calibration, const ChannelMeans* means) const {
   require(calibration != nullptr || !data_->integers, ErrorCode::kInvalidArgument,
           "integer activations need a calibration: run the model on samples first");
-  const bool corrects = data_->options.bias_correction && data_->integers;
-  require(!corrects || (means != nullptr && means->samples() > 0), ErrorCode::kInvalidArgument,
+  require(!data_->corrects_biases() || (means != nullptr && means->samples() > 0), ErrorCode::kInvalidArgument,
           "bias correction needs the means of channels: run the model on samples first");
-  const ir::Graph graph = data_->rewrite(data_->ranges(calibration), corrects ? means : nullptr);
+  const ir::Graph graph = data_->rewrite(data_->ranges(calibration), means);
   Charge graph_charge(data_->budget, MemoryCategory::kGraph);
   graph_charge.resize(ir::graph_bytes(graph));
   const model::FileWriter writer(graph);

@@ -190,5 +190,48 @@ TEST(Quantizer, ThePlanCoversWhatIsChargedAndAllIsGivenBack) {
   EXPECT_EQ(budget->used(), before);
 }
 
+/// Two branches of different ranges that are concatenated: one has to be rescaled. Their biases are zeros.
+Sketch branching_model() {
+  Sketch s;
+  const int x = s.input("x", kF32, {1, 2});
+  const int w1 = s.constant<float>("w1", kF32, {2, 2}, {8.0F, -4.0F, 3.0F, 7.1F});
+  const int w2 = s.constant<float>("w2", kF32, {2, 2}, {0.3F, 0.7F, -0.5F, 0.4F});
+  const int b1 = s.constant<float>("b1", kF32, {2}, {0.0F, 0.0F});
+  const int b2 = s.constant<float>("b2", kF32, {2}, {0.0F, 0.0F});
+  const int wide = s.compute("FULLY_CONNECTED", {x, w1, b1}, "wide", kF32, {1, 2});
+  const int narrow = s.compute("FULLY_CONNECTED", {x, w2, b2}, "narrow", kF32, {1, 2});
+  const int both = s.compute("CONCATENATION", {wide, narrow}, "both", kF32, {1, 4}, {{"axis", 1}});
+  s.outputs({s.compute("ADD", {both, both}, "y", kF32, {1, 4}), s.compute("TANH", {narrow}, "z", kF32, {1, 2})});
+  return s;
+}
+
+TEST(Quantizer, ThePlanWithoutACalibrationIsAnUpperBound) {
+  for (const QuantizationMode mode : {QuantizationMode::kInt8, QuantizationMode::kInt16x8}) {
+    for (const bool corrects : {false, true}) {
+      const auto budget = Budget::with_limit(64 << 20);
+      const Model model = branching_model().load(budget);
+      const Calibration calibration = calibrate(model);
+      ChannelMeans means(model);
+      for (int i = 0; i < 16; ++i) {
+        set<float>(means.interpreter(), 0, sample(i));
+        means.add_sample();
+      }
+      QuantizerOptions options;
+      options.mode = mode;
+      options.bias_correction = corrects;
+      const Quantizer quantizer(model, options);
+      const QuantizationPlan bound = quantizer.plan();
+      const QuantizationPlan exact = quantizer.plan(&calibration);
+      const int64_t before = budget->used();
+      budget->reset_peak();
+      const auto file = quantizer.quantize(&calibration, &means);
+      EXPECT_EQ(exact.result_bytes, static_cast<int64_t>(file.size())) << corrects;
+      EXPECT_EQ(exact.peak_bytes, budget->peak() - before) << corrects;
+      EXPECT_GE(bound.result_bytes, exact.result_bytes) << corrects;
+      EXPECT_GE(bound.peak_bytes, exact.peak_bytes) << corrects;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace leadline
