@@ -18,6 +18,7 @@
 #include "leadline/budget.h"
 #include "leadline/error.h"
 #include "leadline/keras_layer.h"
+#include "leadline/model.h"
 #include "leadline/progress.h"
 
 namespace leadline {
@@ -68,6 +69,8 @@ class Converter {
   std::vector<std::byte> convert(const Progress& progress = {}) const;
   /// The same into memory of exactly plan().result_bytes.
   void convert_into(std::span<std::byte> out, const Progress& progress = {}) const;
+  /// The same as a model to run, in memory of its own that is charged to `budget`; null: the converter's.
+  Model convert_to_model(const Progress& progress = {}, std::shared_ptr<Budget> budget = nullptr) const;
   /// The same into a file, which appears whole or not at all. Weights stream into it, one tensor at a time. Throws
   /// Error(kIo) too.
   void convert_to(const std::string& path, const Progress& progress = {}) const;

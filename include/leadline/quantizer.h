@@ -12,13 +12,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "leadline/budget.h"
 #include "leadline/calibration.h"
 #include "leadline/model.h"
+#include "leadline/progress.h"
 
 namespace leadline {
 
@@ -111,10 +114,20 @@ class Quantizer {
   /// stay float because a calibration has no range for them are known only with it.
   QuantizationPlan plan(const Calibration* calibration = nullptr) const;
   /// The quantized file. Modes of full integers need a calibration of model(), and bias correction means of it.
-  std::vector<std::byte> quantize(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr) const;
+  /// `progress` counts bytes of the file.
+  std::vector<std::byte> quantize(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr,
+                                  const Progress& progress = {}) const;
+  /// The same into memory that `allocate` gives, of exactly the bytes it is asked for.
+  using Allocate = std::function<std::span<std::byte>(int64_t bytes)>;
+  void quantize_into(const Allocate& allocate, const Calibration* calibration = nullptr,
+                     const ChannelMeans* means = nullptr, const Progress& progress = {}) const;
+  /// The same as a model to run, in memory of its own that is charged to the options' budget.
+  Model quantize_to_model(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr,
+                          const Progress& progress = {}) const;
 
  private:
   struct Data;
+  struct Result;
   std::shared_ptr<const Data> data_;
 };
 

@@ -30,6 +30,7 @@ from leadline._leadline import (
     InvalidArgumentError,
     Model,
 )
+from leadline._progress import progress_of, tell
 
 _METHODS = {
     "min-max": CalibrationMethod.MIN_MAX,
@@ -66,7 +67,7 @@ def calibrate(
     budget: Budget | int | str | None = None,
     num_threads: int | None = 1,
     keep_state: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
 ) -> Calibration:
     """Runs a float model on samples and returns what its tensors held.
 
@@ -85,7 +86,8 @@ def calibrate(
       num_threads: threads of one run.
       keep_state: variables keep their values from sample to sample; for models that take a stream in pieces. Otherwise
         every sample begins with the initial state. Cannot be split, so not with an executor.
-      progress: called with the number of samples done, and of all samples or None.
+      progress: called with the number of samples done, and of all samples or None; stops the work when it returns
+        False. None shows a bar when it takes more than a second and a person can see it, True always, False never.
 
     Raises:
       InvalidArgumentError: a sample that cannot serve, by number and input, before it is run.
@@ -106,15 +108,15 @@ def calibrate(
         raise InvalidArgumentError("keep_state needs the samples in one piece: leave out executor=")
     reader = DatasetReader(loaded)
     samples, total = open_dataset(dataset)
-    if executor is None:
-        runner = _Runner(loaded, budget, options)
-        for number, sample in enumerate(reader.samples(samples)):
-            runner.run(number, sample)
-            if progress:
-                progress(number + 1, total)
-        result = runner.calibrator.calibration()
-    else:
-        result = _Distributed(executor, model, loaded, budget, options).run(reader.samples(samples), total, progress)
+    with progress_of(progress, "Calibrating") as report:
+        if executor is None:
+            runner = _Runner(loaded, budget, options)
+            for number, sample in enumerate(reader.samples(samples)):
+                runner.run(number, sample)
+                tell(report, number + 1, total)
+            result = runner.calibrator.calibration()
+        else:
+            result = _Distributed(executor, model, loaded, budget, options).run(reader.samples(samples), total, report)
     reader.look_at(result)
     reader.warn()
     return result
@@ -316,8 +318,7 @@ class _Distributed:
             _, name, message, details = answer
             raise _like(getattr(_leadline, name, Error), message, details)
         self._result.merge(Calibration.from_bytes(answer[1], self._budget))
-        if progress:
-            progress(last + 1, total)
+        tell(progress, last + 1, total)
 
     def _stop(self) -> None:
         """After a failure: nothing of ours goes on running."""

@@ -257,8 +257,11 @@ class TFLiteConverter(_Settings):
         """
         asked = _converter_quantization.request(self)
         with progress_of(progress, "Converting") as report:
-            content = self._ready().convert(report)
-        return content if asked is None else _converter_quantization.fulfil(asked, content)
+            if asked is None:
+                return self._ready().convert(report)
+            model = self._ready().convert_to_model(report)
+        # A function was told about bytes; samples are another count.
+        return _converter_quantization.fulfil(asked, model, False if callable(progress) else progress)
 
     def convert_to(self, path, *, progress: bool | Callable[[int, int], object] | None = None) -> None:
         """The same into a file, which appears whole or not at all.

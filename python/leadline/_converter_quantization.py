@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
-from leadline._leadline import InvalidArgumentError, UnsupportedError
+from leadline._leadline import InvalidArgumentError, Model, UnsupportedError
 from leadline._quantizer import quantize, type_name
 
 # Attributes of tf.lite.TFLiteConverter that are about quantization, with its defaults.
@@ -37,9 +37,9 @@ def add_attributes(converter) -> None:
         setattr(converter, name, value)
 
 
-def fulfil(asked: Request, content: bytes) -> bytes:
-    """The float model `content`, quantized."""
-    return quantize(content, asked.mode, asked.representative_dataset, **asked.settings)
+def fulfil(asked: Request, model: Model, progress=None) -> bytes:
+    """The float model, quantized."""
+    return quantize(model, asked.mode, asked.representative_dataset, progress=progress, **asked.settings)
 
 
 def request(converter) -> Request | None:

@@ -18,6 +18,7 @@ import numpy as np
 from leadline import _leadline, _tensors
 from leadline._dataset import DatasetReader, open_dataset, to_array
 from leadline._leadline import Budget, InvalidArgumentError, Model
+from leadline._progress import progress_of, tell
 
 _LAYER_METRICS = ("num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error")
 
@@ -51,6 +52,11 @@ class DebugResult:
         if self._data is None:
             self._data = json.loads(self._native.to_json())
         return self._data
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What memory it was planned to take: `peak_bytes`, and by category."""
+        return self.to_dict()["plan"]
 
     @property
     def layers(self) -> list[dict[str, Any]]:
@@ -106,11 +112,12 @@ def debug(
     dataset,
     *,
     own_error: bool = True,
+    equalized: bool = False,
     num_threads: int | None = None,
     budget: Budget | int | str | None = None,
     worst_channels: int = 8,
     histograms: int = 16,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
 ) -> DebugResult:
     """Compares a quantized model with its float model on samples, layer by layer.
 
@@ -124,7 +131,9 @@ def debug(
       float_model, quantized_model: .tflite files, their bytes, or leadline.Models.
       dataset: samples for the float model in any form that TFLiteConverter.representative_dataset takes.
       own_error: also tell what each layer adds by itself, which takes a second run of each float node.
-      progress: called with the number of samples done, and of all samples or None.
+      equalized: the quantized model was made with equalize=True, which scales the channels of float layers before they
+        are quantized: layers are compared with those. Otherwise that scaling would look like an error.
+      progress: as in leadline.calibrate.
     """
     from leadline.lite import _budget, _thread_count
 
@@ -134,28 +143,34 @@ def debug(
         budget = float_model.budget if isinstance(float_model, Model) else Budget.machine_default()
     budget = budget.child()  # counts this job alone
     reference, quantized = _load(float_model, budget), _load(quantized_model, budget)
+    if equalized:
+        from leadline._quantizer import equalized as equalized_form
+
+        reference = equalized_form(reference, budget)
     reader = DatasetReader(reference)
     samples, total = open_dataset(dataset)
     native = None
-    for number, sample in enumerate(reader.samples(samples)):
-        if native is None:
-            native = _leadline.QuantizationDebugger(
-                reference,
-                quantized,
-                num_threads=_thread_count(num_threads),
-                budget=budget,
-                subgraph=sample.subgraph,
-                own_error=own_error,
-                worst_channels=worst_channels,
-                histograms=histograms,
-            )
-            subgraph = sample.subgraph
-        if sample.subgraph != subgraph:
-            raise InvalidArgumentError(f"sample {number} is for another signature than those before; debug them apart")
-        _set_inputs(native.interpreter, sample.arrays)
-        native.add_sample()
-        if progress:
-            progress(number + 1, total)
+    with progress_of(progress, "Debugging") as report:
+        for number, sample in enumerate(reader.samples(samples)):
+            if native is None:
+                native = _leadline.QuantizationDebugger(
+                    reference,
+                    quantized,
+                    num_threads=_thread_count(num_threads),
+                    budget=budget,
+                    subgraph=sample.subgraph,
+                    own_error=own_error,
+                    worst_channels=worst_channels,
+                    histograms=histograms,
+                )
+                subgraph = sample.subgraph
+            if sample.subgraph != subgraph:
+                raise InvalidArgumentError(
+                    f"sample {number} is for another signature than those before; debug them apart"
+                )
+            _set_inputs(native.interpreter, sample.arrays)
+            native.add_sample()
+            tell(report, number + 1, total)
     run = _leadline.DebugRun(
         _path_of(float_model),
         _path_of(quantized_model),
@@ -271,17 +286,17 @@ class QuantizationDebugger:
         if not converter.representative_dataset:
             raise InvalidArgumentError("converter object must set representative_dataset")
         self._request = _converter_quantization.request(converter)
-        self._float = _load(_float_model(converter), self._budget)
+        self._float = _float_model(converter, self._budget)
         self._calibration = None
         self._use_debug_model()
 
-    def _quantized_model(self) -> bytes:
+    def _quantized(self, quantize: Callable[..., Any]) -> Any:
+        """What `quantize` (one of the functions of leadline._quantizer) makes of the float model."""
         if self._request is None:
             raise InvalidArgumentError(
                 "No converter found, use this function with the converter option in the constructor."
             )
         from leadline._calibration import calibrate
-        from leadline._quantizer import quantize
 
         asked, options = self._request, self._debug_options
         if self._calibration is None and asked.representative_dataset is not None:
@@ -295,16 +310,22 @@ class QuantizationDebugger:
         return quantize(self._float, asked.mode, calibration=self._calibration, **settings)
 
     def _use_debug_model(self) -> None:
-        quantized = _load(self._quantized_model(), self._budget)
+        from leadline._quantizer import quantize_to_model
+
+        quantized = self._quantized(quantize_to_model)
         self._use(_leadline.debug_model_of(self._float, quantized))
 
     def get_nondebug_quantized_model(self) -> bytes:
         """The quantized model without NumericVerify nodes. Raises ValueError without a converter."""
-        return self._quantized_model()
+        from leadline._quantizer import quantize
+
+        return self._quantized(quantize)
 
     def get_debug_quantized_model(self) -> bytes:
         """The quantized model with NumericVerify nodes. Raises ValueError without a converter."""
-        quantized = _load(self._quantized_model(), self._budget)
+        from leadline._quantizer import quantize_to_model
+
+        quantized = self._quantized(quantize_to_model)
         return _leadline.make_debug_model(self._float, quantized)
 
     @property
@@ -327,8 +348,8 @@ class QuantizationDebugger:
         self.model_statistics: dict[str, float] | None = None
         self.not_finite: dict[str, int] = {}
 
-    def run(self) -> None:
-        """Runs the dataset, once, and fills layer_statistics and model_statistics."""
+    def run(self, *, progress: bool | Callable[[int, int | None], object] | None = None) -> None:
+        """Runs the dataset, once, and fills layer_statistics and model_statistics. `progress` as in leadline.calibrate."""
         options = self._debug_options
         if self._data_gen is None:
             raise InvalidArgumentError("debug_dataset is missing")
@@ -339,15 +360,18 @@ class QuantizationDebugger:
         layer_values = _CustomMetrics(options, self._model, self._layers)
         self._observer.set_callback(layer_values if layer_values.wanted else None)
         model_values: dict[str, list] = {name: [] for name in options.model_debug_metrics or ()}
+        samples, total = open_dataset(self._data_gen)
         try:
-            for number, sample in enumerate(open_dataset(self._data_gen)[0]):
-                inputs = self._sample(number, sample, quantized)
-                _run(quantized, inputs)
-                if compared is not None:
-                    _run(compared, inputs)
-                    outputs = _outputs(compared), _outputs(quantized)
-                    for name, function in options.model_debug_metrics.items():
-                        model_values[name].append(function(*outputs))
+            with progress_of(progress, "Debugging") as report:
+                for number, sample in enumerate(samples):
+                    inputs = self._sample(number, sample, quantized)
+                    _run(quantized, inputs)
+                    if compared is not None:
+                        _run(compared, inputs)
+                        outputs = _outputs(compared), _outputs(quantized)
+                        for name, function in options.model_debug_metrics.items():
+                            model_values[name].append(function(*outputs))
+                    tell(report, number + 1, total)
         finally:
             self._observer.set_callback(None)
         self._finish(layer_values)
@@ -441,17 +465,17 @@ class _CustomMetrics:
             values.setdefault(name, []).append(function(expected, levels, scale, zero_point))
 
 
-def _float_model(converter) -> bytes:
+def _float_model(converter, budget: Budget | None) -> Model:
     """The converter's float model; the converter is only read."""
     native = getattr(converter, "_converter", None)
     if isinstance(native, _leadline.Converter):
-        return native.convert()
+        return native.convert_to_model(budget=budget)
     plain = copy.copy(converter)
     plain.optimizations, plain.representative_dataset = [], None
     plain.target_spec = copy.copy(converter.target_spec)
     plain.target_spec.supported_types = []
     plain.inference_input_type = plain.inference_output_type = np.float32
-    return plain.convert()
+    return _load(plain.convert(), budget)
 
 
 def _recipe(options: QuantizationDebugOptions) -> list[dict[str, str]]:

@@ -537,6 +537,11 @@ class Converter:
         The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.
         """
 
+    def convert_to_model(self, progress: Callable[[int, int], Any] | None = None, budget: Budget | None = None) -> Model:
+        """
+        The same as a model to run, in memory that goes back to the system with it.
+        """
+
     def convert_to(self, path: str | os.PathLike, progress: Callable[[int, int], Any] | None = None) -> None:
         """
         Writes the file, which appears whole or not at all; weights stream into it.
@@ -1381,5 +1386,10 @@ class Quantizer:
 
     def plan(self, calibration: Calibration | None = None) -> QuantizationPlan: ...
 
-    def quantize(self, calibration: Calibration | None = None, means: ChannelMeans | None = None) -> bytes:
+    def quantize(self, calibration: Calibration | None = None, means: ChannelMeans | None = None, progress: Callable[[int, int], Any] | None = None) -> bytes:
         """The bytes of the quantized .tflite file."""
+
+    def quantize_to_model(self, calibration: Calibration | None = None, means: ChannelMeans | None = None, progress: Callable[[int, int], Any] | None = None) -> Model:
+        """
+        The same as a model to run, in memory that goes back to the system with it.
+        """

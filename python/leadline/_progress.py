@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from leadline._leadline import Error
+
 _PATIENCE = 1.0  # seconds before a bar appears
 _BETWEEN = 0.1  # seconds between two drawings
 _LETTERS = 30
@@ -29,7 +31,7 @@ class ProgressBar:
         if self._width:
             self._write("\r" + " " * self._width + "\r")
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done: int, total: int | None) -> None:
         now = time.monotonic()
         if now < self._next:
             return
@@ -38,7 +40,9 @@ class ProgressBar:
         self._write("\r" + line.ljust(self._width))
         self._width = len(line)
 
-    def line(self, done: int, total: int, seconds: int) -> str:
+    def line(self, done: int, total: int | None, seconds: int) -> str:
+        if total is None:  # a dataset that does not tell its length
+            return f"{self._title} {done}  {seconds // 60}:{seconds % 60:02}"
         part = min(max(done / total, 0.0), 1.0) if total else 1.0
         bar = "#" * int(part * _LETTERS)
         return f"{self._title} [{bar:<{_LETTERS}}] {part:4.0%}  {seconds // 60}:{seconds % 60:02}"
@@ -76,6 +80,14 @@ class _Given:
 
     def __exit__(self, *exception) -> None:
         return None
+
+
+def tell(report: Callable[[int, int | None], object] | None, done: int, total: int | None) -> None:
+    """Calls what progress_of() gave. Raises Error when that says no."""
+    if report is not None and report(done, total) is False:
+        error = Error("stopped before it was finished")
+        error.code = "cancelled"
+        raise error
 
 
 def progress_of(progress: bool | Callable[[int, int], object] | None, title: str):

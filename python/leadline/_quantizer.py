@@ -9,6 +9,7 @@ from pathlib import Path
 
 from leadline import _leadline
 from leadline._leadline import Budget, DType, InvalidArgumentError, Model, QuantizationMode
+from leadline._progress import progress_of, tell
 
 MODES = {
     "float16": QuantizationMode.FLOAT16,
@@ -63,10 +64,11 @@ def quantize(
     allow_float: nodes without an integer form stay float; otherwise they are an error that lists them.
     executor, budget, progress: as in leadline.calibrate.
     """
-    budget = as_budget(budget)
-    source, model = model, as_model(model, budget)
-    options = make_options(
+    return _quantize(
+        "quantize",
+        model,
         mode,
+        representative_dataset,
         input_type=input_type,
         output_type=output_type,
         per_channel=per_channel,
@@ -74,12 +76,39 @@ def quantize(
         recipe=recipe,
         method=method,
         percentile=percentile,
+        calibration=calibration,
         allow_float=allow_float,
         bias_correction=bias_correction,
         equalize=equalize,
         smallest_weight=smallest_weight,
+        executor=executor,
         budget=budget,
+        progress=progress,
     )
+
+
+def quantize_to_model(model, mode: str, representative_dataset=None, **settings) -> Model:
+    """The same as a model to run; its memory goes back to the system with it."""
+    return _quantize("quantize_to_model", model, mode, representative_dataset, **settings)
+
+
+def _quantize(
+    result: str,
+    model,
+    mode: str,
+    representative_dataset=None,
+    *,
+    calibration=None,
+    executor=None,
+    budget=None,
+    progress=None,
+    bias_correction: bool = False,
+    equalize: bool = False,
+    **settings,
+):
+    budget = as_budget(budget)
+    source, model = model, as_model(model, budget)
+    options = make_options(mode, bias_correction=bias_correction, equalize=equalize, budget=budget, **settings)
     quantizer = _leadline.Quantizer(model, options)
     if calibration is None and needs_calibration(quantizer):
         if representative_dataset is None:
@@ -96,35 +125,46 @@ def quantize(
         calibration = calibrate(
             quantizer.model if executor is None or equalize else source,
             representative_dataset,
-            method,
+            options.calibration.method,
             executor=executor,
             budget=budget,
             progress=progress,
         )
     means = None
     if bias_correction and representative_dataset is not None and needs_calibration(quantizer):
-        means = _channel_means(quantizer.model, representative_dataset, budget)
-    return quantizer.quantize(calibration, means)
+        means = _channel_means(quantizer.model, representative_dataset, budget, progress)
+    # A function counts samples; the file is written in a moment, and only a bar would tell of it.
+    with progress_of(False if callable(progress) else progress, "Quantizing") as report:
+        return getattr(quantizer, result)(calibration, means, report)
 
 
-def _channel_means(model: Model, dataset, budget: Budget | None) -> _leadline.ChannelMeans:
+def _channel_means(model: Model, dataset, budget: Budget | None, progress) -> _leadline.ChannelMeans:
     from leadline import _tensors
     from leadline._dataset import DatasetReader, open_dataset
 
     means = _leadline.ChannelMeans(model, 1, budget)
     interpreter = means.interpreter
     specs: list[_tensors.TensorSpec] = []
-    for sample in DatasetReader(model).samples(open_dataset(dataset)[0]):
-        if sample.subgraph != 0:
-            continue
-        if [spec.shape for spec in specs] != [array.shape for array in sample.arrays]:
-            for index, array in zip(interpreter.inputs, sample.arrays, strict=True):
-                interpreter.resize_input(index, array.shape)
-            specs = [_tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
-        for spec, array in zip(specs, sample.arrays, strict=True):
-            interpreter.set_tensor(spec.index, _tensors.to_bytes(array, spec))
-        means.add_sample()
+    samples, total = open_dataset(dataset)
+    with progress_of(False if callable(progress) else progress, "Correcting biases") as report:
+        for number, sample in enumerate(DatasetReader(model).samples(samples)):
+            if sample.subgraph != 0:
+                continue
+            if [spec.shape for spec in specs] != [array.shape for array in sample.arrays]:
+                for index, array in zip(interpreter.inputs, sample.arrays, strict=True):
+                    interpreter.resize_input(index, array.shape)
+                specs = [_tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
+            for spec, array in zip(specs, sample.arrays, strict=True):
+                interpreter.set_tensor(spec.index, _tensors.to_bytes(array, spec))
+            means.add_sample()
+            tell(report, number + 1, total)
     return means
+
+
+def equalized(model: Model, budget: Budget | None = None) -> Model:
+    """What quantize(equalize=True) makes of a float model before it quantizes: the same function, with even channels."""
+    options = make_options("int8", equalize=True, budget=budget)
+    return _leadline.Quantizer(model, options).model
 
 
 def needs_calibration(quantizer: _leadline.Quantizer) -> bool:

@@ -7,7 +7,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -45,21 +44,6 @@ Converter from_keras_config(const std::string& config, const nb::callable& weigh
       std::move(budget));
 }
 
-constexpr auto kBetweenCalls = std::chrono::milliseconds(50);
-
-/// Lets Ctrl-C through, and tells a Python function now and then. Python's lock is taken for that only.
-Progress progress_of(const nb::object& callback) {
-  auto last = std::chrono::steady_clock::now();
-  return [callback, last](int64_t done, int64_t total) mutable {
-    const auto now = std::chrono::steady_clock::now();
-    if (done != total && done != 0 && now - last < kBetweenCalls) return true;
-    last = now;
-    const nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    return callback.is_none() || callback(done, total).ptr() != Py_False;
-  };
-}
-
 void convert_to(const Converter& self, const std::filesystem::path& path, const nb::object& callback) {
   const Progress progress = progress_of(callback);
   const nb::gil_scoped_release released;
@@ -77,6 +61,12 @@ nb::bytes convert(const Converter& self, const nb::object& callback) {
   const nb::gil_scoped_release released;
   self.convert_into({data, static_cast<size_t>(bytes)}, progress);
   return owner;
+}
+
+Model convert_to_model(const Converter& self, const nb::object& callback, std::shared_ptr<Budget> budget) {
+  const Progress progress = progress_of(callback);
+  const nb::gil_scoped_release released;
+  return self.convert_to_model(progress, std::move(budget));
 }
 
 }  // namespace
@@ -107,6 +97,11 @@ void init_converter(nb::module_& m) {
       .def("convert", &convert, nb::arg("progress").none() = nb::none(),
            nb::sig("def convert(self, progress: typing.Callable[[int, int], typing.Any] | None = None) -> bytes"),
            "The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.")
+      .def("convert_to_model", &convert_to_model, nb::arg("progress").none() = nb::none(),
+           nb::arg("budget").none() = nb::none(),
+           nb::sig("def convert_to_model(self, progress: typing.Callable[[int, int], typing.Any] | None = None, "
+                   "budget: Budget | None = None) -> Model"),
+           "The same as a model to run, in memory that goes back to the system with it.")
       .def("convert_to", &convert_to, nb::arg("path"), nb::arg("progress").none() = nb::none(),
            nb::sig("def convert_to(self, path: str | os.PathLike, "
                    "progress: typing.Callable[[int, int], typing.Any] | None = None) -> None"),

@@ -13,6 +13,7 @@
 
 #include "leadline/interpreter.h"
 #include "leadline/plan.h"
+#include "leadline/progress.h"
 #include "leadline/types.h"
 
 namespace leadline::python {
@@ -56,6 +57,9 @@ struct SharedTensor {
 
 /// Bytes by the name of their category, in the order of reports.
 nb::dict to_dict(std::span<const CategoryBytes> categories);
+
+/// Lets Ctrl-C through, and tells a Python function (or None) now and then. Python's lock is taken for that only.
+Progress progress_of(const nb::object& callback);
 
 /// A reference to `object` that any thread may drop, with or without the GIL.
 std::shared_ptr<const void> keep_alive(nb::object object);

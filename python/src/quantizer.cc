@@ -16,13 +16,29 @@
 namespace leadline::python {
 namespace {
 
-nb::bytes quantize(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means) {
-  std::vector<std::byte> file;
+/// Written straight into the memory of the result, which nobody else can see yet.
+nb::bytes quantize(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means,
+                   const nb::object& callback) {
+  nb::object result;
+  const auto allocate = [&](int64_t bytes) -> std::span<std::byte> {
+    const nb::gil_scoped_acquire held;
+    result = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
+    if (!result.is_valid()) throw nb::python_error();
+    return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(result.ptr())), static_cast<size_t>(bytes)};
+  };
+  const Progress progress = progress_of(callback);
   {
     const nb::gil_scoped_release released;
-    file = self.quantize(calibration, means);
+    self.quantize_into(allocate, calibration, means, progress);
   }
-  return nb::bytes(file.data(), file.size());
+  return nb::cast<nb::bytes>(result);
+}
+
+Model quantize_to_model(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means,
+                        const nb::object& callback) {
+  const Progress progress = progress_of(callback);
+  const nb::gil_scoped_release released;
+  return self.quantize_to_model(calibration, means, progress);
 }
 
 void bind_options(nb::module_& m) {
@@ -95,7 +111,16 @@ void init_quantizer(nb::module_& m) {
       .def("nodes", &Quantizer::nodes, "Every node of the float model and what will become of it.")
       .def("plan", &Quantizer::plan, nb::arg("calibration").none() = nb::none(), WithoutGil())
       .def("quantize", &quantize, nb::arg("calibration").none() = nb::none(), nb::arg("means").none() = nb::none(),
-           "The bytes of the quantized .tflite file.");
+           nb::arg("progress").none() = nb::none(),
+           nb::sig("def quantize(self, calibration: Calibration | None = None, means: ChannelMeans | None = None, "
+                   "progress: typing.Callable[[int, int], typing.Any] | None = None) -> bytes"),
+           "The bytes of the quantized .tflite file.")
+      .def("quantize_to_model", &quantize_to_model, nb::arg("calibration").none() = nb::none(),
+           nb::arg("means").none() = nb::none(), nb::arg("progress").none() = nb::none(),
+           nb::sig("def quantize_to_model(self, calibration: Calibration | None = None, "
+                   "means: ChannelMeans | None = None, "
+                   "progress: typing.Callable[[int, int], typing.Any] | None = None) -> Model"),
+           "The same as a model to run, in memory that goes back to the system with it.");
 }
 
 }  // namespace leadline::python

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "api/keras_weight.h"
+#include "api/model_data.h"
 #include "base/error.h"
 #include "base/output_file.h"
 #include "import/keras/file_weights.h"
@@ -136,6 +137,12 @@ std::vector<std::byte> Converter::convert(const Progress& progress) const {
   std::vector<std::byte> file(static_cast<size_t>(data_->writer.bytes()));
   data_->writer.write(file, progress);
   return file;
+}
+
+Model Converter::convert_to_model(const Progress& progress, std::shared_ptr<Budget> budget) const {
+  const Charge charge(data_->budget, data_->writer.extra_bytes(), MemoryCategory::kModelFile);
+  const auto fill = [&](std::span<std::byte> out) { data_->writer.write(out, progress); };
+  return Model::Data::write(data_->writer.bytes(), fill, budget ? std::move(budget) : data_->budget);
 }
 
 void Converter::convert_to(const std::string& path, const Progress& progress) const {

@@ -26,19 +26,25 @@ auto with_path(const std::string& path, const Body& body) {
   }
 }
 
-std::shared_ptr<Model::Data> make_data(std::shared_ptr<ModelBytes> bytes, std::shared_ptr<Budget> budget) {
+/// `get_bytes` gives them when they are charged.
+template <typename GetBytes>
+std::shared_ptr<Model::Data> make_data(int64_t file_bytes, std::shared_ptr<Budget> budget, const GetBytes& get_bytes) {
   auto data = std::make_shared<Model::Data>();
   data->budget = budget ? std::move(budget) : Budget::machine_default();
   data->charged = data->budget->child();
-  const auto file_bytes = static_cast<int64_t>(bytes->span().size());
   data->charged->charge(file_bytes, MemoryCategory::kModelFile);
   data->file_bytes = file_bytes;
-  data->graph = model::read(std::move(bytes));
+  data->graph = model::read(get_bytes());
   const int64_t graph_bytes = ir::graph_bytes(*data->graph);
   data->charged->charge(graph_bytes, MemoryCategory::kGraph);
   data->graph_bytes = graph_bytes;
   data->packed_weights = std::make_shared<runtime::PackedWeights>(data->charged);
   return data;
+}
+
+std::shared_ptr<Model::Data> make_data(std::shared_ptr<ModelBytes> bytes, std::shared_ptr<Budget> budget) {
+  const auto file_bytes = static_cast<int64_t>(bytes->span().size());
+  return make_data(file_bytes, std::move(budget), [&] { return std::move(bytes); });
 }
 
 }  // namespace
@@ -47,6 +53,10 @@ Model::Data::~Data() {
   if (charged == nullptr) return;
   charged->release(file_bytes, MemoryCategory::kModelFile);
   charged->release(graph_bytes, MemoryCategory::kGraph);
+}
+
+Model Model::Data::write(int64_t bytes, const ModelBytes::Fill& fill, std::shared_ptr<Budget> budget) {
+  return Model(make_data(bytes, std::move(budget), [&] { return ModelBytes::write(bytes, fill); }));
 }
 
 Model Model::load(const std::string& path, std::shared_ptr<Budget> budget) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/mapped_file.h"
 #include "ir/graph.h"
 #include "leadline/model.h"
 #include "runtime/packed_weights.h"
@@ -15,6 +16,8 @@ struct Model::Data {
   ~Data();
   /// The handle of a model that was not read from a file.
   static Model make_model(std::shared_ptr<Data> data) { return Model(std::move(data)); }
+  /// A model whose file is written into memory of its own; charged before. Null budget: the machine's.
+  static Model write(int64_t bytes, const ModelBytes::Fill& fill, std::shared_ptr<Budget> budget);
 
   std::shared_ptr<Budget> budget;   // the caller's
   std::shared_ptr<Budget> charged;  // this model's own count, a child of `budget`

@@ -120,9 +120,7 @@ Model equalized(const Model& model, const std::shared_ptr<Budget>& budget) {
   const model::FileWriter writer(graph);
   Charge charge(budget, MemoryCategory::kModelFile);
   charge.resize(writer.extra_bytes());
-  auto file = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(writer.bytes()));
-  writer.write(*file);
-  return Model::from_bytes(*file, file, budget);
+  return Model::Data::write(writer.bytes(), [&](std::span<std::byte> out) { writer.write(out); }, budget);
 }
 
 }  // namespace
@@ -178,6 +176,14 @@ struct Quantizer::Data {
     return graph;
   }
 
+  ir::Graph checked_rewrite(const Calibration* calibration, const ChannelMeans* means) const {
+    require(calibration != nullptr || !integers, ErrorCode::kInvalidArgument,
+            "integer activations need a calibration: run the model on samples first");
+    require(!corrects_biases() || (means != nullptr && means->samples() > 0), ErrorCode::kInvalidArgument,
+            "bias correction needs the means of channels: run the model on samples first");
+    return rewrite(ranges(calibration), means);
+  }
+
   quantize::RangeOf ranges(const Calibration* calibration) const {
     if (calibration == nullptr) return unequal_range;
     require(calibration->is_of(model), ErrorCode::kInvalidArgument, "the calibration is of another model{}",
@@ -231,20 +237,46 @@ QuantizationPlan Quantizer::plan(const Calibration* calibration) const {
   return {writer.bytes(), writer.bytes() + writer.extra_bytes() + ir::graph_bytes(graph)};
 }
 
-std::vector<std::byte> Quantizer::quantize(const Calibration* calibration, const ChannelMeans* means) const {
-  require(calibration != nullptr || !data_->integers, ErrorCode::kInvalidArgument,
-          "integer activations need a calibration: run the model on samples first");
-  require(!data_->corrects_biases() || (means != nullptr && means->samples() > 0), ErrorCode::kInvalidArgument,
-          "bias correction needs the means of channels: run the model on samples first");
-  const ir::Graph graph = data_->rewrite(data_->ranges(calibration), means);
-  Charge graph_charge(data_->budget, MemoryCategory::kGraph);
-  graph_charge.resize(ir::graph_bytes(graph));
-  const model::FileWriter writer(graph);
-  Charge file_charge(data_->budget, MemoryCategory::kModelFile);
-  file_charge.resize(writer.bytes() + writer.extra_bytes());
-  std::vector<std::byte> file(static_cast<size_t>(writer.bytes()));
-  writer.write(file);
+/// The graph of the result, charged, and what writes it.
+struct Quantizer::Result {
+  Result(const Data& data, const Calibration* calibration, const ChannelMeans* means)
+      : graph(data.checked_rewrite(calibration, means)),
+        graph_charge(data.budget, MemoryCategory::kGraph),
+        file_charge(data.budget, MemoryCategory::kModelFile) {
+    graph_charge.resize(ir::graph_bytes(graph));
+    writer.emplace(graph);
+  }
+
+  ir::Graph graph;
+  Charge graph_charge;
+  Charge file_charge;
+  std::optional<model::FileWriter> writer;
+};
+
+void Quantizer::quantize_into(const Allocate& allocate, const Calibration* calibration, const ChannelMeans* means,
+                              const Progress& progress) const {
+  Result result(*data_, calibration, means);
+  result.file_charge.resize(result.writer->bytes() + result.writer->extra_bytes());
+  result.writer->write(allocate(result.writer->bytes()), progress);
+}
+
+std::vector<std::byte> Quantizer::quantize(const Calibration* calibration, const ChannelMeans* means,
+                                           const Progress& progress) const {
+  std::vector<std::byte> file;
+  const auto allocate = [&](int64_t bytes) {
+    file.resize(static_cast<size_t>(bytes));
+    return std::span(file);
+  };
+  quantize_into(allocate, calibration, means, progress);
   return file;
+}
+
+Model Quantizer::quantize_to_model(const Calibration* calibration, const ChannelMeans* means,
+                                   const Progress& progress) const {
+  Result result(*data_, calibration, means);
+  result.file_charge.resize(result.writer->extra_bytes());
+  const auto fill = [&](std::span<std::byte> out) { result.writer->write(out, progress); };
+  return Model::Data::write(result.writer->bytes(), fill, data_->budget);
 }
 
 }  // namespace leadline

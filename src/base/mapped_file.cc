@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three sources of a model's bytes.
+// The sources of a model's bytes.
 #include "base/mapped_file.h"
 
 #include <fcntl.h>
@@ -80,20 +80,22 @@ class BorrowedBytes final : public ModelBytes {
   std::shared_ptr<const void> owner_;
 };
 
-class CopiedBytes final : public ModelBytes {
+class OwnBytes final : public ModelBytes {
  public:
-  explicit CopiedBytes(std::span<const std::byte> bytes) {
-    if (bytes.empty()) return;
-    void* const block = ::operator new(bytes.size(), std::align_val_t{kAlignment}, std::nothrow);
-    if (block == nullptr) {
-      const auto needed = static_cast<int64_t>(bytes.size());
-      throw BudgetError(fmt::format("the system refused {} for a copy of the model", format_bytes(needed)), needed,
+  explicit OwnBytes(int64_t bytes) {
+    try {
+      // Counted by whoever has the model, with what it has besides.
+      memory_ = Buffer(Budget::with_limit(std::numeric_limits<int64_t>::max()), bytes, MemoryCategory::kModelFile);
+    } catch (const BudgetError&) {
+      throw BudgetError(fmt::format("the system refused {} for the bytes of a model", format_bytes(bytes)), bytes,
                         read_memory_limits().available());
     }
-    std::memcpy(block, bytes.data(), bytes.size());
-    bytes_ = {static_cast<const std::byte*>(block), bytes.size()};
+    bytes_ = {memory_.data(), static_cast<size_t>(bytes)};
   }
-  ~CopiedBytes() override { ::operator delete(const_cast<std::byte*>(bytes_.data()), std::align_val_t{kAlignment}); }
+  std::span<std::byte> writable() { return {memory_.data(), bytes_.size()}; }
+
+ private:
+  Buffer memory_;
 };
 
 }  // namespace
@@ -123,8 +125,16 @@ std::shared_ptr<ModelBytes> ModelBytes::borrow(std::span<const std::byte> bytes,
   return std::make_shared<BorrowedBytes>(bytes, std::move(owner));
 }
 
+std::shared_ptr<ModelBytes> ModelBytes::write(int64_t bytes, const Fill& fill) {
+  auto result = std::make_shared<OwnBytes>(bytes);
+  fill(result->writable());
+  return result;
+}
+
 std::shared_ptr<ModelBytes> ModelBytes::copy(std::span<const std::byte> bytes) {
-  return std::make_shared<CopiedBytes>(bytes);
+  return write(static_cast<int64_t>(bytes.size()), [&](std::span<std::byte> out) {
+    if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  });
 }
 
 }  // namespace leadline

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,7 +25,10 @@ class ModelBytes {
   static std::shared_ptr<ModelBytes> map_file(const std::string& path);
   /// Borrows memory that `owner` keeps alive and unchanged.
   static std::shared_ptr<ModelBytes> borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
-  /// Copies into memory of its own, aligned to kAlignment. Throws BudgetError when the system refuses.
+  /// Memory of its own that `fill` writes, aligned to kAlignment. Large blocks come straight from the system and go
+  /// straight back. Throws BudgetError when the system refuses.
+  using Fill = std::function<void(std::span<std::byte>)>;
+  static std::shared_ptr<ModelBytes> write(int64_t bytes, const Fill& fill);
   static std::shared_ptr<ModelBytes> copy(std::span<const std::byte> bytes);
 
  protected:

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python functions that are told how far a piece of work is.
+#include "leadline/progress.h"
+
+#include <chrono>
+
+#include "module.h"
+
+namespace leadline::python {
+
+namespace {
+
+constexpr auto kBetweenCalls = std::chrono::milliseconds(50);
+
+}  // namespace
+
+Progress progress_of(const nb::object& callback) {
+  auto last = std::chrono::steady_clock::now();
+  return [callback, last](int64_t done, int64_t total) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (done != total && done != 0 && now - last < kBetweenCalls) return true;
+    last = now;
+    const nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    return callback.is_none() || callback(done, total).ptr() != Py_False;
+  };
+}
+
+}  // namespace leadline::python

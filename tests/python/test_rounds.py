@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantizing and debugging over and over in one process: every round counts the same, and resident memory stays.
+
+LEADLINE_LONG=1 makes it 200 rounds of MobileNetV2.
+"""
+
+import gc
+import io
+
+import numpy as np
+import pytest
+from keras_models import keras
+from test_soak import resident_bytes
+
+import leadline
+from leadline import _leadline, lite
+
+WARM_UP = 5
+MAX_GROWTH = 2 << 20
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory, long_run):
+    """A Keras file, samples, and how many rounds."""
+    size = 224 if long_run else 32
+    path = tmp_path_factory.mktemp("rounds") / "model.keras"
+    model = keras.applications.MobileNetV2((size, size, 3), alpha=1.0 if long_run else 0.35, weights=None)
+    model.save(path)
+    rng = np.random.default_rng(5)
+    samples = [[rng.standard_normal((1, size, size, 3)).astype(np.float32)] for _ in range(8 if long_run else 2)]
+    return path, samples, 200 if long_run else 10
+
+
+def converter(path, samples, budget):
+    result = lite.TFLiteConverter.from_keras_file(path, budget=budget)
+    result.optimizations = [lite.Optimize.DEFAULT]
+    result.representative_dataset = lambda: iter(samples)
+    return result
+
+
+def quantize_and_run(path, samples, budget):
+    content = converter(path, samples, budget).convert()
+    interpreter = lite.Interpreter(model_content=content, budget=budget, num_threads=1)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], samples[0][0])
+    interpreter.invoke()
+    interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+def run_debugger(path, samples, budget):
+    debugger = lite.experimental.QuantizationDebugger(
+        converter=converter(path, samples, budget), debug_dataset=lambda: iter(samples), budget=budget, num_threads=1
+    )
+    debugger.run()
+    debugger.layer_statistics_dump(io.StringIO())
+
+
+def compare_models(path, samples, budget):
+    reference = lite.TFLiteConverter.from_keras_file(path, budget=budget).convert()
+    quantized = converter(path, samples, budget).convert()
+    assert leadline.debug(reference, quantized, samples, budget=budget, num_threads=1).layers
+
+
+@pytest.mark.parametrize("work", [quantize_and_run, run_debugger, compare_models])
+def test_rounds_do_not_grow(work, case):
+    path, samples, rounds = case
+    peaks, before = [], 0
+    for i in range(WARM_UP + rounds):
+        budget = leadline.Budget("1GB")
+        work(path, samples, budget)
+        assert budget.used == 0
+        peaks.append(budget.peak)
+        if i == WARM_UP - 1:
+            gc.collect()
+            before = resident_bytes()
+    gc.collect()
+    growth = resident_bytes() - before
+    assert len(set(peaks)) == 1, f"the rounds took different amounts: {set(peaks)}"
+    assert growth < MAX_GROWTH, f"resident memory grew by {growth} bytes in {rounds} rounds"
+
+
+def test_phases_take_no_more_than_was_planned(case):
+    path, samples, _ = case
+    reference = lite.TFLiteConverter.from_keras_file(path).convert()
+    quantized = leadline.quantize(reference, "int8", samples)
+    budget = leadline.Budget("1GB")
+    result = leadline.debug(reference, quantized, samples, budget=budget, num_threads=1)
+    assert budget.peak <= result.plan["peak_bytes"]
+    model = leadline.Model.from_bytes(reference)
+    calibration = leadline.calibrate(model, samples, "min-max")
+    options = _leadline.QuantizerOptions()
+    options.budget = budget = leadline.Budget("1GB")
+    quantizer = _leadline.Quantizer(model, options)
+    content = quantizer.quantize(calibration)
+    assert len(content) == quantizer.plan(calibration).result_bytes
+    assert budget.peak <= quantizer.plan(calibration).peak_bytes
