@@ -87,13 +87,15 @@ def tune(
       settings: more arguments of leadline.quantize.
     """
     from leadline._calibration import calibrate
-    from leadline._quantizer import quantize
+    from leadline._quantizer import equalized, quantize
     from leadline.lite import _budget
 
     if "recipe" in settings or "calibration" in settings or "representative_dataset" in settings:
         raise InvalidArgumentError("tune makes recipe and calibration itself")
     budget = _budget(budget)
     model = _load(float_model, budget)
+    if settings.pop("equalize", False):
+        model = equalized(model, budget)  # once; layers are compared with it too
     integers = mode in ("int8", "int16x8") or keep in ("int8", "int16x8")
     method = settings.get("method", "min-max")
     calibration = calibrate(model, dataset, method, budget=budget) if integers else None

@@ -14,6 +14,7 @@
 #include "leadline/budget.h"
 #include "leadline/debugger.h"
 #include "leadline/error.h"
+#include "leadline/quantizer.h"
 #include "leadline/types.h"
 
 namespace leadline::cli {
@@ -43,6 +44,8 @@ class DebugCommand final : public Command {
     app().add_option("--threads", options_.num_threads, "Threads; -1: all CPUs")->capture_default_str()->type_name("N");
     app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
     app().add_flag("--no-own-error", no_own_error_, "Only compare with the float model: half the time");
+    app().add_flag("--equalized", equalized_,
+                   "The quantized model was made with --equalize: compare with even channels");
     app().add_flag("--plan", plan_only_, "Only say what memory it takes");
   }
 
@@ -51,7 +54,13 @@ class DebugCommand final : public Command {
     const auto limit = memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_));
     options_.budget = limit->child();  // counts this job alone
     options_.own_error = !no_own_error_;
-    const Model reference = Model::load(float_path_, options_.budget);
+    Model reference = Model::load(float_path_, options_.budget);
+    if (equalized_) {
+      QuantizerOptions equalizing;
+      equalizing.equalize = true;
+      equalizing.budget = options_.budget;
+      reference = Quantizer(reference, equalizing).model();
+    }
     const Model quantized = Model::load(quantized_path_, options_.budget);
     QuantizationDebugger debugger(reference, quantized, options_);
     const DebugPlan plan = debugger.plan();
@@ -67,9 +76,8 @@ class DebugCommand final : public Command {
       throw Error(ErrorCode::kInvalidArgument, "no samples to run: add --data samples.npz, or --plan to only plan");
     }
     debugger.interpreter().allocate();
-    SampleReader samples(data_, reference, limit_);
-    while (samples.next(debugger.interpreter())) debugger.add_sample();
-    if (samples.count() == 0) throw Error(ErrorCode::kInvalidArgument, fmt::format("{} holds no samples", data_));
+    for_each_sample(SampleReader(data_, reference, limit_), debugger.interpreter(), "Debugging",
+                    [&] { debugger.add_sample(); });
     const DebugResult result = debugger.result();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (!csv_path_.empty()) write_file(csv_path_, result.to_csv());
@@ -96,6 +104,7 @@ class DebugCommand final : public Command {
   std::string memory_;
   int64_t limit_ = 0;
   bool no_own_error_ = false;
+  bool equalized_ = false;
   bool plan_only_ = false;
   DebuggerOptions options_;
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/output_file.h"
+#include "base/progress.h"
 #include "cli/printing.h"
 #include "cli/samples.h"
 #include "leadline/calibration.h"
@@ -96,13 +97,22 @@ std::vector<Group> groups(const std::vector<QuantizedNode>& nodes) {
   return result;
 }
 
+/// What one step of the work takes of memory, all that is there meanwhile included.
+struct Phase {
+  std::string name;
+  int64_t peak_bytes = 0;
+  std::string detail;
+  Json more;
+};
+
 /// One model on its way: made, planned, calibrated, quantized.
 class QuantizationJob {
  public:
   QuantizationJob(const Model& model, const QuantizationOptions& options);
 
   bool calibrates() const { return calibrates_; }
-  /// Memory of each phase.
+  /// Memory of each phase, before any of it is taken.
+  std::vector<Phase> phases() const;
   std::string memory_text() const;
   Json memory_json() const;
   /// Runs the samples, where that is needed.
@@ -120,7 +130,8 @@ class QuantizationJob {
   QuantizerOptions quantizer_options_;
   Quantizer quantizer_;
   bool calibrates_ = false;
-  int64_t run_bytes_ = 0;         // of the interpreter that calibrates, file included
+  int64_t load_bytes_ = 0;        // of the model that is quantized: file and graph
+  int64_t run_bytes_ = 0;         // of the interpreter that calibrates, the model included
   int64_t statistics_bytes_ = 0;  // what it gathers
   QuantizationPlan plan_;
   Calibration calibration_;
@@ -130,6 +141,7 @@ class QuantizationJob {
 
 QuantizationJob::QuantizationJob(const Model& model, const QuantizationOptions& options)
     : options_(options), quantizer_options_(quantizer_options(options)), quantizer_(model, quantizer_options_) {
+  load_bytes_ = model.budget()->used();
   const std::vector<QuantizedNode> nodes = quantizer_.nodes();
   calibrates_ = std::any_of(nodes.begin(), nodes.end(),
                             [](const QuantizedNode& node) { return node.quantized && is_integer(node.mode); });
@@ -152,47 +164,62 @@ CalibratorOptions QuantizationJob::calibrator_options() const {
   return options;
 }
 
+std::vector<Phase> QuantizationJob::phases() const {
+  std::vector<Phase> result = {{"load", load_bytes_, "the file and its graph", {}}};
+  if (calibrates_) {
+    // The statistics are there twice for a moment: gathered, and handed over.
+    const int64_t peak = std::max(run_bytes_, load_bytes_) + 2 * statistics_bytes_;
+    result.push_back({"calibrate",
+                      peak,
+                      fmt::format("run {}, statistics {}", format_bytes(run_bytes_), format_bytes(statistics_bytes_)),
+                      {{"run_bytes", run_bytes_}, {"statistics_bytes", statistics_bytes_}}});
+  }
+  const int64_t held = options_.bias_correction ? run_bytes_ : load_bytes_;
+  result.push_back({"quantize",
+                    held + statistics_bytes_ + plan_.peak_bytes,
+                    fmt::format("result {}", format_bytes(plan_.result_bytes)),
+                    {{"result_bytes", plan_.result_bytes}}});
+  return result;
+}
+
 std::string QuantizationJob::memory_text() const {
   Table table("lrl");
-  if (calibrates_) {
-    table.add({"calibrate", format_bytes(run_bytes_ + statistics_bytes_),
-               fmt::format("run {}, statistics {}", format_bytes(run_bytes_), format_bytes(statistics_bytes_))});
-  }
-  table.add({"quantize", format_bytes(plan_.peak_bytes), fmt::format("result {}", format_bytes(plan_.result_bytes))});
+  for (const Phase& phase : phases()) table.add({phase.name, format_bytes(phase.peak_bytes), phase.detail});
   return table.text();
 }
 
 Json QuantizationJob::memory_json() const {
   Json json = Json::object();
-  if (calibrates_) {
-    json["calibrate"] = {{"peak_bytes", run_bytes_ + statistics_bytes_},
-                         {"run_bytes", run_bytes_},
-                         {"statistics_bytes", statistics_bytes_}};
+  for (const Phase& phase : phases()) {
+    json[phase.name] = phase.more.empty() ? Json::object() : phase.more;
+    json[phase.name]["peak_bytes"] = phase.peak_bytes;
   }
-  json["quantize"] = {{"peak_bytes", plan_.peak_bytes}, {"result_bytes", plan_.result_bytes}};
   return json;
 }
 
 void QuantizationJob::calibrate() {
   if (!calibrates_) return;
-  Calibrator calibrator(quantizer_.model(), calibrator_options());
-  calibrator.interpreter().allocate();
-  SampleReader samples(options_.data, quantizer_.model(), options_.samples);
-  while (samples.next(calibrator.interpreter())) calibrator.add_sample();
-  samples_ = samples.count();
-  if (samples_ == 0) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{} holds no samples", options_.data));
+  const auto samples = [&] { return SampleReader(options_.data, quantizer_.model(), options_.samples); };
+  {
+    Calibrator calibrator(quantizer_.model(), calibrator_options());
+    calibrator.interpreter().allocate();
+    samples_ = for_each_sample(samples(), calibrator.interpreter(), "Calibrating", [&] { calibrator.add_sample(); });
+    calibration_ = calibrator.calibration();
   }
-  calibration_ = calibrator.calibration();
   if (!options_.bias_correction) return;
   means_.emplace(quantizer_.model(), options_.threads);
   means_->interpreter().allocate();
-  SampleReader again(options_.data, quantizer_.model(), options_.samples);
-  while (again.next(means_->interpreter())) means_->add_sample();
+  for_each_sample(samples(), means_->interpreter(), "Correcting biases", [&] { means_->add_sample(); });
 }
 
 std::vector<std::byte> QuantizationJob::quantize() const {
-  return quantizer_.quantize(calibrates_ ? &calibration_ : nullptr, means_ ? &*means_ : nullptr);
+  const StopOnSignal stop;
+  ProgressBar bar("Quantizing");
+  const auto progress = [&](int64_t done, int64_t total) {
+    bar.update(done, total);
+    return !StopOnSignal::stopped();
+  };
+  return quantizer_.quantize(calibrates_ ? &calibration_ : nullptr, means_ ? &*means_ : nullptr, progress);
 }
 
 std::string QuantizationJob::nodes_text() const {
@@ -264,6 +291,7 @@ void quantize_and_report(const Model& model, const QuantizationOptions& options,
     Json json = {{"model", report.model_path}, {"mode", options.mode}, {"float_bytes", model.file_bytes()}};
     json["memory"] = job.memory_json();
     if (!report.plan_only) {
+      json["counted_peak_bytes"] = model.budget()->peak();
       json["output"] = report.output_path;
       json["result_bytes"] = written;
       if (job.calibrates()) json["samples"] = job.sample_count();

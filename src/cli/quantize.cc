@@ -37,8 +37,9 @@ class QuantizeCommand final : public Command {
   }
 
   void run() override {
-    std::shared_ptr<Budget> budget;
-    if (!memory_.empty()) budget = Budget::with_limit(parse_bytes(memory_));
+    // A count of its own, so that it can be compared with what was planned.
+    const auto budget =
+        (memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_)))->child();
     std::string output = output_path_;
     if (output.empty()) {
       output = std::filesystem::path(model_path_).replace_extension(options_.mode + ".tflite").string();

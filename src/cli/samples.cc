@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/progress.h"
 #include "cli/session.h"
 #include "cli/tensor_io.h"
 #include "leadline/error.h"
@@ -56,7 +57,7 @@ void check_finite(const TensorMemory& memory, const std::string& input, int64_t 
 
 }  // namespace
 
-SampleReader::SampleReader(const std::string& path, const Model& model, int64_t limit) : limit_(limit) {
+SampleReader::SampleReader(const std::string& path, const Model& model, int64_t limit) : path_(path), limit_(limit) {
   std::error_code no_error;
   if (std::filesystem::is_directory(path, no_error)) {
     std::error_code problem;
@@ -131,7 +132,12 @@ void SampleReader::open_next_file(const Interpreter& interpreter) {
     samples = here;
     arrays_.push_back(std::move(array));
   }
-  left_ = samples.value_or(0);
+  left_ = in_file_ = samples.value_or(0);
+}
+
+int64_t SampleReader::expected() const {
+  const int64_t all = count_ + left_ + static_cast<int64_t>(files_.size()) * in_file_;
+  return limit_ > 0 ? std::min(limit_, all) : all;
 }
 
 bool SampleReader::next(Interpreter& interpreter) {
@@ -148,6 +154,19 @@ bool SampleReader::next(Interpreter& interpreter) {
   --left_;
   ++count_;
   return true;
+}
+
+int64_t for_each_sample(SampleReader samples, Interpreter& interpreter, const std::string& title,
+                        const std::function<void()>& use) {
+  const StopOnSignal stop;
+  ProgressBar bar(title);
+  while (samples.next(interpreter)) {
+    use();
+    bar.update(samples.count(), samples.expected());
+    if (StopOnSignal::stopped()) throw Error(ErrorCode::kCancelled, "stopped before it was finished");
+  }
+  if (samples.count() == 0) bad_argument("{} holds no samples", samples.path());
+  return samples.count();
 }
 
 }  // namespace leadline::cli

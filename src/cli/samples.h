@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +25,10 @@ class SampleReader {
   /// Puts the next sample into the inputs of an allocated interpreter; false when there are no more. Throws
   /// Error(kInvalidArgument) that names file, array, input and what does not fit, and for values that are not finite.
   bool next(Interpreter& interpreter);
+  const std::string& path() const { return path_; }
   int64_t count() const { return count_; }
+  /// Of all samples, as far as known: files that were not opened yet count as much as the open one.
+  int64_t expected() const;
 
  private:
   struct Input {
@@ -35,12 +39,19 @@ class SampleReader {
   std::unique_ptr<ArrayReader> take_array(std::vector<NamedArray>& arrays, size_t input, const TensorInfo& info,
                                           const std::string& path) const;
 
+  std::string path_;
   std::vector<std::string> files_;  // those that are left, last first
   std::vector<Input> inputs_;
   int64_t limit_ = 0;
   std::vector<std::unique_ptr<ArrayReader>> arrays_;  // of the open file, one for each input
-  int64_t left_ = 0;                                  // samples that it still has
+  int64_t in_file_ = 0;                               // samples that it has
+  int64_t left_ = 0;                                  // and those that were not taken
   int64_t count_ = 0;
 };
+
+/// Calls `use` for each sample when it is in the inputs of `interpreter`, with a bar for people who wait; Ctrl-C stops
+/// between samples. Throws Error(kInvalidArgument) when there are none. Gives their number.
+int64_t for_each_sample(SampleReader samples, Interpreter& interpreter, const std::string& title,
+                        const std::function<void()>& use);
 
 }  // namespace leadline::cli
