@@ -13,6 +13,10 @@ from typing import Any
 
 from leadline._debugger import DebugResult, _load, debug
 from leadline._leadline import Budget, InvalidArgumentError, Model
+from leadline._progress import progress_of, tell
+
+
+_STEPS = 4  # from a layer to nodes that read it, when a range travels on
 
 
 @dataclass
@@ -31,6 +35,7 @@ class TuneResult:
     content: bytes  # the quantized model
     recipe: list[dict[str, Any]]  # for leadline.quantize(recipe=...)
     kept: list[str]  # names of the tensors whose nodes are not quantized as the others
+    causes: list[str]  # those of them that read from no other: the layers to look at; the rest carries their ranges on
     value: float  # of the metric
     target: float
     reached: bool
@@ -64,7 +69,7 @@ def tune(
     recipe: str | os.PathLike | None = None,
     max_trials: int = 64,
     budget: Budget | int | str | None = None,
-    progress: Callable[[Trial], None] | None = None,
+    progress: bool | Callable[[Trial], None] | None = None,
     **settings: Any,
 ) -> TuneResult:
     """Searches the smallest set of nodes to keep in float (or int16) so that metric(quantized model) >= target.
@@ -75,8 +80,11 @@ def tune(
         result = leadline.tune("model.tflite", samples, accuracy, target=0.91)
         result.save_recipe("recipe.json")
 
-    Layers are tried in the order of the signal they lose by themselves. How many of them are needed is found by
-    bisection; then each of those is given back if the target holds without it.
+    First the layer that loses most signal by itself is kept alone, then with the nodes that read it, those that read
+    them and so on (4 steps): weights that spoil a layer are cured by keeping that layer, but a range that is too wide
+    for 8 bits travels on, and whatever rounds to it has to be kept too. If that is not enough, layers are taken in the
+    order of the signal they lose, and how many are needed is found by bisection. In the end each kept node is given
+    back if the target holds without it. No set is proven to be the smallest: that would take 2^layers trials.
 
     Args:
       dataset: samples for calibration. It is gone through once, or twice without debug_dataset: a function or a list.
@@ -84,6 +92,7 @@ def tune(
       keep: what becomes of the nodes that are kept: "float", "int16x8", or another mode.
       debug_dataset: samples to order the layers by; by default the same.
       recipe: where to write the recipe as JSON.
+      progress: called with each Trial; None, True and False show a bar as in leadline.calibrate.
       settings: more arguments of leadline.quantize.
     """
     from leadline._calibration import calibrate
@@ -98,22 +107,33 @@ def tune(
         model = equalized(model, budget)  # once; layers are compared with it too
     integers = mode in ("int8", "int16x8") or keep in ("int8", "int16x8")
     method = settings.get("method", "min-max")
-    calibration = calibrate(model, dataset, method, budget=budget) if integers else None
-    search = _Search(
-        lambda rules: quantize(model, mode, calibration=calibration, recipe=rules, budget=budget, **settings),
-        metric, target, keep, max_trials, progress,
-    )  # fmt: skip
-    everything = search.measure([])
+    bar = False if callable(progress) else progress
+    calibration = calibrate(model, dataset, method, budget=budget, progress=bar) if integers else None
+    arguments = {"calibration": calibration, "budget": budget, "progress": False, **settings}
+    search = _Search(lambda rules: quantize(model, mode, recipe=rules, **arguments), metric, target, keep, max_trials)
     result = None
+    readers: dict[str, list[str]] = {}
     kept: list[str] = []
-    if everything.value < target:
-        result = debug(model, search.content([]), dataset if debug_dataset is None else debug_dataset, budget=budget)
-        order = _order(result, model)
-        kept = search.bisect(order)
-        kept = search.give_back(kept)
-    best = search.measure(kept)
+    with progress_of(bar, "Tuning") as report:
+        search.progress = progress if callable(progress) else lambda trial: tell(report, len(search.trials), max_trials)
+        if search.measure([]).value < target:
+            samples = dataset if debug_dataset is None else debug_dataset
+            result = debug(model, search.content([]), samples, budget=budget, progress=False)
+            order = _order(result, model)
+            readers = _readers(model)
+            kept = search.grow(order, readers) or search.bisect(order)
+            kept = search.give_back(kept)
+        best = search.measure(kept)
     found = TuneResult(
-        search.content(kept), search.rules(kept), kept, best.value, target, best.value >= target, search.trials, result
+        search.content(kept),
+        search.rules(kept),
+        kept,
+        [name for name in kept if not any(name in readers.get(other, ()) for other in kept)],
+        best.value,
+        target,
+        best.value >= target,
+        search.trials,
+        result,
     )
     if recipe is not None:
         found.save_recipe(recipe)
@@ -133,14 +153,27 @@ def _order(result: DebugResult, model: Model) -> list[str]:
     return names
 
 
+def _readers(model: Model) -> dict[str, list[str]]:
+    """For each tensor the results of the nodes that read it, by names."""
+    result: dict[str, list[str]] = {}
+    for s in range(model.subgraph_count):
+        subgraph = model.subgraph(s)
+        for node in subgraph.nodes:
+            for source in node.inputs:
+                if source >= 0 and node.outputs and not subgraph.tensors[source].constant:
+                    name = subgraph.tensors[node.outputs[0]].name
+                    result.setdefault(subgraph.tensors[source].name, []).append(name)
+    return result
+
+
 class _Search:
-    def __init__(self, quantize, metric, target, keep, max_trials, progress) -> None:
+    def __init__(self, quantize, metric, target, keep, max_trials) -> None:
         self._quantize = quantize
         self._metric = metric
         self._target = target
         self._keep = keep
         self._max_trials = max_trials
-        self._progress = progress
+        self.progress: Callable[[Trial], object] = lambda trial: None
         self._known: dict[frozenset, Trial] = {}
         self._last: tuple[frozenset, bytes] | None = None
         self.trials: list[Trial] = []
@@ -161,12 +194,23 @@ class _Search:
             trial = Trial(list(kept), float(self._metric(content)), len(content))
             self._known[key] = trial
             self.trials.append(trial)
-            if self._progress:
-                self._progress(trial)
+            self.progress(trial)
         return self._known[key]
 
     def enough(self, kept: list[str]) -> bool:
         return self.measure(kept).value >= self._target
+
+    def grow(self, order: list[str], readers: dict[str, list[str]]) -> list[str]:
+        """The worst layer, with as many steps of its readers as are enough; nothing when none are."""
+        kept = edge = order[:1]
+        for _ in range(_STEPS + 1):
+            if edge and len(self.trials) < self._max_trials and self.enough(kept):
+                return kept
+            edge = list(dict.fromkeys(name for e in edge for name in readers.get(e, ()) if name not in kept))
+            if not edge:
+                break
+            kept = kept + edge
+        return []
 
     def bisect(self, order: list[str]) -> list[str]:
         """The shortest beginning of `order` that is enough; all of it when nothing is."""

@@ -281,8 +281,8 @@ def test_weights_that_spoil_the_scale_of_others_are_named():
     assert "conv2" in suspect["why"]
 
 
-def test_tune_keeps_the_planted_layer_alone(tmp_path):
-    float_model = convnet(spoiled=500)
+def closeness_to(float_model):
+    """A metric: the negative error of a model's outputs, in standard deviations of the float model's."""
 
     def outputs(content):
         interpreter = leadline.lite.Interpreter(model_content=content)
@@ -295,14 +295,58 @@ def test_tune_keeps_the_planted_layer_alone(tmp_path):
         return np.concatenate(result)
 
     expected = outputs(float_model)
+    return lambda content: -float(np.sqrt(np.mean((outputs(content) - expected) ** 2)) / np.std(expected))
 
-    def closeness(content):
-        return -float(np.sqrt(np.mean((outputs(content) - expected) ** 2)) / np.std(expected))
 
-    worst = closeness(leadline.quantize(float_model, "int8", dataset))
-    target = worst / 10
+def test_tune_keeps_the_planted_layer_alone(tmp_path):
+    float_model = convnet(spoiled=500)
+    closeness = closeness_to(float_model)
+    target = closeness(leadline.quantize(float_model, "int8", dataset)) / 10
     result = leadline.tune(float_model, dataset, closeness, target, recipe=tmp_path / "recipe.json")
     assert result.reached
-    assert result.kept == ["model/conv2/Conv2D"]
+    assert result.kept == result.causes == ["model/conv2/Conv2D"]
+    assert len(result.trials) == 2  # nothing kept, and the worst layer
     again = leadline.quantize(float_model, "int8", dataset, recipe=tmp_path / "recipe.json")
     assert again == result.content
+
+
+@pytest.mark.parametrize("keep", ["float", "int16x8"])
+def test_tune_names_the_planted_layer_and_keeps_what_its_range_reaches(keep):
+    float_model = convnet(outlier=500)
+    closeness = closeness_to(float_model)
+    target = closeness(leadline.quantize(float_model, "int8", dataset)) / 10
+    result = leadline.tune(float_model, dataset, closeness, target, keep=keep)
+    assert result.reached
+    assert result.causes == ["model/conv2/Conv2D"]
+    # Every node that would round the other channels to the outlier's steps, and no more.
+    assert result.kept == ["model/conv2/Conv2D", "model/pool/Mean", "model/dense/MatMul"]
+
+
+def test_equalized_models_are_compared_with_equalized_layers():
+    float_model = convnet()
+    quantized = leadline.quantize(float_model, "int8", dataset, equalize=True)
+
+    def conv1(**settings):
+        result = leadline.debug(float_model, quantized, dataset, **settings)
+        return next(layer["own"]["rmse_over_scale"] for layer in result.layers if layer["layer"] == "conv1")
+
+    assert conv1() > 2  # scaled channels look wrong
+    assert conv1(equalized=True) < 0.5
+
+
+def test_progress_is_told_and_can_stop():
+    float_model = convnet()
+    quantized = leadline.quantize(float_model, "int8", dataset)
+    debugger = Debugger(converter=Converter(float_model), debug_dataset=dataset)
+    for work in (
+        lambda told: leadline.debug(float_model, quantized, dataset, progress=told),
+        lambda told: leadline.calibrate(float_model, dataset, progress=told),
+        lambda told: leadline.quantize(float_model, "int8", dataset, progress=told),
+        lambda told: debugger.run(progress=told),
+    ):
+        calls = []
+        work(lambda done, total: calls.append(done))
+        assert calls == list(range(1, len(SAMPLES) + 1))
+        with pytest.raises(leadline.Error, match="stopped before it was finished") as stopped:
+            work(lambda done, total: done < 2)
+        assert stopped.value.code == "cancelled"
