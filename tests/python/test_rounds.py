@@ -10,6 +10,7 @@ import io
 import numpy as np
 import pytest
 from keras_models import keras
+from test_cli import PROGRAM, leadline_json
 from test_soak import resident_bytes
 
 import leadline
@@ -94,3 +95,18 @@ def test_phases_take_no_more_than_was_planned(case):
     content = quantizer.quantize(calibration)
     assert len(content) == quantizer.plan(calibration).result_bytes
     assert budget.peak <= quantizer.plan(calibration).peak_bytes
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="the leadline program is not built")
+@pytest.mark.parametrize("more", [[], ["--bias-correction"], ["--method", "mse"], ["--mode", "dynamic"]])
+def test_phases_of_the_program_take_no_more_than_it_says(more, case, tmp_path):
+    path, samples, _ = case
+    model, data = tmp_path / "model.tflite", tmp_path / "samples.npy"
+    lite.TFLiteConverter.from_keras_file(path).convert_to(model)
+    np.save(data, np.concatenate([sample[0] for sample in samples]))
+    arguments = ["quantize", str(model), "--data", str(data), "--threads", "1", *more]
+    planned = leadline_json(*arguments, "--plan")["memory"]
+    done = leadline_json(*arguments)
+    assert done["memory"] == planned
+    assert {"load", "quantize"} <= set(planned)
+    assert done["counted_peak_bytes"] <= max(phase["peak_bytes"] for phase in planned.values())
