@@ -59,7 +59,9 @@ std::string LayerNames::layer(std::string_view name, std::string_view op) const 
     chosen = part;
     break;
   }
-  const auto scopes = split(chosen, '/');
+  auto scopes = split(chosen, '/');
+  // Older models open the scope of the model twice: "MobilenetV1/MobilenetV1/Conv2d_0/Relu6".
+  while (scopes.size() > 1 && scopes[1] == scopes[0]) scopes.erase(scopes.begin());
   std::string_view layer = scopes.size() >= 3 ? scopes[1] : scopes[0];
   if (scopes.size() > 3 && is_main_op(chosen, op)) {  // a model inside the model
     const size_t inner = scopes[scopes.size() - 2] == "Tensordot" || scopes[scopes.size() - 2] == "einsum" ? 3 : 2;

@@ -25,6 +25,7 @@ TEST(LayerNames, ModelsInsideModelsHaveMoreScopes) {
   const LayerNames names({});
   EXPECT_EQ(names.layer("m/backbone/conv/Conv2D", "CONV_2D"), "conv");
   EXPECT_EQ(names.layer("m/dense/Tensordot/MatMul", "FULLY_CONNECTED"), "dense");
+  EXPECT_EQ(names.layer("Net/Net/Conv2d_1_pointwise/Relu6", "CONV_2D"), "Conv2d_1_pointwise");
 }
 
 TEST(LayerNames, NumbersThatTheExporterAddedToAllGo) {

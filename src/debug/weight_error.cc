@@ -11,6 +11,8 @@
 namespace leadline::debug {
 namespace {
 
+constexpr double kDeadShare = 1e-6;  // of the largest channel
+
 size_t at(int index) { return static_cast<size_t>(index); }
 
 constexpr int64_t kChunk = 4096;
@@ -110,6 +112,9 @@ WeightError compare(const ir::Value& actual, const ir::Value& expected, const st
   result.rmse = std::sqrt(squared / static_cast<double>(elements));
   result.snr_db = squared > 0.0 && signal > 0.0 ? 10.0 * std::log10(signal / squared) : kBestSnrDb;
   const double top = sums[at(result.largest_channel)].largest;
+  // Channels that training left dead are next to nothing, and no measure for the others.
+  std::erase_if(largest, [top](double size) { return size < kDeadShare * top; });
+  if (largest.empty()) return result;
   std::nth_element(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(largest.size() / 2), largest.end());
   const double median = largest[largest.size() / 2];
   if (median > 0.0) result.channel_spread = top / median;
