@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ir/field_finder.h"
 #include "ops/batch_matmul.h"
 #include "ops/registry.h"
 #include "quantize/weight_source.h"
@@ -65,22 +66,11 @@ int dequantize_version(DType from, bool per_channel) {
 }
 
 /// Sets a bool attribute by name, where there is one.
-class FlagSetter final : public ir::FieldVisitor {
+class FlagSetter final : public ir::FieldFinder {
  public:
   explicit FlagSetter(std::string_view name) : name_(name) {}
+  using FieldFinder::field;
   void field(const char* name, bool& value) override { value = value || name == name_; }
-  void field(const char*, int8_t&) override {}
-  void field(const char*, int32_t&) override {}
-  void field(const char*, uint32_t&) override {}
-  void field(const char*, int64_t&) override {}
-  void field(const char*, float&) override {}
-  void field(const char*, std::string&) override {}
-  void field(const char*, std::vector<uint8_t>&) override {}
-  void field(const char*, std::vector<int32_t>&) override {}
-  void field(const char*, std::vector<uint32_t>&) override {}
-  void field(const char*, std::vector<int64_t>&) override {}
-  void field(const char*, std::vector<float>&) override {}
-  void skip() override {}
 
  private:
   std::string_view name_;

@@ -103,12 +103,7 @@ Window read_window(Call& call, const char* size_key, size_t axes) {
   return w;
 }
 
-namespace {
-
-/// One CONV_3D per group: the op has none of its own.
-int conv_3d_groups(Call& weights, int x, size_t index, std::string_view name, const Dims& kernel, int bias,
-                   const Window& w, int64_t groups) {
-  Emitter& e = weights.e;
+int emit_conv_3d(Emitter& e, int x, int filter, int bias, const Window& w) {
   ops::Conv3DAttributes a;
   a.padding = w.padding;
   a.stride_d = small(w.strides[0]);
@@ -117,9 +112,16 @@ int conv_3d_groups(Call& weights, int x, size_t index, std::string_view name, co
   a.dilation_d = small(w.dilations[0]);
   a.dilation_h = small(w.dilations[1]);
   a.dilation_w = small(w.dilations[2]);
-  if (groups == 1) {
-    return e.builder().node("CONV_3D", {x, weights.constant(index, name, kernel), bias}, e.name("Conv3D"), a);
-  }
+  return e.builder().node("CONV_3D", {x, filter, bias}, e.name("Conv3D"), a);
+}
+
+namespace {
+
+/// One CONV_3D per group: the op has none of its own.
+int conv_3d_groups(Call& weights, int x, size_t index, std::string_view name, const Dims& kernel, int bias,
+                   const Window& w, int64_t groups) {
+  Emitter& e = weights.e;
+  if (groups == 1) return emit_conv_3d(e, x, weights.constant(index, name, kernel), bias, w);
   const Weight& whole = weights.weight(index, name, kernel);
   require(whole.dtype == DType::kFloat32, ErrorCode::kUnsupported, "the kernel is {}; save it as float32",
           dtype_name(whole.dtype));
@@ -135,7 +137,7 @@ int conv_3d_groups(Call& weights, int x, size_t index, std::string_view name, co
     const ir::Source source =
         ir::sliced_source(whole.source, whole.shape, begin, Shape(std::span<const int64_t>(part)), 4);
     const int filter = e.builder().constant(e.name(name), DType::kFloat32, part, source);
-    results.push_back(e.builder().node("CONV_3D", {inputs[g], filter, biases[g]}, e.name("Conv3D"), a));
+    results.push_back(emit_conv_3d(e, inputs[g], filter, biases[g], w));
   }
   return e.concat(results, 4);
 }

@@ -39,15 +39,7 @@ int convolve_tensors(Call& call, int x, int kernel, Window w) {
   const int bias = zero_bias(e, dims.back());
   if (axes == 3) {
     call.refuse_if(dims[3] != e.dims(x).back(), "has groups over three axes, which are not converted");
-    ops::Conv3DAttributes a;
-    a.padding = w.padding;
-    a.stride_d = small(w.strides[0]);
-    a.stride_h = small(w.strides[1]);
-    a.stride_w = small(w.strides[2]);
-    a.dilation_d = small(w.dilations[0]);
-    a.dilation_h = small(w.dilations[1]);
-    a.dilation_w = small(w.dilations[2]);
-    return e.builder().node("CONV_3D", {x, kernel, bias}, e.name("Conv3D"), a);
+    return emit_conv_3d(e, x, kernel, bias, w);
   }
   if (axes == 2) return emit_conv_2d(e, x, e.transpose(kernel, {3, 0, 1, 2}), bias, w);
   const int filter = e.expand_dims(e.transpose(kernel, {2, 0, 1}), 1);

@@ -44,9 +44,11 @@ int convolve(Call& weights, int x, size_t index, std::string_view name, const Di
 
 /// A window along time as one over an image of height 1.
 Window with_height(Window w);
-/// CONV_2D with a filter [channels out, height, width, channels in], and DEPTHWISE_CONV_2D with one [1, height, width,
-/// channels out]. Both need a bias: zeros stand for none.
+/// CONV_2D with a filter [channels out, height, width, channels in], CONV_3D with one [depth, height, width, channels
+/// in, channels out], and DEPTHWISE_CONV_2D with one [1, height, width, channels out]. All need a bias: zeros stand for
+/// none.
 int emit_conv_2d(Emitter& e, int x, int filter, int bias, const Window& w);
+int emit_conv_3d(Emitter& e, int x, int filter, int bias, const Window& w);
 int emit_depthwise(Emitter& e, int x, int filter, int bias, int64_t multiplier, const Window& w);
 int zero_bias(Emitter& e, int64_t channels);
 
