@@ -7,6 +7,7 @@
 #include "leadline/converter.h"      // IWYU pragma: export
 #include "leadline/custom_op.h"      // IWYU pragma: export
 #include "leadline/error.h"          // IWYU pragma: export
+#include "leadline/guard.h"          // IWYU pragma: export
 #include "leadline/interpreter.h"    // IWYU pragma: export
 #include "leadline/keras_layer.h"    // IWYU pragma: export
 #include "leadline/model.h"          // IWYU pragma: export

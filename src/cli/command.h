@@ -21,6 +21,8 @@ class Command {
   Command& operator=(const Command&) = delete;
 
   virtual void run() = 0;
+  /// Of the program, after run().
+  virtual int exit_code() const { return 0; }
 
   CLI::App& app() { return *app_; }
   bool json() const { return json_; }
@@ -36,6 +38,7 @@ class Command {
 
 std::unique_ptr<Command> convert_command(CLI::App& program);
 std::unique_ptr<Command> debug_command(CLI::App& program);
+std::unique_ptr<Command> guard_command(CLI::App& program);
 std::unique_ptr<Command> inspect_command(CLI::App& program);
 std::unique_ptr<Command> ops_command(CLI::App& program);
 std::unique_ptr<Command> plan_command(CLI::App& program);

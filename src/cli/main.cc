@@ -34,6 +34,7 @@ constexpr const char* kFooter =
     "  leadline plan model.tflite --html p.html   how much memory a run takes, and why\n"
     "  leadline run model.tflite --input x=x.npy --output result.npz\n"
     "  leadline ops                               which ops run\n"
+    "  leadline guard --memory 2GB -- python train.py   run something else under limits\n"
     "  leadline help run                          options of a command\n"
     "\n"
     "Exit codes:\n"
@@ -107,6 +108,7 @@ int report(const Failure& failure, bool json) {
 
 bool wants_json(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--") return false;  // what follows is another program's
     if (std::string_view(argv[i]) == "--json") return true;
   }
   return false;
@@ -132,7 +134,7 @@ int run(CLI::App& program, const std::vector<std::unique_ptr<Command>>& commands
     if (!command->app().parsed()) continue;
     command->run();
     if (std::fflush(stdout) != 0) throw Error(ErrorCode::kIo, "cannot write to standard output");
-    return kOk;
+    return command->exit_code();
   }
   fmt::print(stderr, "{}", program.help());
   return kUsage;
@@ -154,6 +156,7 @@ int guarded_main(int argc, char** argv) {
   commands.push_back(leadline::cli::quantize_command(program));
   commands.push_back(leadline::cli::debug_command(program));
   commands.push_back(leadline::cli::ops_command(program));
+  commands.push_back(leadline::cli::guard_command(program));
   std::string help_about;
   CLI::App* help = program.add_subcommand("help", "Print the help of a command");
   help->add_option("COMMAND", help_about, "Which command");

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process and everything it started, as /proc shows it. Processes come and go while one looks: what cannot be read is
+// not there. The root is a child subreaper, so whoever loses a parent inside the tree stays in the tree.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace leadline::guard {
+
+struct ProcessMemory {
+  int64_t resident = 0;    ///< anonymous and shared pages; pages of mapped files are not counted, they can be dropped
+  int64_t file = 0;        ///< pages of mapped files
+  int64_t high_water = 0;  ///< the most that both together were
+};
+std::optional<ProcessMemory> process_memory(pid_t pid);
+
+/// The root first, then its descendants, without zombies. Empty when the root is gone.
+std::vector<pid_t> process_tree(pid_t root);
+
+/// Resident bytes of the processes. Pages that several of them share after a fork count once when a plain sum would
+/// pass `limit` (0: plain sum), for that takes longer to find out.
+int64_t tree_memory(const std::vector<pid_t>& tree, int64_t limit);
+
+/// Kills what descends from `root`, then `root`. Everything is stopped first, so that nobody forks away.
+/// The root is an unreaped child of the caller, or the caller.
+void kill_tree(pid_t root);
+
+/// Kills what a root that is dead but not reaped has left to others: members of the session it led (`session`, 0:
+/// none), and processes whose environment has `marker`. Returns when they are gone, or after some seconds.
+void kill_leftovers(pid_t session, const std::string& marker);
+
+/// Kills and reaps every child of the calling process, and the children that these leave to it.
+void kill_children();
+
+/// A descriptor for the process, or -1 where the kernel has none.
+int open_pidfd(pid_t pid);
+
+}  // namespace leadline::guard
