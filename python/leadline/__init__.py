@@ -48,6 +48,7 @@ __all__ = [
     "DatasetWarning",
     "DebugResult",
     "Error",
+    "GuardError",
     "InvalidArgumentError",
     "InvalidModelError",
     "IoError",
@@ -62,6 +63,7 @@ __all__ = [
     "calibrate",
     "debug",
     "format_bytes",
+    "guard",
     "known_ops",
     "lint_dataset",
     "lite",
@@ -80,9 +82,11 @@ __all__ = [
 _LATER = {
     "DatasetWarning": "_dataset",
     "DebugResult": "_debugger",
+    "GuardError": "_guard",
     "TuneResult": "_tuning",
     "calibrate": "_calibration",
     "debug": "_debugger",
+    "guard": "_guard",
     "lint_dataset": "_calibration",
     "quantize": "_quantizer",
     "tune": "_tuning",
@@ -96,3 +100,10 @@ def __getattr__(name: str):
 
         return getattr(importlib.import_module(f"leadline.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(ipython) -> None:
+    """`%load_ext leadline`: the magics of leadline._magics."""
+    from leadline import _magics
+
+    _magics.register(ipython)

@@ -1033,6 +1033,108 @@ class DebugModelObserver:
     def attach(self, interpreter: Interpreter) -> None:
         """Watches every run of the interpreter from now on."""
 
+class GuardReport:
+    """How a guarded process ended, or what is known while it runs."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process is gone."""
+
+    @property
+    def cause(self) -> str:
+        """'exit', 'signal', 'memory', 'processes', 'timeout' or 'interrupt'."""
+
+    @property
+    def exit_code(self) -> int:
+        """Of an exit; -1 otherwise."""
+
+    @property
+    def signal(self) -> int:
+        """The signal that ended the process; 0: none."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that the process and its children had."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that it ran."""
+
+    @property
+    def memory_limit(self) -> int:
+        """The limit in bytes; 0: none."""
+
+    @property
+    def cgroup(self) -> bool:
+        """Whether a control group keeps the limits; else samples do."""
+
+    @property
+    def last_lines(self) -> list:
+        """Of standard output and standard error, in the order of their arrival."""
+
+    @property
+    def summary(self) -> str:
+        """What happened, in a sentence."""
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+
+class GuardedProcess:
+    """A child process under limits. Use it through `leadline.guard`."""
+
+    def __init__(self, command: Sequence[str], environment: Sequence[bytes], memory: int = 0, processes: int = 1024, inherited: Sequence[int] = [], stack_signal: int = 0) -> None:
+        """
+        Starts a program with an environment of b'NAME=value'; 0 is no limit. It keeps the descriptors `inherited`.
+        """
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+
+    def wait(self, seconds: float, watched: int = -1) -> tuple:
+        """
+        Waits for output, for the end, or for the descriptor `watched` to be readable. Returns (stream, bytes, readable, ended); stream is 1 or 2, or 0 without output.
+        """
+
+    def start_call(self, timeout_seconds: float) -> None:
+        """
+        Starts the clock, the peak and the last lines of a call; 0: no limit of time.
+        """
+
+    def end_call(self) -> bool:
+        """
+        Stops the clock. False when the guard has decided to kill the process by now.
+        """
+
+    def interrupt(self) -> None:
+        """SIGINT to the process and its group."""
+
+    def kill(self) -> None:
+        """Kills the process and all it started, and waits until they are gone."""
+
+    def resident_bytes(self) -> int:
+        """Memory of the process and its children."""
+
+    def processes(self) -> int:
+        """How many processes there are, with all it started."""
+
+    def report(self) -> GuardReport:
+        """How it ended, or what is known so far."""
+
+class SharedMapping:
+    """
+    Memory behind a descriptor, as a writable buffer that needs the descriptor no more.
+    """
+
+    def __init__(self, fd: int, bytes: int) -> None:
+        """Maps the first `bytes` bytes."""
+
+def die_with_parent(parent: int) -> None:
+    """
+    When the process `parent` is gone, kills every process that this one started, and this one.
+    """
+
 class CalibrationMethod(enum.Enum):
     """How a range is chosen from what was seen."""
 

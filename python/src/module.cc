@@ -20,6 +20,7 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_interpreter(m);
   leadline::python::init_custom_op(m);
   leadline::python::init_debugger(m);
+  leadline::python::init_guard(m);
   leadline::python::init_calibration(m);
   leadline::python::init_quantizer(m);
 }
