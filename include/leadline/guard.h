@@ -11,10 +11,10 @@
 namespace leadline {
 
 struct GuardOptions {
-  std::vector<std::string> command;      ///< program, looked up in PATH, and its arguments
-  std::vector<std::string> environment;  ///< "NAME=value"; empty: the caller's
-  GuardLimits limits;
-  std::vector<int> inherited;  ///< descriptors that the child keeps besides 0, 1 and 2, under the same numbers
+  std::vector<std::string> command;           ///< program, looked up in PATH, and its arguments
+  std::vector<std::string> environment = {};  ///< "NAME=value"; empty: the caller's
+  GuardLimits limits = {};
+  std::vector<int> inherited = {};  ///< descriptors that the child keeps besides 0, 1 and 2, under the same numbers
   /// The child leads a session of its own: a Ctrl-C at the caller's terminal does not reach it, and it has no terminal.
   bool own_session = true;
   /// For a program that does nothing but guard: processes that the tree leaves behind become its children, and all

@@ -34,10 +34,12 @@ struct ChildPlan {
   rlim_t data_limit;
   bool own_session;
   pid_t parent;
-  // Written by the child, in memory that it shares with the parent until it execs.
-  volatile int error = 0;
-  volatile bool in_cgroup = false;
+  int news;  // a pipe to the parent, closed by exec: kJoined when it is in the group, errno when it cannot exec
 };
+
+constexpr int kJoined = -1;
+
+void tell(int pipe, int word) { [[maybe_unused]] const ssize_t written = write(pipe, &word, sizeof word); }
 
 void set_limit(int resource, rlim_t value) {
   rlimit limit{};
@@ -68,15 +70,16 @@ void offer_to_oom_killer() {
   // Processes that lose their parent stay in this one's tree. Both settings survive exec.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (plan.own_session) setsid();
-  if (plan.cgroup_procs >= 0) plan.in_cgroup = write(plan.cgroup_procs, "0", 1) == 1;
+  const bool joined = plan.cgroup_procs >= 0 && write(plan.cgroup_procs, "0", 1) == 1;
+  if (joined) tell(plan.news, kJoined);
   offer_to_oom_killer();
   set_limit(RLIMIT_CORE, 0);
-  if (plan.data_limit > 0 && !plan.in_cgroup) set_limit(RLIMIT_DATA, plan.data_limit);
+  if (plan.data_limit > 0 && !joined) set_limit(RLIMIT_DATA, plan.data_limit);
   syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
   for (size_t i = 0; i < plan.inherited_count; ++i) fcntl(plan.inherited[i], F_SETFD, 0);
   // The pipes' numbers are above 2: see above_standard.
   if (dup2(plan.output, 1) < 0 || dup2(plan.errors, 2) < 0) {
-    plan.error = errno;
+    tell(plan.news, errno);
     _exit(127);
   }
   reset_signals();
@@ -84,7 +87,7 @@ void offer_to_oom_killer() {
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
   execve(plan.program, plan.arguments, plan.environment);
-  plan.error = errno;
+  tell(plan.news, errno);
   _exit(127);
 }
 
@@ -163,6 +166,12 @@ Spawned spawn(const SpawnRequest& request) {
   plan.own_session = request.own_session;
   plan.parent = getpid();
 
+  Descriptor news;
+  Descriptor news_writer;
+  make_pipe(news, news_writer);
+  fcntl(news.get(), F_SETFL, 0);  // reading waits until the child has told all or runs its program
+  plan.news = news_writer.get();
+
   // A handler of this process must not run in the child while the two share memory.
   sigset_t all;
   sigset_t before;
@@ -173,9 +182,16 @@ Spawned spawn(const SpawnRequest& request) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 
   require(result.pid > 0, ErrorCode::kIo, "cannot start a process: {}", std::strerror(vfork_error));
-  result.in_cgroup = plan.in_cgroup;
-  if (plan.error == 0) return result;
-  const int error = plan.error;
+  news_writer.close();
+  int error = 0;
+  for (int word = 0; read(news.get(), &word, sizeof word) == static_cast<ssize_t>(sizeof word);) {
+    if (word == kJoined) {
+      result.in_cgroup = true;
+    } else {
+      error = word;
+    }
+  }
+  if (error == 0) return result;
   waitid(P_PID, static_cast<id_t>(result.pid), nullptr, WEXITED);
   fail(ErrorCode::kIo, "cannot run '{}': {}", program, std::strerror(error));
 }
