@@ -16,6 +16,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/leadlineConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/leadlineConfig.cmake ${PROJECT_BINARY_DIR}/leadlineConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT dev)
 
+install(FILES ${PROJECT_SOURCE_DIR}/data/compatibility.json DESTINATION ${CMAKE_INSTALL_DATADIR}/leadline COMPONENT dev)
+
 if(TARGET leadline_cli)
   if(DEFINED SKBUILD_SCRIPTS_DIR)
     # In a wheel the program is one of the scripts that pip puts beside python.

@@ -20,6 +20,15 @@ target_include_directories(leadline SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
 target_link_libraries(leadline
   PRIVATE fmt::fmt Threads::Threads ZLIB::ZLIB $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 
+# doctor's table of compatible versions is part of the library.
+set(compatibility ${PROJECT_SOURCE_DIR}/data/compatibility.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compatibility})
+file(READ ${compatibility} LEADLINE_COMPATIBILITY)
+set(compatibility_source ${PROJECT_BINARY_DIR}/generated/guard/compatibility_data.cc)
+configure_file(${PROJECT_SOURCE_DIR}/src/guard/compatibility_data.cc.in ${compatibility_source} @ONLY)
+target_sources(leadline PRIVATE ${compatibility_source})
+target_link_libraries(leadline PRIVATE ${CMAKE_DL_LIBS})
+
 # Position-independent code with visible symbols must not be inlined across functions that somebody could
 # replace at load time; either of these says that nobody does.
 get_target_property(library_type leadline TYPE)

@@ -29,6 +29,10 @@ add_executable(debug_page ${PROJECT_SOURCE_DIR}/tests/debug_page/main.cc)
 leadline_compile_options(debug_page)
 target_link_libraries(debug_page PRIVATE leadline fmt::fmt)
 
+# Stands for the library of a GPU driver, which hangs or crashes when a test wants it to.
+add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fake_nvml/nvml.cc)
+leadline_compile_options(fake_nvml)
+
 leadline_sources(test_sources TESTS src tests/cpp)
 if(NOT TARGET leadline_cli_parts)
   list(FILTER test_sources EXCLUDE REGEX "/src/cli/")
@@ -40,7 +44,9 @@ if(test_sources)
   add_executable(leadline_tests ${test_sources} ${test_helpers})
   leadline_compile_options(leadline_tests)
   target_include_directories(leadline_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(leadline_tests PRIVATE LEADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(leadline_tests PRIVATE LEADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    LEADLINE_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
+  add_dependencies(leadline_tests fake_nvml)
   target_link_libraries(leadline_tests PRIVATE
     leadline GTest::gtest_main fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads)
   if(TARGET leadline_cli_parts)

@@ -13,6 +13,7 @@ packages=(
   g++ make cmake ninja-build ccache
   flatbuffers-compiler libflatbuffers-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
   libgtest-dev libbenchmark-dev
+  ocl-icd-libopencl1 pocl-opencl-icd  # an OpenCL device for the tests of `leadline devices`
   python3 python3-dev python3-venv
 )
 if [[ ${1:-} == --lint ]]; then

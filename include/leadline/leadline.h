@@ -6,6 +6,8 @@
 #include "leadline/calibration.h"    // IWYU pragma: export
 #include "leadline/converter.h"      // IWYU pragma: export
 #include "leadline/custom_op.h"      // IWYU pragma: export
+#include "leadline/devices.h"        // IWYU pragma: export
+#include "leadline/doctor.h"         // IWYU pragma: export
 #include "leadline/error.h"          // IWYU pragma: export
 #include "leadline/guard.h"          // IWYU pragma: export
 #include "leadline/interpreter.h"    // IWYU pragma: export

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of devices() that tests can feed.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/cgroup.h"
+#include "leadline/devices.h"
+
+namespace leadline::guard {
+
+/// Where devices are looked for.
+struct DeviceSources {
+  SystemPaths paths;
+  std::string nvml = "libnvidia-ml.so.1";
+  std::string opencl = "libOpenCL.so.1";
+  std::string visible_gpus = "all";  ///< CUDA_VISIBLE_DEVICES; "all": it is not set
+  std::chrono::milliseconds timeout{5000};
+};
+
+DeviceList list_devices(const DeviceSources& sources);
+
+/// "/GPU:0" for every spelling that TensorFlow takes; empty for what is no device's name.
+std::string canonical_device_name(std::string_view name);
+
+/// choose_device() for a given machine.
+DeviceChoice choose_device(std::string_view wanted, MissingDevice on_missing, const DeviceList& list);
+
+}  // namespace leadline::guard

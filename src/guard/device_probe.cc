@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/device_probe.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace leadline::guard {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kLongestAnswer = size_t{1} << 20;
+constexpr size_t kMostDevices = 256;
+
+void close_others(int keep) {
+#ifdef SYS_close_range
+  if (keep > 3) syscall(SYS_close_range, 3U, static_cast<unsigned>(keep - 1), 0U);
+  syscall(SYS_close_range, static_cast<unsigned>(keep + 1), ~0U, 0U);
+#else
+  (void)keep;
+#endif
+}
+
+/// In the child. Crash handlers of the parent must not run here, nor may drivers write on the user's terminal.
+[[noreturn]] void run_child(int pipe, const ChildProbe::Probe& probe) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int number : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGPIPE, SIGALRM})
+    signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null >= 0) {
+    for (const int standard : {0, 1, 2}) {
+      if (standard != pipe) dup2(null, standard);
+    }
+  }
+  close_others(pipe);
+  std::string text;
+  try {
+    text = encode(probe());
+  } catch (...) {
+    text = encode({{}, "failed"});
+  }
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t written = write(pipe, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    done += static_cast<size_t>(written);
+  }
+  _exit(0);  // destructors of the driver's libraries are none of our business
+}
+
+}  // namespace
+
+ChildProbe::ChildProbe(std::string what, const Probe& probe) : what_(std::move(what)) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  pid_ = fork();
+  if (pid_ == 0) run_child(ends[1], probe);
+  close(ends[1]);
+  pipe_ = ends[0];
+  if (pid_ < 0) {
+    close(pipe_);
+    pipe_ = -1;
+  }
+}
+
+ChildProbe::~ChildProbe() { finish(true); }
+
+void ChildProbe::finish(bool kill_it) {
+  if (pipe_ >= 0) close(pipe_);
+  pipe_ = -1;
+  if (pid_ < 0) return;
+  if (kill_it) kill(pid_, SIGKILL);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (true) {
+    int status = 0;
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_) status_ = status;
+    if (ended == pid_ || (ended < 0 && errno != EINTR)) break;
+    if (std::chrono::steady_clock::now() > end) {
+      if (kill_it) break;
+      kill_it = true;
+      kill(pid_, SIGKILL);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  pid_ = -1;
+}
+
+ProbeResult ChildProbe::result(std::chrono::steady_clock::time_point end) {
+  if (pid_ < 0) return {{}, fmt::format("{} was not asked: no process could be made for it", what_)};
+  std::string answer;
+  bool late = false;
+  while (true) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd waiting{pipe_, POLLIN, 0};
+    const int ready = left <= 0 ? 0 : poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left, 1000)));
+    if (ready < 0 && errno != EINTR) break;
+    if (ready <= 0) {
+      late = left <= 0;
+      if (late) break;
+      continue;
+    }
+    char piece[4096];
+    const ssize_t got = read(pipe_, piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    answer.append(piece, static_cast<size_t>(got));
+    if (answer.size() > kLongestAnswer) break;
+  }
+  finish(late);
+  if (late) return {{}, fmt::format("{} did not answer in time: its driver hangs", what_)};
+  if (status_ && WIFSIGNALED(*status_)) {
+    return {
+        {},
+        fmt::format("{} crashed when it was asked ({}): its driver is broken", what_, strsignal(WTERMSIG(*status_)))};
+  }
+  return decode(answer, what_);
+}
+
+std::string encode(const ProbeResult& result) {
+  Json list = Json::array();
+  for (const Device& device : result.devices) {
+    list.push_back({{"kind", device.kind},
+                    {"api", device.api},
+                    {"model", device.model},
+                    {"driver", device.driver},
+                    {"cores", device.cores},
+                    {"memory", device.memory_bytes},
+                    {"available", device.memory_available},
+                    {"features", device.features}});
+  }
+  return Json{{"devices", list}, {"note", result.note}}.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+ProbeResult decode(const std::string& text, const std::string& what) {
+  try {
+    const Json json = Json::parse(text);
+    ProbeResult result;
+    result.note = json.at("note");
+    for (const Json& entry : json.at("devices")) {
+      if (result.devices.size() >= kMostDevices) break;
+      Device device;
+      device.kind = entry.at("kind");
+      device.api = entry.at("api");
+      device.model = entry.at("model");
+      device.driver = entry.at("driver");
+      device.cores = entry.at("cores");
+      device.memory_bytes = entry.at("memory");
+      device.memory_available = entry.at("available");
+      device.features = entry.at("features").get<std::vector<std::string>>();
+      result.devices.push_back(std::move(device));
+    }
+    return result;
+  } catch (const Json::exception&) {
+    return {{}, fmt::format("{} gave no answer that can be read", what)};
+  }
+}
+
+}  // namespace leadline::guard
