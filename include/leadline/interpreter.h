@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "leadline/budget.h"
+#include "leadline/devices.h"
 #include "leadline/model.h"
 #include "leadline/observer.h"
 #include "leadline/plan.h"
@@ -37,6 +38,10 @@ struct InterpreterOptions {
   const Interpreter* shares_state_with = nullptr;
   /// Stops loops of a model that never end: rounds of WHILE in one invoke().
   int64_t max_loop_rounds = 100'000'000;
+  /// Where to run: a name like "/CPU:0" or "/GPU:1" (devices.h); empty: "/CPU:0".
+  std::string device;
+  /// What to do when that device does not exist or has no kernels yet.
+  MissingDevice on_missing = MissingDevice::kError;
 };
 
 /// Memory of an input, output or variable. The bytes live as long as someone holds `owner`, also when the interpreter
@@ -70,6 +75,8 @@ class Interpreter {
 
   const Model& model() const;
   const InterpreterOptions& options() const;
+  /// Where the model runs, and why that is not the device of the options where it is not.
+  const DeviceChoice& device() const;
 
   /// The plan for the current input shapes. Complete from the start unless shapes depend on data; then it grows while
   /// invoke() learns them.

@@ -7,6 +7,7 @@ import enum
 import os
 from typing import Any
 
+import MissingDevice
 import numpy.typing
 
 __version__: str
@@ -791,6 +792,74 @@ class Plan:
 
     def __repr__(self) -> str: ...
 
+class Device:
+    """A device of this machine, named as in TensorFlow."""
+
+    @property
+    def name(self) -> str:
+        """'/CPU:0', '/GPU:1'."""
+
+    @property
+    def kind(self) -> str:
+        """'CPU', 'GPU' or 'ACCELERATOR'."""
+
+    @property
+    def api(self) -> str:
+        """How it is reached: 'native', 'CUDA' or 'OpenCL'."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def driver(self) -> str: ...
+
+    @property
+    def cores(self) -> int:
+        """CPUs that may be used, or compute units; 0: unknown."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory in all; -1: unknown."""
+
+    @property
+    def memory_available(self) -> int:
+        """Memory that can be used now; -1: unknown."""
+
+    @property
+    def features(self) -> list: ...
+
+    @property
+    def runs(self) -> bool:
+        """Whether Leadline has kernels for it."""
+
+    def __repr__(self) -> str: ...
+
+class DeviceList:
+    """Devices of this machine, and why others were not found."""
+
+    @property
+    def devices(self) -> list[Device]: ...
+
+    @property
+    def notes(self) -> list: ...
+
+    def to_text(self) -> str: ...
+
+def devices(timeout_seconds: float = 5.0) -> DeviceList:
+    """Looks for devices; drivers are asked in a child process."""
+
+class MissingDevice(enum.Enum):
+    """What to do when a device does not exist or has no kernels yet."""
+
+    ERROR = 0
+    """Refuse, with a message that lists what exists."""
+
+    FALLBACK = 1
+    """Run on /CPU:0."""
+
+def choose_device(wanted: str, on_missing: MissingDevice = MissingDevice.ERROR) -> tuple[str, str]:
+    """The device to use for a name, and the reason when it is another."""
+
 class TensorMemory:
     """
     The memory of a tensor, which lives as long as this or an array made from it. Offers the buffer protocol: a flat buffer of bytes.
@@ -810,11 +879,19 @@ class Interpreter:
     Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.
     """
 
-    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False) -> None:
+    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False, device: str = '', on_missing: MissingDevice = MissingDevice.ERROR) -> None:
         """Plans; allocates nothing that grows with the model."""
 
     @property
     def model(self) -> Model: ...
+
+    @property
+    def device(self) -> str:
+        """Where the model runs."""
+
+    @property
+    def device_message(self) -> str:
+        """Why that is not the device that was asked for; empty when it is."""
 
     def plan(self) -> Plan:
         """The plan for the current input shapes."""
@@ -1133,6 +1210,82 @@ class SharedMapping:
 def die_with_parent(parent: int) -> None:
     """
     When the process `parent` is gone, kills every process that this one started, and this one.
+class Finding:
+    """One thing that doctor found."""
+
+    @property
+    def id(self) -> str:
+        """What kind of finding it is: 'numpy-abi'."""
+
+    @property
+    def severity(self) -> str:
+        """'note', 'warning' or 'problem'."""
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def why(self) -> str: ...
+
+    @property
+    def fix(self) -> str:
+        """The command that mends it, or what to do."""
+
+    @property
+    def source(self) -> str:
+        """The page that says so; may be empty."""
+
+    def __repr__(self) -> str: ...
+
+class InstalledPackage:
+    """A package that the checks are about."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def location(self) -> str: ...
+
+    @property
+    def installer(self) -> str: ...
+
+class DoctorReport:
+    """What doctor saw and found."""
+
+    @property
+    def python(self) -> str: ...
+
+    @property
+    def python_version(self) -> str: ...
+
+    @property
+    def site_packages(self) -> list: ...
+
+    @property
+    def package_count(self) -> int: ...
+
+    @property
+    def packages(self) -> list[InstalledPackage]: ...
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Worst first."""
+
+    @property
+    def notes(self) -> list: ...
+
+    @property
+    def table_date(self) -> str:
+        """Date of the table of compatible versions."""
+
+    def to_text(self) -> str: ...
+
+def doctor(python: str = '', site_packages: Sequence[str] = [], python_version: str = '', machine: bool = True) -> DoctorReport:
+    """
+    Looks at a Python environment and this machine for what is known to kill kernels.
     """
 
 class CalibrationMethod(enum.Enum):

@@ -74,6 +74,22 @@ def _thread_count(num_threads: int | None) -> int:
     return threads
 
 
+def _device(device: str | None, on_missing: str) -> str:
+    policies = {"error": _leadline.MissingDevice.ERROR, "fallback": _leadline.MissingDevice.FALLBACK}
+    if on_missing not in policies:
+        raise InvalidArgumentError(f'on_missing should be "error" or "fallback"; got {on_missing!r}')
+    if device is None:
+        return "/CPU:0"
+    if not isinstance(device, str):
+        raise InvalidArgumentError(f"device should be a name such as '/CPU:0'; got {type(device).__name__}")
+    name, message = _leadline.choose_device(device, policies[on_missing])
+    if message:
+        import warnings
+
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    return name
+
+
 def _budget(budget: Budget | int | str | None) -> Budget | None:
     if budget is None or isinstance(budget, Budget):
         return budget
@@ -324,6 +340,8 @@ class Interpreter:
         *,
         budget: Budget | int | str | None = None,
         model: Model | None = None,
+        device: str | None = None,
+        on_missing: str = "error",
     ):
         """Loads and verifies the model.
 
@@ -340,6 +358,9 @@ class Interpreter:
           budget: the most memory to take: bytes, a text such as "200MB", "1.5GiB" or "50%", or a Budget that
             several interpreters share. None: LEADLINE_MEMORY, or 90 % of what the machine leaves now.
           model: a leadline.Model to share with other interpreters, instead of model_path or model_content.
+          device: where to run, as leadline.devices() names it: "/CPU:0" (also what None means), "/GPU:0".
+          on_missing: when that device does not exist or has no kernels yet: "error", or "fallback" to run on "/CPU:0"
+            with a RuntimeWarning. Both say which devices there are.
 
         Raises:
           ValueError: the file or an argument is bad (IoError, InvalidModelError, InvalidArgumentError, ...).
@@ -355,6 +376,7 @@ class Interpreter:
                 "experimental_delegates: Leadline runs models on the CPU and does not take delegates"
             )
         threads = _thread_count(num_threads)
+        self._device = _device(device, on_missing)
         # What only this interpreter may take, when the model is shared and charged elsewhere.
         self._own_budget = None if model is None else _budget(budget)
         self._model = self._load(model_path, model_content, model, budget)
@@ -363,10 +385,16 @@ class Interpreter:
             "num_threads": threads,
             "budget": self._own_budget,
             "preserve_all_tensors": bool(experimental_preserve_all_tensors),
+            "device": self._device,
         }
         self._main = _Session(self._model, 0, self._options)
         self._sessions = {0: self._main}
         self._profiled = False
+
+    @property
+    def device(self) -> str:
+        """Where the model runs: "/CPU:0"."""
+        return self._device
 
     @staticmethod
     def _load(path: Any, content: Any, model: Model | None, budget: Budget | int | str | None) -> Model:

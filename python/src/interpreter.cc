@@ -41,7 +41,8 @@ void resize_input(Interpreter& interpreter, int index, const std::vector<int64_t
 }
 
 void init(Interpreter* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget, int subgraph,
-          bool preserve_all_tensors, const Interpreter* shares_state_with, bool plan_only) {
+          bool preserve_all_tensors, const Interpreter* shares_state_with, bool plan_only, const std::string& device,
+          MissingDevice on_missing) {
   InterpreterOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
@@ -49,6 +50,8 @@ void init(Interpreter* self, const Model& model, int num_threads, std::shared_pt
   options.preserve_all_tensors = preserve_all_tensors;
   options.shares_state_with = shares_state_with;
   options.plan_only = plan_only;
+  options.device = device;
+  options.on_missing = on_missing;
   const nb::gil_scoped_release released;
   new (self) Interpreter(model, std::move(options));
 }
@@ -68,9 +71,15 @@ void init_interpreter(nb::module_& m) {
                           "Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.")
       .def("__init__", &init, nb::arg("model"), nb::arg("num_threads") = 1, nb::arg("budget").none() = nb::none(),
            nb::arg("subgraph") = 0, nb::arg("preserve_all_tensors") = false,
-           nb::arg("shares_state_with").none() = nb::none(), nb::arg("plan_only") = false, nb::keep_alive<1, 7>(),
+           nb::arg("shares_state_with").none() = nb::none(), nb::arg("plan_only") = false, nb::arg("device") = "",
+           nb::arg("on_missing") = MissingDevice::kError, nb::keep_alive<1, 7>(),
            "Plans; allocates nothing that grows with the model.")
       .def_prop_ro("model", &Interpreter::model, nb::rv_policy::copy)
+      .def_prop_ro(
+          "device", [](const Interpreter& self) { return self.device().name; }, "Where the model runs.")
+      .def_prop_ro(
+          "device_message", [](const Interpreter& self) { return to_str(self.device().message); },
+          "Why that is not the device that was asked for; empty when it is.")
       .def("plan", &Interpreter::plan, WithoutGil(), "The plan for the current input shapes.")
       .def("allocate", &Interpreter::allocate, WithoutGil(), "Takes the planned memory and packs the weights.")
       .def("resize_input", &resize_input, nb::arg("index"), nb::arg("shape"), nb::arg("strict") = false,

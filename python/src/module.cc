@@ -17,10 +17,12 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_op_list(m);
   leadline::python::init_observer(m);
   leadline::python::init_plan(m);
+  leadline::python::init_devices(m);
   leadline::python::init_interpreter(m);
   leadline::python::init_custom_op(m);
   leadline::python::init_debugger(m);
   leadline::python::init_guard(m);
+  leadline::python::init_doctor(m);
   leadline::python::init_calibration(m);
   leadline::python::init_quantizer(m);
 }

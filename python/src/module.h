@@ -32,6 +32,8 @@ void init_converter(nb::module_& m);
 void init_keras_layer(nb::module_& m);
 void init_debugger(nb::module_& m);
 void init_guard(nb::module_& m);
+void init_devices(nb::module_& m);
+void init_doctor(nb::module_& m);
 void init_op_list(nb::module_& m);
 void init_observer(nb::module_& m);
 void init_plan(nb::module_& m);

@@ -52,7 +52,8 @@ struct Interpreter::State {
       : model(source),
         options(std::move(chosen)),
         graph(source.data()->graph),
-        budget((options.budget ? options.budget : source.budget())->child()) {
+        budget((options.budget ? options.budget : source.budget())->child()),
+        device(choose_device(options.device, options.on_missing)) {
     require(options.subgraph >= 0 && options.subgraph < source.subgraph_count(), kArgument,
             "subgraph {} does not exist: there are {}", options.subgraph, source.subgraph_count());
     require(options.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1",
@@ -274,6 +275,7 @@ struct Interpreter::State {
   InterpreterOptions options;
   std::shared_ptr<const ir::Graph> graph;
   std::shared_ptr<Budget> budget;
+  DeviceChoice device;
   ops::UserOpTable user_ops;
   std::vector<MissingOp> missing;
   std::shared_ptr<ops::Resources> resources;
@@ -295,6 +297,8 @@ Interpreter& Interpreter::operator=(Interpreter&&) noexcept = default;
 
 const Model& Interpreter::model() const { return state_->model; }
 const InterpreterOptions& Interpreter::options() const { return state_->options; }
+
+const DeviceChoice& Interpreter::device() const { return state_->device; }
 const std::vector<int>& Interpreter::inputs() const { return state_->subgraph().inputs; }
 const std::vector<int>& Interpreter::outputs() const { return state_->subgraph().outputs; }
 int Interpreter::tensor_count() const { return static_cast<int>(state_->subgraph().values.size()); }

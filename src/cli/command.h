@@ -21,23 +21,27 @@ class Command {
   Command& operator=(const Command&) = delete;
 
   virtual void run() = 0;
-  /// Of the program, after run().
-  virtual int exit_code() const { return 0; }
 
   CLI::App& app() { return *app_; }
   bool json() const { return json_; }
+  /// What the program ends with after run(): 0 unless the command says otherwise.
+  int exit_code() const { return exit_code_; }
 
  protected:
   /// Prints a document: the one thing on standard output when --json is given.
   static void print_json(const Json& document);
+  void set_exit_code(int code) { exit_code_ = code; }
 
  private:
   CLI::App* app_;
   bool json_ = false;
+  int exit_code_ = 0;
 };
 
 std::unique_ptr<Command> convert_command(CLI::App& program);
 std::unique_ptr<Command> debug_command(CLI::App& program);
+std::unique_ptr<Command> devices_command(CLI::App& program);
+std::unique_ptr<Command> doctor_command(CLI::App& program);
 std::unique_ptr<Command> guard_command(CLI::App& program);
 std::unique_ptr<Command> inspect_command(CLI::App& program);
 std::unique_ptr<Command> ops_command(CLI::App& program);

@@ -40,6 +40,7 @@ class ConvertCommand final : public Command {
     app()
         .add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all")
         ->type_name("KEY");
+    quantization_.mode.clear();  // none unless it is asked for
     app()
         .add_option("--quantize", quantization_.mode,
                     "Quantize too: int8, int16x8, dynamic, float16, weight_only_int8 or weight_only_int4")
@@ -114,7 +115,7 @@ class ConvertCommand final : public Command {
   std::string model_path_;
   std::string output_path_;
   std::vector<std::string> signatures_;
-  QuantizationOptions quantization_{.mode = ""};
+  QuantizationOptions quantization_;
   ConversionOptions options_;
   std::string memory_;
   bool plan_only_ = false;

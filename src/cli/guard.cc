@@ -109,7 +109,6 @@ class Guard final : public Command {
   }
 
   void run() override;
-  int exit_code() const override { return exit_code_; }
 
  private:
   void supervise(GuardedProcess& process);
@@ -120,7 +119,6 @@ class Guard final : public Command {
   GuardLimits limits_;
   bool quiet_ = false;
   std::vector<std::string> command_;
-  int exit_code_ = 0;
 };
 
 void Guard::run() {
@@ -138,14 +136,14 @@ void Guard::run() {
     GuardedProcess process(options);
     supervise(process);
     const GuardReport report = process.report();
-    exit_code_ = exit_code_of(report);
+    set_exit_code(exit_code_of(report));
     print_report(report);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kIo) throw;
-    exit_code_ = kNotStarted;
+    set_exit_code(kNotStarted);
     fmt::print(stderr, "error: {}\n", error.what());
     if (json()) {
-      print_json({{"error", {{"kind", "io"}, {"message", error.what()}, {"exit_code", exit_code_}}}});
+      print_json({{"error", {{"kind", "io"}, {"message", error.what()}, {"exit_code", exit_code()}}}});
     }
   }
 }
@@ -191,12 +189,12 @@ Json Guard::document(const GuardReport& report, int exit_code) {
 }
 
 void Guard::print_report(const GuardReport& report) const {
-  if (!quiet_ || exit_code_ != 0) {
+  if (!quiet_ || exit_code() != 0) {
     std::string text = fmt::format("leadline guard: '{}' {}\n", printable(command_[0], true), report.summary);
     if (!report.advice.empty()) text += fmt::format("leadline guard: {}\n", report.advice);
     write_all(STDERR_FILENO, text);
   }
-  if (json()) print_json(document(report, exit_code_));
+  if (json()) print_json(document(report, exit_code()));
 }
 
 }  // namespace

@@ -35,11 +35,13 @@ constexpr const char* kFooter =
     "  leadline run model.tflite --input x=x.npy --output result.npz\n"
     "  leadline ops                               which ops run\n"
     "  leadline guard --memory 2GB -- python train.py   run something else under limits\n"
+    "  leadline devices                           what it can run on\n"
+    "  leadline doctor                            what in this Python environment kills kernels\n"
     "  leadline help run                          options of a command\n"
     "\n"
     "Exit codes:\n"
     "  0  done\n"
-    "  1  the run failed (data an op cannot take, or a defect)\n"
+    "  1  the run failed (data an op cannot take, or a defect); doctor: it found problems\n"
     "  2  wrong use: unknown option, a value that does not fit the model\n"
     "  3  the model is damaged, or needs something Leadline does not have\n"
     "  4  refused: needs more memory than --memory, LEADLINE_MEMORY or the machine allow\n"
@@ -157,6 +159,8 @@ int guarded_main(int argc, char** argv) {
   commands.push_back(leadline::cli::debug_command(program));
   commands.push_back(leadline::cli::ops_command(program));
   commands.push_back(leadline::cli::guard_command(program));
+  commands.push_back(leadline::cli::devices_command(program));
+  commands.push_back(leadline::cli::doctor_command(program));
   std::string help_about;
   CLI::App* help = program.add_subcommand("help", "Print the help of a command");
   help->add_option("COMMAND", help_about, "Which command");

@@ -276,6 +276,8 @@ Json Run::document(Session& session) const {
   const Interpreter& interpreter = session.interpreter();
   const Plan plan = session.plan();
   Json json = {{"model", options_.model_path}, {"threads", plan.threads}, {"runs", runs_}};
+  json["device"] = interpreter.device().name;
+  if (!interpreter.device().message.empty()) json["device_note"] = interpreter.device().message;
   json["load_ms"] = timing_.load_ms;
   json["allocate_ms"] = timing_.allocate_ms;
   json["first_ms"] = timing_.first();

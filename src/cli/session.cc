@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "leadline/error.h"
 
@@ -61,6 +62,8 @@ Interpreter make_interpreter(const Model& model, const SessionOptions& options,
   chosen.num_threads = options.threads;
   chosen.subgraph = signature ? signature->subgraph : 0;
   chosen.plan_only = plan_only;
+  chosen.device = options.device;
+  chosen.on_missing = options.on_missing;
   try {
     return Interpreter(model, chosen);
   } catch (const Error& error) {
@@ -103,6 +106,15 @@ void SessionOptions::add_to(CLI::App& app) {
       ->type_name("INPUT=SIZES")
       ->expected(1)
       ->take_all();
+  app.add_option("--device", device, "Where to run: /CPU:0, /GPU:0, ... (see leadline devices; default: /CPU:0)")
+      ->type_name("NAME");
+  app.add_option("--on-missing", on_missing,
+                 "When that device is missing or has no kernels yet: error, fallback (to /CPU:0)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, MissingDevice>{{"error", MissingDevice::kError},
+                                                                               {"fallback", MissingDevice::kFallback}})
+                      .description(""))
+      ->default_str("error")
+      ->type_name("POLICY");
 }
 
 std::shared_ptr<Budget> SessionOptions::budget() const {
@@ -115,6 +127,7 @@ Session::Session(const SessionOptions& options, std::shared_ptr<Budget> budget, 
       interpreter_(make_interpreter(model_, options, signature_, plan_only)),
       inputs_(name_tensors(interpreter_, interpreter_.inputs(), signature_ ? &signature_->inputs : nullptr)),
       outputs_(name_tensors(interpreter_, interpreter_.outputs(), signature_ ? &signature_->outputs : nullptr)) {
+  if (!interpreter_.device().message.empty()) fmt::print(stderr, "note: {}\n", interpreter_.device().message);
   for (const std::string& text : options.shapes) {
     const auto [input, sizes] = split_assignment(text, "--shape");
     resize(input, parse_shape(sizes));

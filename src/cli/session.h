@@ -28,6 +28,8 @@ struct SessionOptions {
   std::string memory;
   std::string signature;
   std::vector<std::string> shapes;
+  std::string device;
+  MissingDevice on_missing = MissingDevice::kError;
 
   void add_to(CLI::App& app);
   /// --memory as a Budget; null when it is not given. Throws Error(kInvalidArgument).

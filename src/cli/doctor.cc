@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// `leadline doctor`: what in a Python environment and on this machine is known to kill kernels, and how to mend it.
+#include "leadline/doctor.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/printing.h"
+#include "leadline/types.h"
+
+namespace leadline::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  leadline doctor\n"
+    "  leadline doctor --python .venv/bin/python\n"
+    "  leadline doctor --site-packages /opt/app/site-packages --no-machine --json\n"
+    "\n"
+    "Exit codes: 0 no problems (with --strict: and no warnings), 1 there are some.\n"
+    "Files are read; nothing is imported or run.";
+
+class Doctor final : public Command {
+ public:
+  explicit Doctor(CLI::App& program)
+      : Command(program, "doctor", "Look for what is known to kill kernels: versions, libraries, limits", kExamples) {
+    app()
+        .add_option("--python", options_.python,
+                    "Interpreter or environment (default: VIRTUAL_ENV, CONDA_PREFIX, then PATH)")
+        ->type_name("PATH");
+    app()
+        .add_option("--site-packages", options_.site_packages,
+                    "Look at this folder instead of the interpreter's own; may be repeated")
+        ->type_name("FOLDER")
+        ->expected(1)
+        ->take_all();
+    app()
+        .add_option("--python-version", options_.python_version, "Version of that Python, where files do not tell it")
+        ->type_name("X.Y");
+    app().add_flag("!--no-machine", options_.machine, "Leave out limits, memory and disk of this machine");
+    app().add_flag("--strict", strict_, "Exit code 1 for warnings too");
+    app().add_flag("--list", list_, "List what is checked");
+  }
+
+  void run() override {
+    if (list_) {
+      print_checks();
+      return;
+    }
+    const DoctorReport report = doctor(options_);
+    if (json()) {
+      print_json(document(report));
+    } else {
+      fmt::print("{}", report.to_text());
+    }
+    const int bad = report.count(Severity::kProblem) + (strict_ ? report.count(Severity::kWarning) : 0);
+    set_exit_code(bad > 0 ? 1 : 0);
+  }
+
+ private:
+  static Json document(const DoctorReport& report);
+  void print_checks() const;
+
+  DoctorOptions options_;
+  bool strict_ = false;
+  bool list_ = false;
+};
+
+Json Doctor::document(const DoctorReport& report) {
+  Json json = {{"python", report.python},
+               {"python_version", report.python_version},
+               {"site_packages", report.site_packages},
+               {"package_count", report.package_count},
+               {"problems", report.count(Severity::kProblem)},
+               {"warnings", report.count(Severity::kWarning)},
+               {"table_date", report.table_date}};
+  json["packages"] = Json::array();
+  for (const InstalledPackage& package : report.packages) {
+    json["packages"].push_back({{"name", package.name},
+                                {"version", package.version},
+                                {"location", package.location},
+                                {"installer", package.installer}});
+  }
+  json["findings"] = Json::array();
+  for (const Finding& finding : report.findings) {
+    json["findings"].push_back({{"id", finding.id},
+                                {"severity", severity_name(finding.severity)},
+                                {"what", finding.what},
+                                {"why", finding.why},
+                                {"fix", finding.fix},
+                                {"source", finding.source}});
+  }
+  json["notes"] = report.notes;
+  return json;
+}
+
+void Doctor::print_checks() const {
+  if (json()) {
+    Json list = Json::array();
+    for (const DoctorCheck& check : doctor_checks()) list.push_back({{"id", check.id}, {"what", check.what}});
+    print_json({{"checks", list}});
+    return;
+  }
+  Table table("ll");
+  for (const DoctorCheck& check : doctor_checks()) table.add({check.id, check.what});
+  fmt::print("{}", table.text(0));
+}
+
+}  // namespace
+
+std::unique_ptr<Command> doctor_command(CLI::App& program) { return std::make_unique<Doctor>(program); }
+
+}  // namespace leadline::cli
