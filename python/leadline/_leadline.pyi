@@ -1210,6 +1210,8 @@ class SharedMapping:
 def die_with_parent(parent: int) -> None:
     """
     When the process `parent` is gone, kills every process that this one started, and this one.
+    """
+
 class Finding:
     """One thing that doctor found."""
 
