@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/device_probe.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -24,6 +25,21 @@ using Json = nlohmann::json;
 
 constexpr size_t kLongestAnswer = size_t{1} << 20;
 constexpr size_t kMostDevices = 256;
+constexpr char kStarted = '!';             // the child's first byte: no lock holds it
+constexpr std::chrono::seconds kStart{2};  // a child that has not come that far is stuck
+constexpr int kMostStarts = 4;
+
+pid_t fork_without_handlers() {
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 34)
+  return _Fork();
+#else
+  return fork();
+#endif
+#else
+  return fork();
+#endif
+}
 
 void close_others(int keep) {
 #ifdef SYS_close_range
@@ -51,7 +67,10 @@ void close_others(int keep) {
     }
   }
   close_others(pipe);
-  std::string text;
+  for (size_t size = 16; size <= 65536; size *= 8) std::string(size, 'x');
+  dlsym(RTLD_DEFAULT, "dlopen");
+  std::string text(1, kStarted);
+  if (write(pipe, text.data(), 1) != 1) _exit(1);
   try {
     text = encode(probe());
   } catch (...) {
@@ -69,11 +88,14 @@ void close_others(int keep) {
 
 }  // namespace
 
-ChildProbe::ChildProbe(std::string what, const Probe& probe) : what_(std::move(what)) {
+ChildProbe::ChildProbe(std::string what, Probe probe) : what_(std::move(what)), probe_(std::move(probe)) { start(); }
+
+void ChildProbe::start() {
+  status_.reset();
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
-  pid_ = fork();
-  if (pid_ == 0) run_child(ends[1], probe);
+  pid_ = fork_without_handlers();
+  if (pid_ == 0) run_child(ends[1], probe_);
   close(ends[1]);
   pipe_ = ends[0];
   if (pid_ < 0) {
@@ -105,30 +127,42 @@ void ChildProbe::finish(bool kill_it) {
   pid_ = -1;
 }
 
-ProbeResult ChildProbe::result(std::chrono::steady_clock::time_point end) {
-  if (pid_ < 0) return {{}, fmt::format("{} was not asked: no process could be made for it", what_)};
-  std::string answer;
-  bool late = false;
-  while (true) {
+/// Reads until `answer` has `bytes`, the child closes the pipe, or it is `end`.
+ChildProbe::Wait ChildProbe::read_until(std::chrono::steady_clock::time_point end, size_t bytes, std::string& answer) {
+  while (answer.size() < bytes) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return Wait::kLate;
     pollfd waiting{pipe_, POLLIN, 0};
-    const int ready = left <= 0 ? 0 : poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left, 1000)));
-    if (ready < 0 && errno != EINTR) break;
-    if (ready <= 0) {
-      late = left <= 0;
-      if (late) break;
-      continue;
-    }
+    const int ready = poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left, 1000)));
+    if (ready < 0 && errno != EINTR) return Wait::kEnd;
+    if (ready <= 0) continue;
     char piece[4096];
-    const ssize_t got = read(pipe_, piece, sizeof piece);
+    const ssize_t got = read(pipe_, piece, std::min(sizeof piece, bytes - answer.size()));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
+    if (got <= 0) return Wait::kEnd;
     answer.append(piece, static_cast<size_t>(got));
-    if (answer.size() > kLongestAnswer) break;
   }
+  return Wait::kAnswer;
+}
+
+ProbeResult ChildProbe::result(std::chrono::steady_clock::time_point end) {
+  std::string answer;
+  for (int starts = 1; pid_ >= 0; ++starts) {
+    const auto soon = std::min(end, std::chrono::steady_clock::now() + kStart);
+    if (read_until(soon, 1, answer) != Wait::kLate || soon == end || starts == kMostStarts) break;
+    finish(true);
+    start();
+  }
+  if (pid_ < 0) return {{}, fmt::format("{} was not asked: no process could be made for it", what_)};
+  const bool started = answer.size() == 1;
+  answer.clear();
+  const bool late = !started || read_until(end, kLongestAnswer, answer) == Wait::kLate;
   finish(late);
-  if (late) return {{}, fmt::format("{} did not answer in time: its driver hangs", what_)};
+  if (!started && !(status_ && WIFSIGNALED(*status_) && WTERMSIG(*status_) != SIGKILL)) {
+    return {{}, fmt::format("{} was not asked: the process made for it did not start", what_)};
+  }
+  if (late && started) return {{}, fmt::format("{} did not answer in time: its driver hangs", what_)};
   if (status_ && WIFSIGNALED(*status_)) {
     return {
         {},

@@ -19,12 +19,13 @@ struct ProbeResult {
 
 /// A probe that runs in a child from construction on.
 ///
-/// The child is a fork that loads libraries and writes to a pipe; it runs none of the parent's handlers. In a parent
-/// with threads it can inherit a lock that nobody will release; the time limit covers that too.
+/// The child is a fork that runs no fork handlers: OpenBLAS's handler, for one, stops threads that the parent is using.
+/// Such a child can inherit a lock (of malloc, of the loader) that nobody will release, so it proves first that it can
+/// allocate and look up symbols; one that cannot is replaced.
 class ChildProbe {
  public:
   using Probe = std::function<ProbeResult()>;
-  ChildProbe(std::string what, const Probe& probe);
+  ChildProbe(std::string what, Probe probe);
   ~ChildProbe();
   ChildProbe(const ChildProbe&) = delete;
   ChildProbe& operator=(const ChildProbe&) = delete;
@@ -34,9 +35,13 @@ class ChildProbe {
   ProbeResult result(std::chrono::steady_clock::time_point end);
 
  private:
+  enum class Wait { kAnswer, kEnd, kLate };
+  void start();
+  Wait read_until(std::chrono::steady_clock::time_point end, size_t bytes, std::string& answer);
   void finish(bool kill_it);
 
   std::string what_;
+  Probe probe_;
   int pid_ = -1;
   int pipe_ = -1;
   std::optional<int> status_;

@@ -148,3 +148,18 @@ def test_run_with_a_device(model):
     assert missing.returncode == USAGE and "there is no device /GPU:77" in missing.stderr
     document = leadline_json("run", model, "--device", "/GPU:77", "--on-missing", "fallback")
     assert document["device"] == "/CPU:0" and "there is no device /GPU:77" in document["device_note"]
+
+
+def test_devices_leave_threads_of_the_caller_alone():
+    # A fork with fork handlers stops OpenBLAS's threads under those who use them, for ever.
+    code = """if True:
+        import os, threading, leadline, numpy
+        def work():
+            for _ in range(200): numpy.random.rand(200, 200) @ numpy.random.rand(200, 200)
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads: thread.start()
+        for _ in range(5): leadline.devices()
+        for thread in threads: thread.join()
+        assert not open(f"/proc/self/task/{os.getpid()}/children").read()
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
