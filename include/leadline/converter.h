@@ -61,8 +61,8 @@ class Converter {
   /// kIo, kInvalidModel, kInvalidArgument (no such signature or tags), kUnsupported (naming the node and its op);
   /// BudgetError.
   static Converter from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys = {},
-                                    const std::vector<std::string>& tags = {},
-                                    std::shared_ptr<Budget> budget = nullptr, const ConversionOptions& options = {});
+                                    const std::vector<std::string>& tags = {}, std::shared_ptr<Budget> budget = nullptr,
+                                    const ConversionOptions& options = {});
 
   ConversionPlan plan() const;
   /// The .tflite file. Throws BudgetError before anything is read when it does not fit. `progress` counts bytes.

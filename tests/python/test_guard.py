@@ -365,13 +365,15 @@ def test_too_many_processes():
 # Ctrl-C, threads, forks, the end of the caller
 
 
-def interrupt_after(seconds):
-    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    return timer
+@pytest.fixture
+def interrupt_after():
+    """Presses Ctrl-C later. Programs that run in the background of a shell ignore it; these tests must not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda seconds: threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
+    signal.signal(signal.SIGINT, before)
 
 
-def test_ctrl_c_interrupts_the_function_and_keeps_the_child(capsys):
+def test_ctrl_c_interrupts_the_function_and_keeps_the_child(capsys, interrupt_after):
     def sleep():
         try:
             time.sleep(1000)
@@ -386,7 +388,7 @@ def test_ctrl_c_interrupts_the_function_and_keeps_the_child(capsys):
     assert guard(os.getpid) == pid
 
 
-def test_ctrl_c_kills_what_does_not_listen(monkeypatch):
+def test_ctrl_c_kills_what_does_not_listen(monkeypatch, interrupt_after):
     def deaf():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         while True:
