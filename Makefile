@@ -41,7 +41,7 @@ demo: build ## run the main job on a model made on the spot
 	$(VENV_PYTHON) examples/demo.py
 
 test: build ## build and run all tests: layering, C++, examples, installation, Python, beside TensorFlow
-	@tools/setup.sh --tensorflow
+	@tools/setup.sh --tests
 	cmake --build --preset release -j $(JOBS)
 	@tools/install_venv.sh build/release .venv-tensorflow
 	@status=0; \

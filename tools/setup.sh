@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what Leadline needs to be built and tested: Debian packages, and .venv with the packages of
 # requirements-dev.txt. Does nothing, quickly, when all of it is there.
-# usage: tools/setup.sh [--lint | --tensorflow]
+# usage: tools/setup.sh [--lint | --tests]
 #   --lint: also clang-format and clang-tidy
-#   --tensorflow: also .venv-tensorflow and images to learn, for the tests that have TensorFlow write models or answer,
-#   and a browser for the tests of pages
+#   --tests: also what only tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL device
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,13 +12,12 @@ packages=(
   g++ make cmake ninja-build ccache
   flatbuffers-compiler libflatbuffers-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
   libgtest-dev libbenchmark-dev
-  ocl-icd-libopencl1 pocl-opencl-icd  # an OpenCL device for the tests of `leadline devices`
   python3 python3-dev python3-venv
 )
 if [[ ${1:-} == --lint ]]; then
   packages+=(clang-format-19 clang-tidy-19)
-elif [[ ${1:-} == --tensorflow ]]; then
-  packages+=(dataset-fashion-mnist chromium)
+elif [[ ${1:-} == --tests ]]; then
+  packages+=(dataset-fashion-mnist chromium ocl-icd-libopencl1 pocl-opencl-icd)
 fi
 python=${PYTHON:-python3}
 
@@ -72,6 +70,6 @@ install_venv() {
 
 install_packages
 install_venv .venv requirements-dev.txt
-if [[ ${1:-} == --tensorflow ]]; then
+if [[ ${1:-} == --tests ]]; then
   install_venv .venv-tensorflow requirements-tensorflow.txt
 fi

@@ -137,7 +137,7 @@ TEST(Devices, DriverThatCrashesIsANote) {
 
 TEST(Devices, OpenClShowsPocl) {
   if (!is_folder("/etc/OpenCL/vendors") || !std::filesystem::exists("/etc/OpenCL/vendors/pocl.icd")) {
-    GTEST_SKIP() << "PoCL (pocl-opencl-icd) is not installed; tools/setup.sh does it";
+    GTEST_SKIP() << "PoCL (pocl-opencl-icd) is not installed; make test installs it";
   }
   FakeSystem system;
   DeviceSources sources = sources_of(system);
