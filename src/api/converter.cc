@@ -5,6 +5,7 @@
 
 #include "api/keras_weight.h"
 #include "api/model_data.h"
+#include "base/charge.h"
 #include "base/error.h"
 #include "base/output_file.h"
 #include "import/keras/file_weights.h"
@@ -17,23 +18,6 @@
 
 namespace leadline {
 namespace {
-
-/// Charged for as long as it lives.
-class Charge {
- public:
-  Charge(std::shared_ptr<Budget> budget, int64_t bytes, MemoryCategory category)
-      : budget_(std::move(budget)), bytes_(bytes), category_(category) {
-    budget_->charge(bytes_, category_);
-  }
-  ~Charge() { budget_->release(bytes_, category_); }
-  Charge(const Charge&) = delete;
-  Charge& operator=(const Charge&) = delete;
-
- private:
-  std::shared_ptr<Budget> budget_;
-  int64_t bytes_;
-  MemoryCategory category_;
-};
 
 /// Weights that the caller has.
 class GivenWeights final : public keras::WeightSource {
@@ -58,7 +42,7 @@ struct Converter::Data {
   Data(std::shared_ptr<Budget> given, std::shared_ptr<ir::Graph> imported)
       : budget(std::move(given)),
         graph(std::move(imported)),
-        charge(budget, ir::graph_bytes(*graph), MemoryCategory::kGraph),
+        charge(budget, MemoryCategory::kGraph, ir::graph_bytes(*graph)),
         writer(*graph) {}
 
   std::shared_ptr<Budget> budget;
@@ -128,25 +112,25 @@ ConversionPlan Converter::plan() const {
 void Converter::convert_into(std::span<std::byte> out, const Progress& progress) const {
   require(static_cast<int64_t>(out.size()) == data_->writer.bytes(), ErrorCode::kInvalidArgument,
           "the model takes {} bytes, the memory for it has {}", data_->writer.bytes(), out.size());
-  const Charge charge(data_->budget, data_->writer.bytes() + data_->writer.extra_bytes(), MemoryCategory::kModelFile);
+  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.bytes() + data_->writer.extra_bytes());
   data_->writer.write(out, progress);
 }
 
 std::vector<std::byte> Converter::convert(const Progress& progress) const {
-  const Charge charge(data_->budget, data_->writer.bytes() + data_->writer.extra_bytes(), MemoryCategory::kModelFile);
+  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.bytes() + data_->writer.extra_bytes());
   std::vector<std::byte> file(static_cast<size_t>(data_->writer.bytes()));
   data_->writer.write(file, progress);
   return file;
 }
 
 Model Converter::convert_to_model(const Progress& progress, std::shared_ptr<Budget> budget) const {
-  const Charge charge(data_->budget, data_->writer.extra_bytes(), MemoryCategory::kModelFile);
+  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.extra_bytes());
   const auto fill = [&](std::span<std::byte> out) { data_->writer.write(out, progress); };
   return Model::Data::write(data_->writer.bytes(), fill, budget ? std::move(budget) : data_->budget);
 }
 
 void Converter::convert_to(const std::string& path, const Progress& progress) const {
-  const Charge charge(data_->budget, data_->writer.sink_bytes(), MemoryCategory::kModelFile);
+  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.sink_bytes());
   OutputFile file(path);
   data_->writer.write_to([&](std::span<const std::byte> piece) { file.write(piece); }, progress);
   file.finish();

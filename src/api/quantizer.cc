@@ -118,8 +118,7 @@ Model equalized(const Model& model, const std::shared_ptr<Budget>& budget) {
   if (quantize::equalize(graph) == 0) return model;
   passes::remove_dead(graph);
   const model::FileWriter writer(graph);
-  Charge charge(budget, MemoryCategory::kModelFile);
-  charge.resize(writer.extra_bytes());
+  const Charge charge(budget, MemoryCategory::kModelFile, writer.extra_bytes());
   return Model::Data::write(writer.bytes(), [&](std::span<std::byte> out) { writer.write(out); }, budget);
 }
 

@@ -14,6 +14,10 @@ class Charge {
  public:
   Charge() = default;
   Charge(std::shared_ptr<Budget> budget, MemoryCategory category) : budget_(std::move(budget)), category_(category) {}
+  /// Throws BudgetError when `bytes` are refused.
+  Charge(std::shared_ptr<Budget> budget, MemoryCategory category, int64_t bytes) : Charge(std::move(budget), category) {
+    resize(bytes);
+  }
   ~Charge() { resize(0); }
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;

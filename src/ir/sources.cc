@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ir/graph.h"
 
 namespace leadline::ir {
 namespace {
@@ -425,6 +426,17 @@ void drop_view(const ConstantSource& source, std::span<const std::byte> part) {
 int64_t extra_bytes(const ConstantSource& source) {
   const auto* planned = dynamic_cast<const PlannedSource*>(&source);
   return planned == nullptr ? 0 : planned->extra_bytes();
+}
+
+Source source_of(const Graph& graph, const Value& value) {
+  if (value.source) return value.source;
+  const auto inside = [&](const std::vector<std::byte>& block) {
+    return value.data.data() >= block.data() && value.data.data() < block.data() + block.size();
+  };
+  for (const auto& block : graph.storage) {
+    if (inside(*block)) return borrowed_source(value.data, block);
+  }
+  return borrowed_source(value.data, graph.bytes);
 }
 
 std::vector<std::byte> read_all(const ConstantSource& source) {

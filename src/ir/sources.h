@@ -13,6 +13,9 @@
 
 namespace leadline::ir {
 
+struct Graph;
+struct Value;
+
 using Source = std::shared_ptr<const ConstantSource>;
 
 /// A source that says what memory its read() takes besides the result, so that a conversion can be planned.
@@ -70,6 +73,10 @@ Source sliced_source(Source source, const Shape& shape, std::span<const int64_t>
 /// Tensors one after another along `axis`; `shapes` differ only there. Extra memory: the largest part, none along
 /// axis 0.
 Source concatenated_source(std::vector<Source> parts, std::vector<Shape> shapes, int axis, int64_t element_bytes);
+
+/// The contents of a constant of `graph`, wherever they are; the source keeps them alive. Extra memory: none of its
+/// own.
+Source source_of(const Graph& graph, const Value& value);
 
 /// All bytes of a source, in memory.
 std::vector<std::byte> read_all(const ConstantSource& source);

@@ -203,14 +203,7 @@ int Editor::add_constant(const std::string& name, DType dtype, const Shape& shap
   return v;
 }
 
-ir::Source Editor::source_of(int v) {
-  const ir::Value& constant = value(v);
-  if (constant.source) return constant.source;
-  for (const auto& block : graph_.storage) {
-    if (block->data() == constant.data.data()) return ir::borrowed_source(constant.data, block);
-  }
-  return ir::borrowed_source(constant.data, graph_.bytes);
-}
+ir::Source Editor::source_of(int v) { return ir::source_of(graph_, value(v)); }
 
 void Editor::materialize(int v) {
   graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(ir::read_all(*value(v).source)));

@@ -50,7 +50,7 @@ void correct(ir::Graph& graph, int n, const std::vector<double>& shift) {
   std::vector<float> bias(shift.size(), 0.0F);
   if (node.inputs[2] != ir::kAbsent) {
     const ir::Value& given = subgraph.values[static_cast<size_t>(node.inputs[2])];
-    const Floats floats(graph, given);
+    const Floats floats(given);
     std::copy(floats.values().begin(), floats.values().end(), bias.begin());
     corrected.name = given.name;
     corrected.shape = given.shape;
@@ -98,7 +98,7 @@ int correct_biases(ir::Graph& graph, const Treatments& treatments, const MeansOf
     const bool per_channel = options.per_channel && (options.per_channel_dense || node.op != "FULLY_CONNECTED");
     std::vector<double> shift;
     {
-      const Floats floats(graph, weights);
+      const Floats floats(weights);
       const int axis = per_channel && rule.weights_axis < weights.shape.rank() ? rule.weights_axis : -1;
       shift = shifts(node, weights, floats.values(), weight_scales(floats.values(), weights.shape, axis),
                      means_of(0, node.inputs[0]));

@@ -91,7 +91,7 @@ std::optional<Layer> layer_of(passes::Editor& e, int n) {
   }
   if (layer.outputs < 1 || layer.inputs < 1) return {};
 
-  const Floats floats(e.graph(), weights);
+  const Floats floats(weights);
   layer.largest.assign(
       static_cast<size_t>(layer.kind == Kind::kDepthwise ? layer.outputs : layer.outputs * layer.inputs), 0.0F);
   const auto columns = static_cast<size_t>(shape[last]);

@@ -237,12 +237,12 @@ class Rewrite {
     const int axis = per_channel && rule.weights_axis < weights.shape.rank() ? rule.weights_axis : -1;
     std::vector<float> scales;
     {
-      const Floats floats(graph_, weights);
+      const Floats floats(weights);
       scales = quantize::weight_scales(floats.values(), weights.shape, axis);
     }
     require_finite(scales, weights);
     if (type == DType::kInt8 && has_constant(node, rule.bias)) {
-      const Floats bias(graph_, value(node.inputs[static_cast<size_t>(rule.bias)]));
+      const Floats bias(value(node.inputs[static_cast<size_t>(rule.bias)]));
       bias_scales(input_scale(node, n, rule, type), scales, bias.values());  // may widen the scales of weights
     }
     return scales;
@@ -273,7 +273,7 @@ class Rewrite {
     if (const auto shared = scales(type).inputs.find({n, operand}); shared != scales(type).inputs.end()) {
       parameters = shared->second;
     } else {
-      parameters = constant_parameters(Floats(graph_, value(v)).values(), type);
+      parameters = constant_parameters(Floats(value(v)).values(), type);
     }
     require_finite({&parameters->scale, 1}, value(v));
     return constant(v, type, per_tensor(*parameters), false);
@@ -302,7 +302,7 @@ class Rewrite {
     made.constant = true;
     made.source = zeros(v, type);
     if (!made.source) {
-      made.source = quantized_source(source_of(graph_, value(v)), made.shape, type, quantization, narrow);
+      made.source = quantized_source(ir::source_of(graph_, value(v)), made.shape, type, quantization, narrow);
     }
     made.quantization = quantization;
     subgraph_.values.push_back(std::move(made));
@@ -314,7 +314,7 @@ class Rewrite {
   /// Biases of zeros are the same whatever their scales, so the file holds them once; null for other constants.
   ir::Source zeros(int v, DType type) {
     if (type != DType::kInt32 && type != DType::kInt64) return nullptr;
-    const Floats floats(graph_, value(v));
+    const Floats floats(value(v));
     if (std::any_of(floats.values().begin(), floats.values().end(), [](float x) { return x != 0.0F; })) return nullptr;
     const size_t bytes = floats.values().size() * static_cast<size_t>(dtype_bits(type) / 8);
     ir::Source& source = zeros_[bytes];

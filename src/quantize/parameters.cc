@@ -199,17 +199,7 @@ ir::Source quantized_source(ir::Source floats, const Shape& shape, DType type, Q
   return std::make_shared<QuantizedSource>(std::move(floats), shape, type, std::move(quantization), narrow);
 }
 
-ir::Source source_of(const ir::Graph& graph, const ir::Value& value) {
-  if (value.source) return value.source;
-  for (const auto& block : graph.storage) {
-    if (value.data.data() >= block->data() && value.data.data() < block->data() + block->size()) {
-      return ir::borrowed_source(value.data, block);
-    }
-  }
-  return ir::borrowed_source(value.data, graph.bytes);
-}
-
-Floats::Floats(const ir::Graph&, const ir::Value& value) {
+Floats::Floats(const ir::Value& value) {
   const auto bytes = static_cast<size_t>(ir::constant_bytes(value));
   const size_t count = bytes / sizeof(float);
   if (!value.source && reinterpret_cast<uintptr_t>(value.data.data()) % alignof(float) == 0) {

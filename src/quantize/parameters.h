@@ -53,13 +53,10 @@ std::vector<float> bias_scales(float input_scale, std::vector<float>& weight_sca
 /// type; int8 with zero point 0 and `narrow` to [-127, 127]. Extra memory: the float tensor.
 ir::Source quantized_source(ir::Source floats, const Shape& shape, DType type, Quantization quantization, bool narrow);
 
-/// The contents of a constant, wherever they are.
-ir::Source source_of(const ir::Graph& graph, const ir::Value& value);
-
 /// The contents of a float32 constant in memory: where they lie already, or as a copy.
 class Floats {
  public:
-  Floats(const ir::Graph& graph, const ir::Value& value);
+  explicit Floats(const ir::Value& value);
   std::span<const float> values() const { return values_; }
 
  private:
