@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "import/functions.h"
 #include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
@@ -49,18 +50,6 @@ int general_relu(Emitter& e, int x, double max_value, double slope, double thres
   const int upper = bounded ? e.binary("MINIMUM", x, e.scalar_like(x, max_value)) : x;
   const int lower = e.mul(e.sub(x, limit), slope);
   return e.select(e.compare("GREATER_EQUAL", x, limit), upper, lower);
-}
-
-int scaled_elu(Emitter& e, int x, double alpha, double scale) {
-  if (alpha == 1.0) return scale == 1.0 ? e.unary("ELU", x) : e.mul(e.unary("ELU", x), scale);
-  const int negative = e.unary("ELU", e.binary("MINIMUM", x, e.scalar_like(x, 0.0)));
-  return e.add(e.mul(e.unary("RELU", x), scale), e.mul(negative, alpha * scale));
-}
-
-/// log(1 + exp(x)) without overflow.
-int softplus(Emitter& e, int x) {
-  const int small = e.unary("EXP", e.unary("NEG", e.unary("ABS", x)));
-  return e.add(e.unary("RELU", x), e.unary("LOG", e.add(small, 1.0)));
 }
 
 int clip(Emitter& e, int x, double low, double high) {
@@ -120,9 +109,6 @@ struct Named {
   Function function;
 };
 
-constexpr double kSeluAlpha = 1.6732632423543772;
-constexpr double kSeluScale = 1.0507009873554805;
-
 constexpr Named kActivations[] = {
     {"linear", [](Emitter&, int x, const Parameters&) { return x; }},
     {"relu",
@@ -135,7 +121,7 @@ constexpr Named kActivations[] = {
     {"leaky_relu", [](Emitter& e, int x,
                       const Parameters& p) { return leaky(e, x, p.number("negative_slope", p.number("alpha", 0.2))); }},
     {"elu", [](Emitter& e, int x, const Parameters& p) { return scaled_elu(e, x, p.number("alpha", 1.0), 1.0); }},
-    {"selu", [](Emitter& e, int x, const Parameters&) { return scaled_elu(e, x, kSeluAlpha, kSeluScale); }},
+    {"selu", [](Emitter& e, int x, const Parameters&) { return selu(e, x); }},
     {"celu",
      [](Emitter& e, int x, const Parameters& p) {
        const double alpha = p.number("alpha", 1.0);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "import/keras/einsum.h"
+#include "import/einsum.h"
 #include "import/keras/importer.h"
 
 namespace leadline::keras {
@@ -153,8 +153,8 @@ Attended attend_over(Call& call, const std::vector<int32_t>& axes, int query, in
     if (attends) columns += other;
   }
   const std::string sheet = batch + "0" + rows + columns;
-  int scores =
-      einsum(call, q + "01," + k + "01->" + sheet, {e.mul(query, 1.0 / std::sqrt(static_cast<double>(key_size))), key});
+  int scores = importing::einsum(call.e, q + "01," + k + "01->" + sheet,
+                                 {e.mul(query, 1.0 / std::sqrt(static_cast<double>(key_size))), key});
   const int like = scores;
   if (columns.size() > 1) {
     std::vector<Emitter::Size> flat;
@@ -172,7 +172,7 @@ Attended attend_over(Call& call, const std::vector<int32_t>& axes, int query, in
   } else {
     scores = e.softmax(scores);
   }
-  return {einsum(call, sheet + "," + k + "01->" + q + "01", {scores, value}), scores};
+  return {importing::einsum(call.e, sheet + "," + k + "01->" + q + "01", {scores, value}), scores};
 }
 
 Outputs results_of(Call& call, int y, const Attended& a, int query) {

@@ -2,7 +2,7 @@
 // Dense, EinsumDense, Embedding.
 #include <algorithm>
 
-#include "import/keras/einsum.h"
+#include "import/einsum.h"
 #include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
@@ -68,7 +68,7 @@ Outputs general_einsum(Call& call, int x, const Equation& q) {
     kernel.push_back(where == std::string::npos ? -1 : call.e.dims(x)[where]);
   }
   const int weights = call.constant(0, "kernel", kernel);
-  int y = einsum(call, q.input + "," + q.kernel + "->" + q.output, {x, weights});
+  int y = importing::einsum(call.e, q.input + "," + q.kernel + "->" + q.output, {x, weights});
   if (const auto bias_axes = call.config.find("bias_axes")) y = add_bias(call, y, q, bias_axes->text());
   return {activation_of(call, y, "activation")};
 }

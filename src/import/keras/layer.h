@@ -10,11 +10,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "import/emitter.h"
 #include "import/keras/config.h"
-#include "import/keras/emitter.h"
 #include "import/keras/weight_source.h"
 
 namespace leadline::keras {
+
+using importing::Emitter;
+using ops::Dims;
 
 class Importer;
 

@@ -2,7 +2,7 @@
 // Layers that make one tensor of several.
 #include <algorithm>
 
-#include "import/keras/einsum.h"
+#include "import/einsum.h"
 #include "import/keras/importer.h"
 #include "import/keras/layer_functions.h"
 
@@ -117,7 +117,7 @@ Outputs dot_layer(Call& call) {
     for (int i = 1; i < rank_a; ++i) left += i == axis_a ? 'k' : static_cast<char>('m' + i);
     for (int i = 1; i < rank_b; ++i) right += i == axis_b ? 'k' : static_cast<char>('A' + i);
     for (const char c : left.substr(1) + right.substr(1)) result += c == 'k' ? "" : std::string(1, c);
-    return {einsum(call, left + "," + right + "->" + result, {a, b})};
+    return {importing::einsum(call.e, left + "," + right + "->" + result, {a, b})};
   }
   if (rank_a == 2 && rank_b == 2) return {e.reduce("SUM", e.mul(a, b), {1}, true)};
   if (rank_a == 2) a = e.expand_dims(a, 1);

@@ -5,7 +5,8 @@
 #include <limits>
 #include <numbers>
 
-#include "import/keras/einsum.h"
+#include "import/einsum.h"
+#include "import/functions.h"
 #include "import/keras/operations.h"
 #include "ops/arg_min_max.h"
 #include "ops/bucketize.h"
@@ -65,15 +66,6 @@ int sinc(Emitter& e, int x) {
   return e.select(zero, e.scalar(1.0F), e.div(e.unary("SIN", turn), e.select(zero, e.scalar(1.0F), turn)));
 }
 
-/// Abramowitz and Stegun 7.1.26: within 1.5e-7.
-int erf(Emitter& e, int x) {
-  const int size = e.unary("ABS", x);
-  const int t = reciprocal(e, e.add(e.mul(size, 0.3275911), 1.0));
-  int sum = e.mul(t, 1.061405429);
-  for (const double c : {-1.453152027, 1.421413741, -0.284496736, 0.254829592}) sum = e.mul(e.add(sum, c), t);
-  const int tail = e.mul(sum, e.unary("EXP", e.unary("NEG", square(e, x))));
-  return e.mul(e.unary("SIGN", x), e.sub(e.scalar(1.0F), tail));
-}
 int erfc(Emitter& e, int x) { return e.sub(e.scalar(1.0F), erf(e, x)); }
 
 /// Functions of two numbers.
@@ -403,7 +395,7 @@ int contract(Call& call, int a, int b, const std::vector<int>& axes_a, const std
     std::erase(result, other);
     other = own;
   }
-  return einsum(call, left + "," + right + "->" + result, {a, b});
+  return importing::einsum(call.e, left + "," + right + "->" + result, {a, b});
 }
 
 Outputs dot_op(Call& call) {
@@ -452,7 +444,7 @@ Outputs einsum_op(Call& call) {
   for (size_t i = 0; i < call.arguments.positional.size(); ++i) {
     tensors.push_back(operand(call, i, "operands", call.x()));
   }
-  return {einsum(call, call.config.text("subscripts"), tensors)};
+  return {importing::einsum(call.e, call.config.text("subscripts"), tensors)};
 }
 
 Outputs layer_norm(Call& call) {
@@ -498,7 +490,7 @@ constexpr LayerClass kRows[] = {
     {"Isneginf", function<is_negative_infinity>},
     {"Signbit", function<is_negative>},
     {"Sinc", function<sinc>},
-    {"Erf", function<erf>},
+    {"Erf", function<importing::erf>},
     {"Erfc", function<erfc>},
     {"Arctan2", function2<arctan2>},
     {"Hypot", function2<hypot_>},

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "import/keras/emitter.h"
+#include "import/emitter.h"
 #include "import/saved_model/saved_model.h"
 #include "ops/graph_builder.h"
 
 namespace leadline::saved_model {
 
-using keras::Emitter;
+using importing::Emitter;
 using ops::Dims;
 
 class Importer {

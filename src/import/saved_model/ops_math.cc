@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "import/functions.h"
 #include "import/saved_model/op_functions.h"
 #include "ops/activation.h"
 #include "ops/arg_min_max.h"
@@ -215,24 +216,10 @@ Outputs sinh_or_cosh(OpCall& call) {
   return {e.mul(call.node.op == "Sinh" ? e.sub(up, down) : e.add(up, down), 0.5)};
 }
 
-/// x * P(x * x) / Q(x * x) for |x| < 4, where erf reaches 1 in float32: a rational fit with an error of about 1e-7.
 Outputs erf(OpCall& call) {
-  Emitter& e = call.e;
-  const int x = e.binary("MINIMUM", e.binary("MAXIMUM", call.in(), e.scalar(-4.0F)), e.scalar(4.0F));
-  const int square = e.mul(x, x);
-  const auto polynomial = [&](const std::vector<double>& factors) {
-    int sum = e.add(e.mul(square, factors[0]), factors[1]);
-    for (size_t i = 2; i < factors.size(); ++i) sum = e.add(e.mul(sum, square), factors[i]);
-    return sum;
-  };
-  const int over =
-      polynomial({-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
-                  -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02});
-  const int under = polynomial({-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03,
-                                -7.37332916720468e-03, -1.42647390514189e-02});
-  const int ratio = e.div(e.mul(x, over), under);
-  if (call.node.op == "Erf") return {ratio};
-  return {e.sub(e.scalar(1.0F), ratio)};
+  const int value = importing::erf(call.e, call.in());
+  if (call.node.op == "Erf") return {value};
+  return {call.e.sub(call.e.scalar(1.0F), value)};
 }
 
 Outputs is_nan(OpCall& call) { return {call.e.compare("NOT_EQUAL", call.in(), call.in())}; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, pooling, normalization, activations, images.
+#include "import/functions.h"
 #include "import/saved_model/op_functions.h"
 #include "ops/activation.h"
 #include "ops/conv.h"
@@ -197,21 +198,8 @@ Outputs leaky_relu(OpCall& call) {
   return {call.builder().node("LEAKY_RELU", {call.in()}, call.name(), a)};
 }
 
-Outputs selu(OpCall& call) {
-  Emitter& e = call.e;
-  constexpr double kScale = 1.0507009873554805;
-  constexpr double kAlpha = 1.6732632423543772;
-  const int negative = e.unary("ELU", e.binary("MINIMUM", call.in(), e.scalar(0.0F)));
-  return {e.add(e.mul(e.unary("RELU", call.in()), kScale), e.mul(negative, kScale * kAlpha))};
-}
-
-/// log(1 + exp(x)) without overflow.
-Outputs softplus(OpCall& call) {
-  Emitter& e = call.e;
-  const int small_part = e.unary("EXP", e.unary("NEG", e.unary("ABS", call.in())));
-  return {e.add(e.unary("RELU", call.in()), e.unary("LOG", e.add(small_part, 1.0)))};
-}
-
+Outputs selu(OpCall& call) { return {importing::selu(call.e, call.in())}; }
+Outputs softplus(OpCall& call) { return {importing::softplus(call.e, call.in())}; }
 Outputs softsign(OpCall& call) { return {call.e.div(call.in(), call.e.add(call.e.unary("ABS", call.in()), 1.0))}; }
 
 Outputs softmax(OpCall& call) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words in which layers say what they compute: thin functions over ops::GraphBuilder that name tensors after the layer
-// ("model/layer/Op") and work with unknown dimensions.
+// Words in which layers and foreign ops say what they compute: thin functions over ops::GraphBuilder that name tensors
+// after their origin ("model/layer/Op") and work with unknown dimensions.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "ops/graph_builder.h"
 
-namespace leadline::keras {
+namespace leadline::importing {
 
 using ops::Dims;
 
@@ -86,4 +86,4 @@ class Emitter {
   std::string prefix_;
 };
 
-}  // namespace leadline::keras
+}  // namespace leadline::importing

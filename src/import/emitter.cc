@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/keras/emitter.h"
+#include "import/emitter.h"
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@
 #include "ops/softmax.h"
 #include "ops/split.h"
 
-namespace leadline::keras {
+namespace leadline::importing {
 namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
@@ -276,4 +276,4 @@ int Emitter::tile(int x, const std::vector<int32_t>& repeats) {
   return builder_.node("TILE", {x, ints(repeats)}, name("Tile"));
 }
 
-}  // namespace leadline::keras
+}  // namespace leadline::importing

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/keras/einsum.h"
+#include "import/einsum.h"
 
 #include <algorithm>
 
-namespace leadline::keras {
+#include "base/error.h"
+
+namespace leadline::importing {
 namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+constexpr ErrorCode kUnsupported = ErrorCode::kUnsupported;
 
 /// Axes of a tensor, a letter each.
 struct Term {
@@ -56,18 +59,16 @@ Emitter::Size merged(Emitter& e, const Term& term, const std::string& axes) {
   return {-1, product};
 }
 
-/// [batch..., rows, columns] of a term whose axes are in that order.
-int matrix(Call& call, const Term& term, const std::string& batch, const std::string& rows,
-           const std::string& columns) {
-  if (rows.size() == 1 && columns.size() == 1) return term.tensor;
+/// A term whose axes are in the order of `kept` and then `groups`, with the axes of each group as one.
+int grouped(Emitter& e, const Term& term, const std::string& kept, const std::vector<std::string>& groups) {
+  if (std::all_of(groups.begin(), groups.end(), [](const std::string& g) { return g.size() == 1; })) return term.tensor;
   std::vector<Emitter::Size> sizes;
-  for (const char c : batch) sizes.push_back(size_of(term, c));
-  sizes.push_back(merged(call.e, term, rows));
-  sizes.push_back(merged(call.e, term, columns));
+  for (const char c : kept) sizes.push_back(size_of(term, c));
+  for (const std::string& group : groups) sizes.push_back(merged(e, term, group));
   const auto open = [](const Emitter::Size& s) { return s.first < 0 && s.second < 0; };
-  call.refuse_if(std::count_if(sizes.begin(), sizes.end(), open) > 1,
-                 "multiplies over several axes of unknown size, which is not converted; fix their sizes");
-  return call.e.reshape_like(term.tensor, sizes);
+  require(std::count_if(sizes.begin(), sizes.end(), open) <= 1, kUnsupported,
+          "the equation multiplies over several axes of unknown size, which is not converted; fix their sizes");
+  return e.reshape_like(term.tensor, sizes);
 }
 
 /// The product without sums: axes of size 1 where a term has none.
@@ -90,42 +91,69 @@ Term outer_product(Emitter& e, const Term& a, const Term& b, const std::string& 
   return {result, e.mul(spread(a), spread(b))};
 }
 
-Term product(Call& call, Term a, Term b, const std::string& needed) {
-  Emitter& e = call.e;
+/// The axes of two operands by what becomes of them.
+struct Axes {
+  std::string batch, summed, rows, columns;
+};
+
+Axes sort_axes(Emitter& e, const Term& a, const Term& b, const std::string& needed) {
+  Axes q;
+  for (const char c : a.axes) {
+    (!in(b.axes, c) ? q.rows : in(needed, c) ? q.batch : q.summed) += c;
+    if (!in(b.axes, c)) continue;
+    const int64_t size = e.dims(a.tensor)[a.axes.find(c)];
+    const int64_t other = e.dims(b.tensor)[b.axes.find(c)];
+    require(size == other || size < 0 || other < 0, kUnsupported,
+            "the equation broadcasts axis '{}', which is not converted", c);
+  }
+  for (const char c : b.axes) {
+    if (!in(a.axes, c)) q.columns += c;
+  }
+  return q;
+}
+
+/// Constant right sides become the weights of FULLY_CONNECTED, which keeps the axes of the left one.
+bool are_weights(Emitter& e, const Term& a, const Term& b, const Axes& q) {
+  return q.batch.empty() && !q.rows.empty() && e.builder().value(b.tensor).constant &&
+         e.dtype(a.tensor) == DType::kFloat32;
+}
+
+Term product(Emitter& e, Term a, Term b, const std::string& needed) {
   a = without_lone_axes(e, a, needed + b.axes);
   b = without_lone_axes(e, b, needed + a.axes);
-  std::string batch;
-  std::string summed;
-  std::string rows;
-  std::string columns;
-  for (const char c : a.axes) (!in(b.axes, c) ? rows : in(needed, c) ? batch : summed) += c;
-  for (const char c : b.axes) {
-    if (!in(a.axes, c)) columns += c;
-  }
-  if (summed.empty()) {
+  const Axes q = sort_axes(e, a, b, needed);
+  if (q.summed.empty()) {
     std::string result;
     for (const char c : needed) {
       if (in(a.axes, c) || in(b.axes, c)) result += c;
     }
     return outer_product(e, a, b, result);
   }
-  a = ordered(e, a, batch + rows + summed);
-  const bool turned = b.axes == batch + columns + summed;
-  if (!turned) b = ordered(e, b, batch + summed + columns);
-  const int left = matrix(call, a, batch, rows, summed);
-  const int right = turned ? matrix(call, b, batch, columns, summed) : matrix(call, b, batch, summed, columns);
-  int y = e.matmul(left, right, false, turned);
-  if (rows.size() != 1 || columns.size() != 1) {
+  a = ordered(e, a, q.batch + q.rows + q.summed);
+  const bool weights = are_weights(e, a, b, q);
+  const bool turned = weights || b.axes == q.batch + q.columns + q.summed;
+  b = ordered(e, b, turned ? q.batch + q.columns + q.summed : q.batch + q.summed + q.columns);
+  const int right =
+      turned ? grouped(e, b, q.batch, {q.columns, q.summed}) : grouped(e, b, q.batch, {q.summed, q.columns});
+  int y = -1;
+  bool joined = q.columns.size() != 1;
+  if (weights) {
+    y = e.fully_connected(grouped(e, a, q.rows, {q.summed}), right, ir::kAbsent);
+  } else {
+    y = e.matmul(grouped(e, a, q.batch, {q.rows, q.summed}), right, false, turned);
+    joined = joined || q.rows.size() != 1;
+  }
+  if (joined) {
     std::vector<Emitter::Size> sizes;
-    for (const char c : batch + rows) sizes.push_back(size_of(a, c));
-    for (const char c : columns) sizes.push_back(size_of(b, c));
+    for (const char c : q.batch + q.rows) sizes.push_back(size_of(a, c));
+    for (const char c : q.columns) sizes.push_back(size_of(b, c));
     y = e.reshape_like(y, sizes);
   }
-  return {batch + rows + columns, y};
+  return {q.batch + q.rows + q.columns, y};
 }
 
 /// The terms of an equation, "..." written out.
-std::vector<std::string> read_terms(Call& call, std::string text, const std::vector<int>& operands,
+std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vector<int>& operands,
                                     std::string& result) {
   std::erase(text, ' ');
   const size_t arrow = text.find("->");
@@ -143,7 +171,7 @@ std::vector<std::string> read_terms(Call& call, std::string text, const std::vec
     if (const size_t at = term.find("..."); at != std::string::npos) term.replace(at, 3, dots);
   };
   for (size_t i = 0; i < terms.size(); ++i) {
-    const auto rank = static_cast<size_t>(call.e.rank(operands[i]));
+    const auto rank = static_cast<size_t>(e.rank(operands[i]));
     std::string dots;
     if (in(terms[i], '.')) {
       require(terms[i].find("...") != std::string::npos && terms[i].size() - 3 <= rank, kBad,
@@ -157,8 +185,9 @@ std::vector<std::string> read_terms(Call& call, std::string text, const std::vec
             terms[i].size(), rank);
     std::string sorted = terms[i];
     std::sort(sorted.begin(), sorted.end());
-    call.refuse_if(std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end(),
-                   "has an equation with an axis twice in one term, which is not converted");
+    require(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), kUnsupported,
+            "the equation takes a diagonal (an axis twice in one term), which is not converted; take it before the "
+            "product");
   }
   if (arrow != std::string::npos) {
     result = text.substr(arrow + 2);
@@ -184,10 +213,10 @@ std::vector<std::string> read_terms(Call& call, std::string text, const std::vec
 
 }  // namespace
 
-int einsum(Call& call, const std::string& equation, const std::vector<int>& operands) {
+int einsum(Emitter& e, const std::string& equation, const std::vector<int>& operands) {
   std::string result;
   require(!operands.empty() && equation.size() < 1000, kBad, "the equation '{}' is wrong", printable(equation));
-  const std::vector<std::string> axes = read_terms(call, equation, operands, result);
+  const std::vector<std::string> axes = read_terms(e, equation, operands, result);
   Term term{axes[0], operands[0]};
   for (size_t i = 1; i < operands.size(); ++i) {
     std::string needed = result;
@@ -196,9 +225,9 @@ int einsum(Call& call, const std::string& equation, const std::vector<int>& oper
     for (const char c : needed) {
       if (!in(unique, c)) unique += c;
     }
-    term = product(call, term, {axes[i], operands[i]}, unique);
+    term = product(e, term, {axes[i], operands[i]}, unique);
   }
-  return ordered(call.e, without_lone_axes(call.e, term, result), result).tensor;
+  return ordered(e, without_lone_axes(e, term, result), result).tensor;
 }
 
-}  // namespace leadline::keras
+}  // namespace leadline::importing
