@@ -52,6 +52,7 @@ struct TensorMemory {
   int64_t bytes = 0;
   DType dtype = DType::kFloat32;
   Shape shape;
+  bool read_only = false;  ///< constants, and inputs that the caller bound as such: must not be written to
 };
 
 /// One run-time instance of a model. Calls from several threads take turns; different interpreters run in parallel.
@@ -98,8 +99,25 @@ class Interpreter {
   int tensor_count() const;
 
   /// Copies `bytes` into input or variable tensor `index`. Throws Error(kInvalidArgument) when the size differs.
-  /// For string inputs `bytes` is a string buffer as the format lays it out.
+  /// For string inputs `bytes` is a string buffer as the format lays it out. A bound input is written by its owner.
   void set_tensor(int index, std::span<const std::byte> bytes);
+
+  /// From the next run on, input, output or variable `index` lives in `memory` of the caller: inputs are read where
+  /// they are, outputs written where they are wanted, without copies. Such memory is not charged and not part of
+  /// plan().peak_bytes; bound before allocate(), the tensor never takes memory of the interpreter. Binding other memory
+  /// before every run is cheap: nothing is planned anew.
+  ///  - Type, shape and size must be the tensor's, the address a multiple of an element's size, at most 8 (nothing is
+  ///    copied to make it one). An output whose shape depends on data is checked when it is known, by invoke().
+  ///  - Inputs are only read and may be `read_only`. Outputs, and constants that are outputs, are written by invoke();
+  ///    a variable begins with the contents of `memory`. What is written may overlap no other tensor's memory; invoke()
+  ///    checks it.
+  ///  - `memory.owner` is held until the tensor is bound to something else, unbound, or the interpreter ends. Without
+  ///    an owner the caller keeps the memory that long.
+  ///  - After resize_input() the next allocate() or invoke() throws until what does not fit is bound anew or unbound.
+  /// Throws Error(kInvalidArgument), and leaves the tensor as it was; Error(kUnsupported) for strings.
+  void bind(int index, TensorMemory memory);
+  /// The tensor gets memory of the interpreter again, zeros at first. Does nothing when it is not bound.
+  void unbind(int index);
 
   /// Memory of an input, output, constant, variable or preserved tensor, for reading (and for writing inputs).
   /// Throws Error(kInvalidArgument) for tensors whose memory was reused, and says what to do.

@@ -36,6 +36,7 @@ struct PlannedTensor {
   int first_step = -1;   ///< step that writes it; -1: alive from the start
   int last_step = -1;    ///< last step that reads it
   int shares_with = -1;  ///< tensor whose memory it uses (in place, reshape); -1: memory of its own
+  bool bound = false;    ///< in memory of the caller (Interpreter::bind), which is not counted
 };
 
 /// One node in execution order.
@@ -82,6 +83,7 @@ struct Plan {
   std::vector<PlannedPhase> phases;
   std::vector<CategoryBytes> categories;  ///< at the peak; their sum is peak_bytes
   int64_t peak_bytes = 0;                 ///< what the budget is asked for, the mapped file included
+  int64_t bound_bytes = 0;                ///< memory of the caller (Interpreter::bind): not part of peak_bytes
   int64_t arena_bytes = 0;
   int64_t lower_bound_bytes = 0;  ///< of the arena
   int threads = 1;

@@ -660,6 +660,10 @@ class PlannedTensor:
     def shares_with(self) -> int:
         """Tensor whose memory it uses; -1: memory of its own."""
 
+    @property
+    def bound(self) -> bool:
+        """In memory of the caller, which is not counted."""
+
 class PlannedStep:
     """One node, in execution order."""
 
@@ -738,6 +742,10 @@ class Plan:
     @property
     def peak_bytes(self) -> int:
         """What the budget is asked for, the mapped file included."""
+
+    @property
+    def bound_bytes(self) -> int:
+        """Memory of the caller (bind_tensor): not part of peak_bytes."""
 
     @property
     def arena_bytes(self) -> int:
@@ -915,6 +923,14 @@ class Interpreter:
 
     def set_tensor(self, index: int, bytes: bytes | numpy.typing.NDArray) -> None:
         """Copies a buffer into an input or variable."""
+
+    def bind_tensor(self, index: int, buffer: numpy.typing.NDArray, shape: Sequence[int]) -> None:
+        """
+        Lets an input, output or variable live in this buffer, which is held; its element type is not checked.
+        """
+
+    def unbind_tensor(self, index: int) -> None:
+        """Gives a tensor memory of the interpreter again."""
 
     def tensor(self, index: int) -> TensorMemory:
         """The memory of a tensor."""

@@ -11,7 +11,7 @@ import functools
 
 import numpy as np
 
-from leadline._leadline import DType, InvalidArgumentError, TensorInfo, TensorMemory
+from leadline._leadline import DType, InvalidArgumentError, TensorInfo, TensorMemory, UnsupportedError
 
 _NUMPY_TYPES: dict[DType, type] = {
     DType.FLOAT32: np.float32,
@@ -144,6 +144,22 @@ def to_bytes(value, spec: TensorSpec) -> np.ndarray:
         return _pack(array, spec)
     array = np.ascontiguousarray(array)
     # Types that numpy does not know itself have no buffer.
+    return array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8)
+
+
+def to_memory(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
+    """`array` as a buffer that the tensor `spec` can live in: the same memory. Raises when it would need a copy."""
+    where = f"for tensor {spec.index}, name: {spec.name}"
+    if not isinstance(array, np.ndarray):
+        raise InvalidArgumentError(f"Cannot bind tensor: Got {type(array).__name__} but expected a numpy array {where}")
+    if not spec.plain:
+        raise UnsupportedError(f"Cannot bind tensor: type {spec.type.name} has no numpy view {where}")
+    if array.dtype != spec.dtype:
+        raise InvalidArgumentError(
+            f"Cannot bind tensor: Got an array of type {_name_of(array.dtype)} but expected {spec.type.name} {where}"
+        )
+    if not array.flags.c_contiguous:
+        raise InvalidArgumentError(f"Cannot bind tensor: the array is not C-contiguous {where}")
     return array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8)
 
 

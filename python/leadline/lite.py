@@ -199,6 +199,13 @@ class _Session:
             )
         self.native.set_tensor(index, data)
 
+    def bind(self, index: int, array: np.ndarray | None) -> None:
+        index = self.check_index(index)
+        if array is None:
+            self.native.unbind_tensor(index)
+            return
+        self.native.bind_tensor(index, _tensors.to_memory(array, self.spec(index)), np.shape(array))
+
     def array(self, index: int) -> np.ndarray:
         """The tensor, as a view where numpy can express one."""
         spec = self.spec(operator.index(index))
@@ -463,6 +470,20 @@ class Interpreter:
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copies `value` into an input. Its dtype and shape must be those of the tensor."""
         self._main.set(tensor_index, value)
+
+    def bind_tensor(self, tensor_index: int, array: np.ndarray | None) -> None:
+        """Lets an input, output or variable live in `array` from the next invoke() on, instead of memory of the
+        interpreter: an input is read where it is, an output written where it is wanted, and nothing is copied.
+
+        The array must be C-contiguous and aligned, with the dtype and shape of the tensor; only an input may be
+        read-only. The interpreter holds it until the tensor is bound to another array, or to None, which gives it memory
+        of the interpreter again. Another array for every run costs next to nothing. Bound memory is not counted
+        (Plan.bound_bytes). Bind before allocate_tensors() and the interpreter never takes memory for that tensor. After
+        a resize, bind arrays of the new shapes: until then allocate_tensors() and invoke() raise.
+
+        An output may overlap no other array that is bound. Strings, and types of less than 8 bits, cannot be bound.
+        """
+        self._main.bind(tensor_index, array)
 
     def tensor(self, tensor_index: int) -> Callable[[], np.ndarray]:
         """A function that gives a numpy view of the tensor's current memory.

@@ -25,8 +25,21 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 }
 
 SharedTensor tensor(const Interpreter& interpreter, int index) {
-  // A constant may lie in a read-only mapping of the file.
-  return {interpreter.tensor(index), interpreter.tensor_info(index).constant};
+  TensorMemory memory = interpreter.tensor(index);
+  const bool read_only = memory.read_only;
+  return {std::move(memory), read_only};
+}
+
+void bind_tensor(Interpreter& interpreter, int index, nb::handle buffer, const std::vector<int64_t>& shape) {
+  const std::shared_ptr<const BufferView> view = hold_buffer(buffer);
+  const std::span<const std::byte> bytes = view->bytes();
+  const nb::gil_scoped_release released;
+  interpreter.bind(index, {.owner = view,
+                           .data = const_cast<std::byte*>(bytes.data()),  // read_only says whether it may be written
+                           .bytes = static_cast<int64_t>(bytes.size()),
+                           .dtype = interpreter.tensor_info(index).dtype,
+                           .shape = Shape(std::span<const int64_t>(shape)),
+                           .read_only = view->read_only()});
 }
 
 void set_tensor(Interpreter& interpreter, int index, nb::handle bytes) {
@@ -91,6 +104,13 @@ void init_interpreter(nb::module_& m) {
       .def("set_tensor", &set_tensor, nb::arg("index"), nb::arg("bytes"),
            nb::sig("def set_tensor(self, index: int, bytes: bytes | numpy.typing.NDArray) -> None"),
            "Copies a buffer into an input or variable.")
+      .def("bind_tensor", &bind_tensor, nb::arg("index"), nb::arg("buffer"), nb::arg("shape"),
+           nb::sig(
+               "def bind_tensor(self, index: int, buffer: numpy.typing.NDArray, shape: collections.abc.Sequence[int])"
+               " -> None"),
+           "Lets an input, output or variable live in this buffer, which is held; its element type is not checked.")
+      .def("unbind_tensor", &Interpreter::unbind, nb::arg("index"), WithoutGil(),
+           "Gives a tensor memory of the interpreter again.")
       .def("tensor", &tensor, nb::arg("index"), WithoutGil(), "The memory of a tensor.")
       .def("invoke", &Interpreter::invoke, WithoutGil(), "Runs once.")
       .def("reset_variables", &Interpreter::reset_variables, WithoutGil(), "Sets all variables to their initial state.")

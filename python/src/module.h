@@ -79,9 +79,13 @@ class BufferView {
   BufferView& operator=(const BufferView&) = delete;
 
   std::span<const std::byte> bytes() const;
+  bool read_only() const { return view_.readonly != 0; }
 
  private:
   Py_buffer view_{};
 };
+
+/// The same for as long as someone holds it; any thread may drop it, with or without the GIL.
+std::shared_ptr<const BufferView> hold_buffer(nb::handle object);
 
 }  // namespace leadline::python

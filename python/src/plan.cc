@@ -30,7 +30,8 @@ void bind_parts(nb::module_& m) {
       .def_ro("segment", &PlannedTensor::segment, "Which arena.")
       .def_ro("first_step", &PlannedTensor::first_step, "Step that writes it; -1: alive from the start.")
       .def_ro("last_step", &PlannedTensor::last_step, "Last step that reads it.")
-      .def_ro("shares_with", &PlannedTensor::shares_with, "Tensor whose memory it uses; -1: memory of its own.");
+      .def_ro("shares_with", &PlannedTensor::shares_with, "Tensor whose memory it uses; -1: memory of its own.")
+      .def_ro("bound", &PlannedTensor::bound, "In memory of the caller, which is not counted.");
 
   nb::class_<PlannedStep>(m, "PlannedStep", "One node, in execution order.")
       .def_ro("node", &PlannedStep::node, "Number in the file.")
@@ -65,6 +66,7 @@ void init_plan(nb::module_& m) {
 
   nb::class_<Plan>(m, "Plan", "What a run will do and how many bytes it takes, known before it starts.")
       .def_ro("peak_bytes", &Plan::peak_bytes, "What the budget is asked for, the mapped file included.")
+      .def_ro("bound_bytes", &Plan::bound_bytes, "Memory of the caller (bind_tensor): not part of peak_bytes.")
       .def_ro("arena_bytes", &Plan::arena_bytes, "Bytes of the arena.")
       .def_ro("lower_bound_bytes", &Plan::lower_bound_bytes, "No layout of the arena can be smaller.")
       .def_ro("threads", &Plan::threads)

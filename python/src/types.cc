@@ -65,6 +65,15 @@ std::span<const std::byte> BufferView::bytes() const {
   return {static_cast<const std::byte*>(view_.buf), static_cast<size_t>(view_.len)};
 }
 
+std::shared_ptr<const BufferView> hold_buffer(nb::handle object) {
+  return {new BufferView(object), [](const BufferView* held) {
+            if (nb::is_alive()) {
+              const nb::gil_scoped_acquire gil;
+              delete held;
+            }
+          }};
+}
+
 void init_types(nb::module_& m) {
   nb::enum_<DType>(m, "DType", "Element type of a tensor; the values are those of the .tflite format.")
       .value("FLOAT32", DType::kFloat32)

@@ -10,6 +10,7 @@
 
 #include "api/missing_ops.h"
 #include "api/model_data.h"
+#include "base/alignment.h"
 #include "base/error.h"
 #include "base/string_tensor.h"
 #include "plan/report.h"
@@ -152,6 +153,10 @@ struct Interpreter::State {
 
   Plan plan() const {
     Plan result = plan::describe(runner->plan(), totals(), session->pool.size());
+    for (const auto& [index, memory] : session->caller_memory) {
+      result.tensors[static_cast<size_t>(index)].bound = true;
+      result.bound_bytes += memory.bytes;
+    }
     for (const MissingOp& op : missing) result.missing_ops.push_back(op.name);
     return result;
   }
@@ -159,11 +164,52 @@ struct Interpreter::State {
   void allocate() {
     if (options.plan_only) require_runnable();
     if (failed) make_plan();
-    if (runner->allocated()) return;
-    const runtime::MemoryNeeds needs = runner->needs();
-    const int64_t available = budget->available();
-    if (needs.total() > available) refuse(needs, available);
-    runner->allocate();
+    if (runner->allocated() && !rebound) return;
+    runner->check_caller_memory();
+    if (!runner->allocated() || runner->lacks_memory()) {
+      const runtime::MemoryNeeds needs = runner->needs();
+      const int64_t available = budget->available();
+      if (needs.total() > available) refuse(needs, available);
+    }
+    runner->allocated() ? runner->rebind() : runner->allocate();
+    rebound = false;
+  }
+
+  /// Gives back what the tensor was bound to: its owner may run code of the caller, after the lock.
+  runtime::CallerMemory bind(int index, TensorMemory memory) {
+    check_index(index);
+    const ir::Value& target = value(index);
+    const auto listed = [&](const std::vector<int>& list) {
+      return std::find(list.begin(), list.end(), index) != list.end();
+    };
+    const bool input = listed(subgraph().inputs) && !target.constant;
+    require(input || target.variable || listed(subgraph().outputs), kArgument,
+            "tensor {} '{}' is no input, output or variable, so it cannot be bound", index, target.name);
+    require(dtype_bits(target.dtype) > 0, ErrorCode::kUnsupported,
+            "tensor {} '{}' of type {} cannot be bound: its size depends on its contents", index, target.name,
+            dtype_name(target.dtype));
+    require(memory.dtype == target.dtype, kArgument, "tensor {} '{}' has type {}, the memory bound to it {}", index,
+            target.name, dtype_name(target.dtype), dtype_name(memory.dtype));
+    require(storage_bytes(memory.dtype, memory.shape) == memory.bytes, kArgument,
+            "the memory for tensor {} '{}' has {} bytes, its shape {} takes another number", index, target.name,
+            memory.bytes, memory.shape.to_string());
+    require(memory.data != nullptr || memory.bytes == 0, kArgument, "the memory for tensor {} '{}' is null", index,
+            target.name);
+    require(reinterpret_cast<uintptr_t>(memory.data) % static_cast<uintptr_t>(dtype_alignment(target.dtype)) == 0,
+            kArgument, "the memory for tensor {} '{}' of type {} is not aligned to {} bytes", index, target.name,
+            dtype_name(target.dtype), dtype_alignment(target.dtype));
+    runtime::CallerMemory theirs{std::move(memory.owner), memory.data, memory.bytes, memory.shape, memory.read_only};
+    runner->check_caller_memory(index, theirs);
+    rebound = true;
+    return std::exchange(session->caller_memory[index], std::move(theirs));
+  }
+
+  runtime::CallerMemory unbind(int index) {
+    check_index(index);
+    auto bound = session->caller_memory.extract(index);
+    if (bound.empty()) return {};
+    rebound = true;
+    return std::move(bound.mapped());
   }
 
   [[noreturn]] void refuse(const runtime::MemoryNeeds& needs, int64_t available) const {
@@ -229,6 +275,9 @@ struct Interpreter::State {
     const bool input = planned.storage == Storage::kInput && planned.root == index;  // not a view of one
     require(input || planned.storage == Storage::kVariable, kArgument,
             "tensor {} '{}' is no input or variable, so it cannot be set", index, value(index).name);
+    require(!input || !session->caller_memory.contains(index), kArgument,
+            "tensor {} '{}' is bound to memory of the caller: write there, or unbind it first", index,
+            value(index).name);
     if (value(index).dtype == DType::kString) {
       const std::string problem = string_tensor_problem(bytes, planned.shape.elements());
       require(problem.empty(), kArgument, "tensor {} '{}': {}", index, value(index).name, problem);
@@ -250,8 +299,13 @@ struct Interpreter::State {
     memory.dtype = source.dtype;
     memory.shape = planned.shape_known ? planned.shape : source.shape;
     memory.bytes = planned.bytes;
+    if (const auto bound = session->caller_memory.find(index); bound != session->caller_memory.end()) {
+      const runtime::CallerMemory& theirs = bound->second;
+      return {theirs.owner, theirs.data, theirs.bytes, source.dtype, theirs.shape, theirs.read_only};
+    }
     if (planned.storage == Storage::kConstant) {
       memory.owner = graph;
+      memory.read_only = true;  // perhaps a mapping of the file
       memory.data = planned.address;
       return memory;
     }
@@ -262,12 +316,15 @@ struct Interpreter::State {
       return memory;
     }
     auto owner = runner->memory_of(index);
-    require(owner != nullptr, kArgument,
+    require(owner.has_value() && (planned.address != nullptr || planned.bytes == 0), kArgument,
             "tensor {} '{}' is an intermediate result whose memory is reused; create the interpreter with "
             "preserve_all_tensors to read it",
             index, source.name);
-    memory.owner = std::move(owner);
+    memory.owner = std::move(*owner);
     memory.data = planned.address;
+    if (const auto root = session->caller_memory.find(planned.root); root != session->caller_memory.end()) {
+      memory.read_only = root->second.read_only;
+    }
     return memory;
   }
 
@@ -284,8 +341,9 @@ struct Interpreter::State {
   std::vector<Shape> shapes;
   std::vector<int64_t> string_bytes;
   int64_t base_counted = 0;
-  bool stale = false;   // shapes changed since the plan was made
-  bool failed = false;  // the last plan did not succeed, or its memory was left to others
+  bool stale = false;    // shapes changed since the plan was made
+  bool rebound = false;  // the caller's memory changed since the runner was told
+  bool failed = false;   // the last plan did not succeed, or its memory was left to others
   mutable CallMutex mutex;
 };
 
@@ -347,6 +405,19 @@ TensorMemory Interpreter::tensor(int index) const {
   state_->refresh();
   state_->allocate();
   return state_->tensor(index);
+}
+
+void Interpreter::bind(int index, TensorMemory memory) {
+  runtime::CallerMemory before;
+  const std::lock_guard lock(state_->mutex);
+  state_->refresh();
+  before = state_->bind(index, std::move(memory));
+}
+
+void Interpreter::unbind(int index) {
+  runtime::CallerMemory before;
+  const std::lock_guard lock(state_->mutex);
+  before = state_->unbind(index);
 }
 
 void Interpreter::invoke() {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/read_tensor.h"
 
-#include <algorithm>
-
+#include "base/alignment.h"
 #include "base/error.h"
 #include "tflite_generated.h"
 
@@ -111,9 +110,7 @@ std::span<const std::byte> BufferTable::bytes_of(uint32_t index, const std::stri
 }
 
 std::span<const std::byte> BufferTable::aligned(std::span<const std::byte> bytes, DType dtype) {
-  // Strings begin with 32-bit numbers; a complex number is two floats or doubles.
-  const int bits = dtype_bits(dtype) == 0 ? 32 : std::clamp(dtype_bits(dtype), 8, 64);
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(bits / 8) == 0) return bytes;
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(dtype_alignment(dtype)) == 0) return bytes;
   graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()));
   return *graph_.storage.back();
 }

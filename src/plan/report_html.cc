@@ -105,6 +105,10 @@ std::string Plan::to_html(const std::string& title) const {
   std::string page;
   print(page, "<h1>{}</h1>\n<p class=sub>Memory plan &middot; {} steps &middot; {} tensors &middot; {} thread{}</p>\n",
         escape_html(title), steps.size(), tensors.size(), threads, threads == 1 ? "" : "s");
+  if (bound_bytes > 0) {
+    print(page, "<p class=sub>Memory of the caller, not counted: {} ({} bytes)</p>\n", format_bytes(bound_bytes),
+          bound_bytes);
+  }
   if (!complete) {
     page +=
         "<p class=warn>Not complete: some shapes depend on data of a run. The figures cover what is known so far; "

@@ -45,7 +45,8 @@ Json tensor_json(const PlannedTensor& tensor) {
           {"segment", tensor.segment},
           {"first_step", tensor.first_step},
           {"last_step", tensor.last_step},
-          {"shares_with", tensor.shares_with}};
+          {"shares_with", tensor.shares_with},
+          {"bound", tensor.bound}};
 }
 
 }  // namespace
@@ -74,6 +75,7 @@ std::string Plan::to_json() const {
   Json json = {{"complete", complete},
                {"threads", threads},
                {"peak_bytes", peak_bytes},
+               {"bound_bytes", bound_bytes},
                {"arena_bytes", arena_bytes},
                {"lower_bound_bytes", lower_bound_bytes},
                {"peak_step", plan::peak_step(*this)},

@@ -53,6 +53,9 @@ void print_summary(std::string& text, const Plan& plan) {
         plan.threads == 1 ? "" : "s");
   if (!plan.categories.empty()) print(text, ": {}", list(largest_first(plan.categories), kTopContributors));
   text += '\n';
+  if (plan.bound_bytes > 0) {
+    print(text, "Memory of the caller, not counted: {} ({} bytes)\n", format_bytes(plan.bound_bytes), plan.bound_bytes);
+  }
   if (!plan.complete) {
     text +=
         "Not complete: some shapes depend on data of a run. The figures cover what is known so far;\n"

@@ -89,6 +89,8 @@ class SubgraphPlan {
   }
   /// Forgets every segment but the first, so that the subgraph can run again.
   void rewind();
+  /// The value's shape does not depend on data of a run.
+  bool known_before_run(int value) const { return first_values_[static_cast<size_t>(value)].shape_known; }
   bool complete() const { return next_node_ == static_cast<int>(subgraph_.nodes.size()); }
 
   /// The value that stands for `value` as a node's input: itself, or the float16 constant that a DEQUANTIZE would widen

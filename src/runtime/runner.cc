@@ -78,14 +78,13 @@ MemoryNeeds Runner::needs() const {
       (session_.packed_weights->holds(key) ? needs.shared_weights : needs.packed_weights) += step.packed_bytes;
     }
   }
+  for (size_t v = 0; v < plan_.values().size(); ++v) {
+    if (!needs_own_memory(static_cast<int>(v))) continue;
+    const plan::PlannedValue& value = plan_.values()[v];
+    (value.storage == Storage::kVariable ? needs.variables : needs.inputs_outputs) += align_up(value.bytes);
+  }
   if (!allocated_) {
     needs.structures = plan_.structure_bytes();
-    for (size_t v = 0; v < plan_.values().size(); ++v) {
-      const plan::PlannedValue& value = plan_.values()[v];
-      if (value.storage == Storage::kVariable) needs.variables += align_up(value.bytes);
-      const bool io = value.storage == Storage::kInput || value.storage == Storage::kOutput;
-      if (io && value.root == static_cast<int>(v)) needs.inputs_outputs += align_up(value.bytes);
-    }
     if (!callee_) {
       needs.arena = align_up(plan_.segments()[0].arena_bytes);
       if (session_.owns_resources) needs.variables += session_.resources->pending_bytes();
@@ -110,22 +109,11 @@ void Runner::allocate() {
   allocated_ = true;
   try {
     for (size_t v = 0; v < plan_.values().size(); ++v) {
-      plan::PlannedValue& value = plan_.values()[v];
-      if (value.storage == Storage::kVariable) {
-        auto& memory = variables_[static_cast<int>(v)];
-        memory = take(value.bytes, MemoryCategory::kVariables);
-        value.address = memory->data();
-      }
+      if (plan_.values()[v].storage == Storage::kVariable) give_memory(static_cast<int>(v));
     }
-    clear_variables();
     initialized_ = false;
     if (!callee_) {
-      for (int v : plan_.subgraph().inputs) {
-        plan::PlannedValue& value = plan_.values()[static_cast<size_t>(v)];
-        if (value.storage != Storage::kInput || io_.contains(v)) continue;
-        io_[v] = take(value.bytes, MemoryCategory::kInputsOutputs);
-        value.address = io_[v]->data();
-      }
+      for (int v : plan_.subgraph().inputs) give_memory(v);
       take_outputs();
       session_.resources->allocate();
       take_arena(0);
@@ -146,14 +134,10 @@ void Runner::allocate() {
 void Runner::take_outputs() {
   if (callee_) return;
   for (int v : plan_.subgraph().outputs) {
-    plan::PlannedValue& value = plan_.values()[static_cast<size_t>(v)];
+    const plan::PlannedValue& value = plan_.values()[static_cast<size_t>(v)];
     if (value.storage != Storage::kOutput || !value.shape_known) continue;
-    auto& memory = io_[v];
-    if (memory == nullptr || memory->bytes() != align_up(value.bytes)) {
-      give_back(memory, MemoryCategory::kInputsOutputs);
-      memory = take(value.bytes, MemoryCategory::kInputsOutputs);
-    }
-    value.address = memory->data();
+    if (const CallerMemory* theirs = caller_memory(v)) require_fit(v, *theirs);
+    give_memory(v);
   }
 }
 
@@ -235,6 +219,13 @@ TensorView Runner::view(int value) const {
   return {source.dtype, planned.shape, planned.address, planned.bytes, &source.quantization};
 }
 
+/// Views, and results computed in place, follow the memory they live in.
+void Runner::follow_roots() {
+  for (plan::PlannedValue& value : plan_.values()) {
+    value.address = plan_.values()[static_cast<size_t>(value.root)].address;
+  }
+}
+
 /// Gives the segment's values their addresses and its steps their views.
 void Runner::bind(size_t segment, std::byte* arena) {
   for (plan::PlannedValue& value : plan_.values()) {
@@ -242,10 +233,7 @@ void Runner::bind(size_t segment, std::byte* arena) {
       value.address = arena + value.offset;
     }
   }
-  // Views, and results computed in place, follow the memory they live in.
-  for (plan::PlannedValue& value : plan_.values()) {
-    value.address = plan_.values()[static_cast<size_t>(value.root)].address;
-  }
+  follow_roots();
   const std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
   bound_[segment].steps.resize(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -273,6 +261,7 @@ void Runner::invoke() {
     release_later_segments();
     throw;
   }
+  copy_constant_outputs();
   release_later_segments();
 }
 
@@ -382,15 +371,16 @@ void Runner::release_later_segments() {
   }
 }
 
-std::shared_ptr<const Buffer> Runner::memory_of(int value) const {
+std::optional<std::shared_ptr<const void>> Runner::memory_of(int value) const {
   const plan::PlannedValue& planned = plan_.values()[static_cast<size_t>(value)];
+  if (const CallerMemory* memory = caller_memory(planned.root)) return memory->owner;
   if (const auto it = variables_.find(value); it != variables_.end()) return it->second;
   if (const auto it = io_.find(planned.root); it != io_.end()) return it->second;
-  const bool arena = planned.storage == Storage::kArena && plan_.options().preserve_all;
-  if (arena && static_cast<size_t>(planned.segment) < bound_.size()) {
-    return bound_[static_cast<size_t>(planned.segment)].arena;
+  const bool preserved = planned.storage == Storage::kArena && plan_.options().preserve_all;
+  if (preserved && static_cast<size_t>(planned.segment) < bound_.size()) {
+    if (const auto& arena = bound_[static_cast<size_t>(planned.segment)].arena) return arena;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 void Runner::resize_string_input(int value, int64_t bytes) {
@@ -411,16 +401,17 @@ void Runner::resize_string_input(int value, int64_t bytes) {
 }
 
 /// The state that stands for zero: quantized int8 variables hold their zero point, as in TFLite.
-void Runner::clear_variables() {
-  for (auto& [v, memory] : variables_) {
-    const ir::Value& value = plan_.subgraph().values[static_cast<size_t>(v)];
-    const int level = value.dtype == DType::kInt8 ? value.quantization.zero_point0() : 0;
-    if (memory->bytes() > 0) std::memset(memory->data(), level, static_cast<size_t>(memory->bytes()));
-  }
+void Runner::clear_variable(int value) {
+  const ir::Value& source = plan_.subgraph().values[static_cast<size_t>(value)];
+  const plan::PlannedValue& planned = plan_.values()[static_cast<size_t>(value)];
+  const int level = source.dtype == DType::kInt8 ? source.quantization.zero_point0() : 0;
+  if (planned.address != nullptr) std::memset(planned.address, level, static_cast<size_t>(planned.bytes));
 }
 
 void Runner::reset_variables() {
-  clear_variables();
+  for (size_t v = 0; allocated_ && v < plan_.values().size(); ++v) {
+    if (plan_.values()[v].storage == Storage::kVariable) clear_variable(static_cast<int>(v));
+  }
   initialized_ = false;
   for (auto& [node, memory] : kept_) std::memset(memory->data(), 0, static_cast<size_t>(memory->bytes()));
   for (auto& [index, node] : user_nodes_) node->reset();
@@ -467,6 +458,9 @@ void Runner::collect_memory(std::vector<std::shared_ptr<const void>>& memory) co
   for (const BoundSegment& segment : bound_) memory.push_back(segment.arena);
   for (const auto* buffers : {&io_, &variables_, &kept_}) {
     for (const auto& [index, buffer] : *buffers) memory.push_back(buffer);
+  }
+  if (!callee_) {
+    for (const auto& [value, theirs] : session_.caller_memory) memory.push_back(theirs.owner);
   }
   plan_.collect_folded(memory);
   for (const auto& [key, runner] : callees_) runner->collect_memory(memory);

@@ -45,8 +45,16 @@ class Runner final : public ops::Host, public ops::Callee {
   void invoke();
 
   const plan::SubgraphPlan& plan() const { return plan_; }
-  /// Memory of an input, output, variable or preserved value; null when it has none (yet).
-  std::shared_ptr<const Buffer> memory_of(int value) const;
+  /// What keeps the memory of an input, output, variable or preserved value; nullopt when it has none (yet).
+  std::optional<std::shared_ptr<const void>> memory_of(int value) const;
+  /// Throws when `memory` cannot stand for `value`: another size or shape, or read-only where it would be written.
+  void check_caller_memory(int value, const CallerMemory& memory) const;
+  /// The same for all of Session::caller_memory, and that nothing written overlaps another tensor.
+  void check_caller_memory() const;
+  /// An input, output or variable has neither memory of the caller nor its own.
+  bool lacks_memory() const;
+  /// After allocate() and a change of Session::caller_memory: takes and gives back memory, and uses what is there now.
+  void rebind();
   /// Gives a string input memory of this size.
   void resize_string_input(int value, int64_t bytes);
   void reset_variables();
@@ -89,15 +97,23 @@ class Runner final : public ops::Host, public ops::Callee {
   };
 
   PackedKey packed_key(const plan::Step& step) const;
-  void clear_variables();
+  void clear_variable(int value);
   void take_arena(size_t segment);
   void give_back(std::shared_ptr<Buffer>& memory, MemoryCategory category);
   std::shared_ptr<Buffer> take(int64_t bytes, MemoryCategory category);
+  const CallerMemory* caller_memory(int value) const;
+  void give_memory(int value);
+  void give_own_memory(int value, std::map<int, std::shared_ptr<Buffer>>& memories, MemoryCategory category);
+  void require_fit(int value, const CallerMemory& memory) const;
+  bool needs_own_memory(int value) const;
+  bool is_written(int value) const;
+  void copy_constant_outputs();
   void take_outputs();
   void acquire_packed(size_t segment);
   void take_kept(size_t segment);
   void collect_memory(std::vector<std::shared_ptr<const void>>& memory) const;
   void bind(size_t segment, std::byte* arena);
+  void follow_roots();
   TensorView view(int value) const;
   void run_segments();
   void run_segment(size_t segment);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,15 @@
 #include "runtime/packed_weights.h"
 
 namespace leadline::runtime {
+
+/// Memory of the caller that stands for an input, output or variable.
+struct CallerMemory {
+  std::shared_ptr<const void> owner;  // null: the caller keeps the memory
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+  Shape shape;
+  bool read_only = false;
+};
 
 /// Fixed surroundings of a run plus its bookkeeping. Not thread-safe.
 class Session {
@@ -35,6 +45,8 @@ class Session {
   Ledger ledger;
   /// What users had registered when the interpreter was made.
   ops::UserOpTable user_ops;
+  /// By value of the main subgraph. Neither charged nor entered in the ledger.
+  std::map<int, CallerMemory> caller_memory;
   bool plan_missing = false;  // ops that cannot run are planned by the file's shapes
   bool leave_memory = false;  // an op of a user kept a view: take other memory from the next call on
   bool preserve_all = false;
