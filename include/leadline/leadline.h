@@ -12,6 +12,7 @@
 #include "leadline/guard.h"          // IWYU pragma: export
 #include "leadline/interpreter.h"    // IWYU pragma: export
 #include "leadline/keras_layer.h"    // IWYU pragma: export
+#include "leadline/laps.h"           // IWYU pragma: export
 #include "leadline/model.h"          // IWYU pragma: export
 #include "leadline/model_builder.h"  // IWYU pragma: export
 #include "leadline/observer.h"       // IWYU pragma: export

@@ -4,12 +4,14 @@
 #include "leadline/budget.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "base/accounted.h"
 #include "base/error.h"
 
 namespace leadline {
@@ -23,6 +25,9 @@ constexpr std::array<const char*, kMemoryCategoryCount> kCategoryNames = {
 size_t index_of(MemoryCategory category) noexcept {
   return std::min(static_cast<size_t>(category), static_cast<size_t>(kMemoryCategoryCount - 1));
 }
+
+/// Follows used() of every budget without a parent.
+std::atomic<int64_t> accounted_in_process = 0;
 
 int64_t add_saturated(int64_t a, int64_t b) noexcept { return a > kNoLimit - b ? kNoLimit : a + b; }
 
@@ -58,7 +63,10 @@ Budget::Budget(int64_t limit, std::shared_ptr<Budget> parent) : limit_(limit), p
 
 std::shared_ptr<Budget> Budget::with_limit(int64_t limit) {
   require(limit >= 0, ErrorCode::kInvalidArgument, "the limit of a budget cannot be negative, got {}", limit);
-  return std::shared_ptr<Budget>(new Budget(limit, nullptr));
+  return {new Budget(limit, nullptr), [](const Budget* budget) {
+            accounted_in_process -= budget->used_;  // what nobody gave back
+            delete budget;
+          }};
 }
 
 std::shared_ptr<Budget> Budget::child() { return std::shared_ptr<Budget>(new Budget(kNoLimit, shared_from_this())); }
@@ -79,6 +87,7 @@ bool Budget::try_charge(int64_t bytes, MemoryCategory category, Refusal* refusal
   used_ += bytes;
   by_category_[index_of(category)] += bytes;
   peak_ = std::max(peak_, used_);
+  if (!parent_) accounted_in_process += bytes;
   return true;
 }
 
@@ -88,7 +97,11 @@ void Budget::release(int64_t bytes, MemoryCategory category) noexcept {
   const int64_t given_back = std::clamp<int64_t>(bytes, 0, charged);
   charged -= given_back;
   used_ -= given_back;
-  if (parent_) parent_->release(given_back, category);
+  if (parent_) {
+    parent_->release(given_back, category);
+  } else {
+    accounted_in_process -= given_back;
+  }
 }
 
 void Budget::count_shared(int64_t bytes, MemoryCategory category) noexcept {
@@ -96,6 +109,7 @@ void Budget::count_shared(int64_t bytes, MemoryCategory category) noexcept {
   used_ += bytes;
   by_category_[index_of(category)] += bytes;
   peak_ = std::max(peak_, used_);
+  if (!parent_) accounted_in_process += bytes;
 }
 
 int64_t Budget::limit() const { return parent_ ? std::min(limit_, parent_->limit()) : limit_; }
@@ -125,6 +139,8 @@ void Budget::reset_peak() {
   const std::lock_guard lock(mutex_);
   peak_ = used_;
 }
+
+int64_t accounted_bytes() noexcept { return accounted_in_process; }
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/accounted.h"
 #include "base/error.h"
 
 namespace leadline {
@@ -239,6 +240,24 @@ TEST(FormatBytes, UsesTheLargestBinaryUnitWithOneDecimal) {
   EXPECT_EQ(format_bytes(-2048), "-2 KiB");
   EXPECT_EQ(format_bytes(kMaxInt64), "8 EiB");
   EXPECT_EQ(format_bytes(std::numeric_limits<int64_t>::min()), "-8 EiB");
+}
+
+TEST(Budget, TheProcessCountsWhatAllBudgetsHold) {
+  const int64_t before = accounted_bytes();
+  {
+    const auto first = Budget::with_limit(1000);
+    const auto second = Budget::with_limit(1000);
+    const auto child = first->child();
+    child->charge(300, MemoryCategory::kArena);
+    child->count_shared(50, MemoryCategory::kPackedWeights);
+    second->charge(100, MemoryCategory::kGraph);
+    EXPECT_EQ(accounted_bytes() - before, 400);
+    child->release(200, MemoryCategory::kArena);
+    EXPECT_EQ(accounted_bytes() - before, 200);
+    EXPECT_THROW(second->charge(5000, MemoryCategory::kArena), BudgetError);
+    EXPECT_EQ(accounted_bytes() - before, 200);
+  }
+  EXPECT_EQ(accounted_bytes(), before) << "a budget that goes takes its charges with it";
 }
 
 }  // namespace

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples of this process, and what the fits of them say together.
+#include "leadline/laps.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "base/accounted.h"
+#include "base/cgroup.h"
+#include "guard/growth.h"
+#include "leadline/budget.h"
+
+namespace leadline {
+namespace {
+
+/// A program may keep a few numbers of every round: less than this a round is no leak.
+constexpr double kLeastBytes = 1024;
+constexpr double kLeastPages = 4096;
+/// Of pages that nothing in the heap accounts for: holes between blocks of many sizes grow for a while by less.
+constexpr double kLeastUnexplained = 32768;
+constexpr double kLeastObjects = 16;
+/// Of a small Python object, with its share of what holds it.
+constexpr double kBytesPerObject = 64;
+constexpr int kLargestShare = 20;  // one part in so many of the loop's time
+
+int64_t own_memory() {
+  constexpr int64_t kKiB = 1024;
+  const std::optional<std::string> text = read_text_file("/proc/self/status");
+  if (!text) return -1;
+  const std::optional<int64_t> anonymous = find_number(*text, "RssAnon");
+  if (!anonymous) return -1;
+  return (*anonymous + find_number(*text, "RssShmem").value_or(0) + find_number(*text, "VmSwap").value_or(0)) * kKiB;
+}
+
+/// In use in all arenas of glibc's heap, or -1 where there is another heap. mallinfo2 is younger than what wheels may
+/// rely on.
+int64_t heap_in_use() {
+  struct Info {  // struct mallinfo2
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+  };
+  using Function = Info (*)();
+  static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "mallinfo2"));
+  if (function == nullptr) return -1;
+  const Info info = function();
+  return static_cast<int64_t>(info.uordblks + info.hblkhd);
+}
+
+Growth fit(const std::vector<LapSample>& samples, int64_t LapSample::* quantity, double floor) {
+  std::vector<guard::SeriesPoint> points;
+  points.reserve(samples.size());
+  for (const LapSample& sample : samples) {
+    if (sample.*quantity >= 0) points.push_back({sample.round, sample.*quantity});
+  }
+  return guard::fit_growth(points, floor);
+}
+
+int64_t rounded(double value) { return std::llround(std::clamp(value, -9e18, 9e18)); }
+
+std::string bytes(double value) { return format_bytes(rounded(value)); }
+
+bool grows(const Growth& growth) { return growth.verdict == GrowthVerdict::kGrows; }
+
+std::string detail(const char* what, const Growth& growth) {
+  if (growth.verdict == GrowthVerdict::kTooFewRounds) return "";
+  if (!grows(growth)) return fmt::format("\n  {:<22}flat", what);
+  return fmt::format("\n  {:<22}grows {} a round", what, bytes(growth.per_round));
+}
+
+/// Pages alone, where the heap is known and does not grow, must do so fast and evenly: a heap in pieces does neither.
+bool is_convincing(const Growth& pages) {
+  return pages.per_round >= kLeastUnexplained && 2 * pages.low >= pages.per_round;
+}
+
+/// The quantity whose growth is the loop's: the process's own, or the fastest inside it.
+void choose(LapReport& report) {
+  const auto take = [&](double per_round, double low, double high) {
+    report.bytes_per_round = per_round;
+    report.low = low;
+    report.high = high;
+  };
+  const Growth& memory = report.memory;
+  take(memory.per_round, memory.low, memory.high);
+  if (report.verdict != GrowthVerdict::kGrows || grows(memory)) return;
+  take(0, 0, 0);
+  for (const Growth* inner : {&report.allocated, &report.accounted}) {
+    if (grows(*inner) && inner->per_round > report.bytes_per_round) take(inner->per_round, inner->low, inner->high);
+  }
+  const Growth& objects = report.objects;
+  if (report.bytes_per_round > 0 || !grows(objects)) return;
+  take(objects.per_round * kBytesPerObject, objects.low * kBytesPerObject, objects.high * kBytesPerObject);
+}
+
+std::string describe(const LapReport& report) {
+  if (report.verdict == GrowthVerdict::kTooFewRounds) {
+    return fmt::format("too few rounds: {}, at least {} are needed", report.rounds, guard::kFewestPoints);
+  }
+  const std::string range = fmt::format("{} to {}", bytes(report.low), bytes(report.high));
+  if (report.verdict == GrowthVerdict::kFlat) {
+    return fmt::format("flat over {} rounds ({} a round, {})", report.rounds, bytes(report.bytes_per_round), range);
+  }
+  std::string text =
+      fmt::format("grows {} a round ({}, over {} rounds)", bytes(report.bytes_per_round), range, report.rounds);
+  text += detail("memory of the process", report.memory);
+  text += detail("in use in the heap", report.allocated);
+  text += detail("Leadline's own", report.accounted);
+  if (grows(report.objects))
+    text += fmt::format("\n  objects               {:.0f} more a round", report.objects.per_round);
+  const bool only_pages = grows(report.memory) && !grows(report.allocated) && !grows(report.accounted) &&
+                          !grows(report.objects) && report.allocated.verdict != GrowthVerdict::kTooFewRounds;
+  if (only_pages) text += "\n  not of the heap: mapped by a library, or pages that allocators cannot give back";
+  return text;
+}
+
+}  // namespace
+
+const char* growth_verdict_name(GrowthVerdict verdict) noexcept {
+  switch (verdict) {
+    case GrowthVerdict::kFlat:
+      return "flat";
+    case GrowthVerdict::kGrows:
+      return "grows";
+    case GrowthVerdict::kTooFewRounds:
+      break;
+  }
+  return "too few rounds";
+}
+
+Laps::Laps() {
+  samples_.reserve(kMostSamples);
+  // What is set up by the first call of these is not the loop's.
+  own_memory();
+  heap_in_use();
+}
+
+bool Laps::samples_next() {
+  if (next_) return true;
+  asked_ = Clock::now();
+  const int64_t round = round_ + 1;
+  next_ = round <= kEveryRound || (round % stride_ == 0 && spent_ * kLargestShare <= asked_ - start_);
+  return next_;
+}
+
+void Laps::lap(int64_t objects) {
+  const bool sampled = samples_next();
+  ++round_;
+  if (!sampled) return;
+  next_ = false;
+  LapSample sample;
+  sample.round = round_;
+  sample.memory = own_memory();
+  sample.allocated = heap_in_use();
+  sample.accounted = accounted_bytes();
+  sample.objects = objects;
+  samples_.push_back(sample);
+  if (samples_.size() == kMostSamples) {
+    for (size_t i = 0; i < kMostSamples / 2; ++i) samples_[i] = samples_[2 * i + 1];
+    samples_.resize(kMostSamples / 2);
+    stride_ *= 2;
+  }
+  spent_ += Clock::now() - asked_;
+}
+
+LapReport Laps::report() const {
+  LapReport report;
+  report.rounds = round_;
+  report.memory = fit(samples_, &LapSample::memory, kLeastPages);
+  report.allocated = fit(samples_, &LapSample::allocated, kLeastBytes);
+  report.accounted = fit(samples_, &LapSample::accounted, kLeastBytes);
+  report.objects = fit(samples_, &LapSample::objects, kLeastObjects);
+  const bool explained = grows(report.allocated) || grows(report.accounted) || grows(report.objects) ||
+                         report.allocated.verdict == GrowthVerdict::kTooFewRounds;
+  if (grows(report.memory) && !explained && !is_convincing(report.memory)) report.memory.verdict = GrowthVerdict::kFlat;
+  const std::array all = {&report.memory, &report.allocated, &report.accounted, &report.objects};
+  for (const Growth* growth : all) report.verdict = std::max(report.verdict, growth->verdict);
+  choose(report);
+  report.text = describe(report);
+  return report;
+}
+
+}  // namespace leadline
