@@ -133,6 +133,8 @@ class Interpreter {
   /// Highest count of bytes charged for this interpreter and its model, file included; equals plan().peak_bytes after a
   /// run.
   int64_t counted_peak_bytes() const;
+  /// Bytes charged now for this interpreter alone, without its model's. Does not wait for a run.
+  int64_t memory_bytes() const;
 
   /// Observers are called in the order they were added; not owned, must outlive the interpreter or be removed.
   void add_observer(Observer* observer);

@@ -109,6 +109,8 @@ class Model {
   std::vector<MissingOp> missing_ops() const;
   /// Bytes of the file.
   int64_t file_bytes() const;
+  /// Bytes charged now for this model: its file, graph and packed weights.
+  int64_t memory_bytes() const;
   /// One line per node, for people.
   std::string to_text() const;
 

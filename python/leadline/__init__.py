@@ -10,7 +10,7 @@
 `leadline.lite` has the interface of `tf.lite`. Everything Leadline raises is a `leadline.Error`.
 """
 
-from leadline import lite
+from leadline import _leadline, lite
 from leadline._leadline import (
     Budget,
     BudgetError,
@@ -58,6 +58,9 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidModelError",
     "IoError",
+    "LapReport",
+    "Laps",
+    "LiveObject",
     "MemoryLimits",
     "Model",
     "ModelBuilder",
@@ -73,8 +76,10 @@ __all__ = [
     "format_bytes",
     "guard",
     "known_ops",
+    "laps",
     "lint_dataset",
     "lite",
+    "live_objects",
     "parse_bytes",
     "quantize",
     "read_memory_limits",
@@ -93,16 +98,24 @@ _LATER = {
     "DeviceList": "_doctor",
     "DoctorReport": "_doctor",
     "GuardError": "_guard",
+    "LapReport": "_laps",
+    "Laps": "_laps",
+    "LiveObject": "_laps",
     "TuneResult": "_tuning",
     "calibrate": "_calibration",
     "debug": "_debugger",
     "devices": "_doctor",
     "doctor": "_doctor",
     "guard": "_guard",
+    "laps": "_laps",
     "lint_dataset": "_calibration",
+    "live_objects": "_laps",
     "quantize": "_quantizer",
     "tune": "_tuning",
 }
+
+
+_leadline.set_package_folder(f"{__path__[0]}/")  # for live_objects(): lines below it are not the user's
 
 
 def __getattr__(name: str):

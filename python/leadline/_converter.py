@@ -13,7 +13,15 @@ from pathlib import Path
 
 from leadline import _converter_quantization
 from leadline._files import write_file
-from leadline._leadline import Budget, ConversionPlan, Converter, Error, InvalidArgumentError, UnsupportedError
+from leadline._leadline import (
+    Budget,
+    ConversionPlan,
+    Converter,
+    Error,
+    InvalidArgumentError,
+    UnsupportedError,
+    remember_object,
+)
 from leadline._live_keras import weights_by_path
 from leadline._progress import progress_of
 
@@ -130,6 +138,7 @@ class TFLiteConverter(_Settings):
         self.exclude_conversion_metadata = False
         _converter_quantization.add_attributes(self)
         self._made = True
+        remember_object(self)
 
     @classmethod
     def from_keras_model(cls, model, *, budget: Budget | None = None) -> TFLiteConverter:

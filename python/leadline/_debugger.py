@@ -255,6 +255,7 @@ class QuantizationDebugger:
     ) -> None:
         from leadline.lite import _budget, _thread_count
 
+        _leadline.remember_object(self)
         self._budget = _budget(budget)
         self._threads = _thread_count(num_threads)
         self._data_gen = debug_dataset

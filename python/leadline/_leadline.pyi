@@ -356,6 +356,10 @@ class Model:
     @property
     def file_bytes(self) -> int: ...
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes charged now for the file, the graph and packed weights."""
+
     def to_text(self) -> str:
         """One line per node, for people."""
 
@@ -944,6 +948,10 @@ class Interpreter:
     def counted_peak_bytes(self) -> int:
         """Highest count of bytes charged for this interpreter and its model."""
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes charged now for this interpreter alone, without its model's."""
+
     def enable_profile(self, enabled: bool) -> None: ...
 
     def profile(self) -> list[NodeProfile]:
@@ -1305,6 +1313,129 @@ def doctor(python: str = '', site_packages: Sequence[str] = [], python_version: 
     """
     Looks at a Python environment and this machine for what is known to kill kernels.
     """
+
+class Growth:
+    """How one quantity went from round to round."""
+
+    @property
+    def verdict(self) -> str:
+        """'grows', 'flat' or 'too few rounds'."""
+
+    @property
+    def per_round(self) -> float:
+        """The median slope after the warm-up."""
+
+    @property
+    def low(self) -> float:
+        """Lower end of its 95 % interval."""
+
+    @property
+    def high(self) -> float:
+        """Upper end of its 95 % interval."""
+
+class LapSample:
+    """What there was after a round; -1: unknown."""
+
+    @property
+    def round(self) -> int:
+        """From 1 on."""
+
+    @property
+    def memory(self) -> int:
+        """Anonymous, shared and swapped pages of this process, in bytes."""
+
+    @property
+    def allocated(self) -> int:
+        """Bytes in use in the C library's heap."""
+
+    @property
+    def accounted(self) -> int:
+        """Leadline's own bytes."""
+
+    @property
+    def objects(self) -> int:
+        """Blocks of Python's allocator."""
+
+class LapReport:
+    """Growth over the rounds. leadline.LapReport is the face for people."""
+
+    @property
+    def verdict(self) -> str:
+        """'grows', 'flat' or 'too few rounds'."""
+
+    @property
+    def bytes_per_round(self) -> float:
+        """Growth of a round."""
+
+    @property
+    def low(self) -> float:
+        """Lower end of its 95 % interval."""
+
+    @property
+    def high(self) -> float:
+        """Upper end of its 95 % interval."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds so far."""
+
+    @property
+    def memory(self) -> Growth:
+        """Of the process."""
+
+    @property
+    def allocated(self) -> Growth:
+        """Of what is in use in the heap."""
+
+    @property
+    def accounted(self) -> Growth:
+        """Of Leadline's own bytes."""
+
+    @property
+    def objects(self) -> Growth:
+        """Of the number of Python's blocks."""
+
+    @property
+    def text(self) -> str:
+        """For people."""
+
+class Laps:
+    """
+    Samples of this process after each round. leadline.Laps is the face for people.
+    """
+
+    def __init__(self) -> None: ...
+
+    def samples_next(self) -> bool:
+        """Whether the next lap() takes a sample."""
+
+    def lap(self, objects: int = -1) -> None:
+        """Ends a round."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds so far."""
+
+    @property
+    def samples(self) -> list[LapSample]:
+        """Samples that were kept."""
+
+    def report(self) -> LapReport:
+        """What the samples say."""
+
+def remember_object(thing: object) -> None:
+    """Lists `thing` in live_objects() as made by the caller's line."""
+
+def live_objects() -> list:
+    """
+    (object, file or None, line) of each object of Leadline's that lives, oldest first.
+    """
+
+def set_package_folder(folder: str) -> None:
+    """Lines of files below this folder are not the user's."""
+
+def count_objects() -> dict:
+    """How many objects of each type there are, by 'module.name' of the type."""
 
 class CalibrationMethod(enum.Enum):
     """How a range is chosen from what was seen."""

@@ -397,6 +397,7 @@ class Interpreter:
         self._main = _Session(self._model, 0, self._options)
         self._sessions = {0: self._main}
         self._profiled = False
+        _leadline.remember_object(self)
 
     @property
     def device(self) -> str:

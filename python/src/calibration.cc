@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "live_objects.h"
 #include "module.h"
 
 namespace leadline::python {
@@ -35,10 +36,10 @@ nb::bytes to_bytes(const Calibration& self) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-Calibration from_bytes(nb::handle bytes, std::shared_ptr<Budget> budget) {
+Remembered<Calibration> from_bytes(nb::handle bytes, std::shared_ptr<Budget> budget) {
   const BufferView view(bytes);
   const nb::gil_scoped_release released;
-  return Calibration::from_bytes(view.bytes(), std::move(budget));
+  return {Calibration::from_bytes(view.bytes(), std::move(budget))};
 }
 
 std::optional<std::pair<float, float>> range(const Calibration& self, int subgraph, int tensor,
@@ -77,7 +78,7 @@ void init_calibration(nb::module_& m) {
       .def_ro("not_finite", &TensorCalibration::not_finite, "NaN and infinite values seen.")
       .def_prop_ro("min", [](const TensorCalibration& self) { return self.range.min; })
       .def_prop_ro("max", [](const TensorCalibration& self) { return self.range.max; });
-  nb::class_<Calibration>(m, "Calibration",
+  nb::class_<Calibration>(m, "Calibration", nb::is_weak_referenceable(),
                           "Statistics of a model's float tensors over samples. Merging is exact, pickling works.")
       .def(nb::init<>())
       .def("merge", &Calibration::merge, nb::arg("later"), WithoutGil(), "Adds samples that come after these.")
@@ -105,7 +106,9 @@ void init_calibration(nb::module_& m) {
            WithoutGil(), "To resize the inputs of a subgraph and set their values.")
       .def("add_sample", &Calibrator::add_sample, nb::arg("subgraph") = 0, WithoutGil(),
            "Runs and records; a run that fails leaves no trace.")
-      .def("calibration", &Calibrator::calibration, WithoutGil(), "The statistics so far.")
+      .def(
+          "calibration", [](const Calibrator& self) { return Remembered<Calibration>{self.calibration()}; },
+          WithoutGil(), "The statistics so far.")
       .def("clear", &Calibrator::clear, WithoutGil(), "Forgets all samples.")
       .def_prop_ro("statistics_bytes", &Calibrator::statistics_bytes,
                    "Memory of the statistics besides the interpreters, known from the start.");

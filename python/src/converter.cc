@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "live_objects.h"
 #include "module.h"
 
 namespace leadline::python {
@@ -63,10 +64,10 @@ nb::bytes convert(const Converter& self, const nb::object& callback) {
   return owner;
 }
 
-Model convert_to_model(const Converter& self, const nb::object& callback, std::shared_ptr<Budget> budget) {
+Remembered<Model> convert_to_model(const Converter& self, const nb::object& callback, std::shared_ptr<Budget> budget) {
   const Progress progress = progress_of(callback);
   const nb::gil_scoped_release released;
-  return self.convert_to_model(progress, std::move(budget));
+  return {self.convert_to_model(progress, std::move(budget))};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "live_objects.h"
 #include "module.h"
 
 namespace leadline::python {
@@ -128,8 +129,13 @@ void init_debugger(nb::module_& m) {
       .def("clear", &QuantizationDebugger::clear, WithoutGil());
   m.def("make_debug_model", &debug_model, nb::arg("float_model"), nb::arg("quantized_model"),
         "The quantized model with NumericVerify nodes, as TensorFlow's debugger takes it.");
-  m.def("debug_model_of", &debug_model_of, nb::arg("float_model"), nb::arg("quantized_model"), WithoutGil(),
-        "The same as a model to run, which shares the constants of both.");
+  m.def(
+      "debug_model_of",
+      [](const Model& float_model, const Model& quantized_model) {
+        return Remembered<Model>{debug_model_of(float_model, quantized_model)};
+      },
+      nb::arg("float_model"), nb::arg("quantized_model"), WithoutGil(),
+      "The same as a model to run, which shares the constants of both.");
   bind_observer(m);
 }
 

@@ -116,6 +116,8 @@ void init_interpreter(nb::module_& m) {
       .def("reset_variables", &Interpreter::reset_variables, WithoutGil(), "Sets all variables to their initial state.")
       .def("counted_peak_bytes", &Interpreter::counted_peak_bytes, WithoutGil(),
            "Highest count of bytes charged for this interpreter and its model.")
+      .def_prop_ro("memory_bytes", &Interpreter::memory_bytes, WithoutGil(),
+                   "Bytes charged now for this interpreter alone, without its model's.")
       .def("enable_profile", &Interpreter::enable_profile, nb::arg("enabled"), WithoutGil())
       .def("profile", &Interpreter::profile, WithoutGil(), "Time per node since profiling was switched on.");
 }

@@ -14,21 +14,22 @@
 #include <utility>
 #include <vector>
 
+#include "live_objects.h"
 #include "module.h"
 
 namespace leadline::python {
 namespace {
 
-Model load(const std::filesystem::path& path, std::shared_ptr<Budget> budget) {
-  return Model::load(path.string(), std::move(budget));
+Remembered<Model> load(const std::filesystem::path& path, std::shared_ptr<Budget> budget) {
+  return {Model::load(path.string(), std::move(budget))};
 }
 
-Model from_bytes(const nb::object& content, std::shared_ptr<Budget> budget) {
+Remembered<Model> from_bytes(const nb::object& content, std::shared_ptr<Budget> budget) {
   const BufferView view(content);
   // Only `bytes` cannot change under the model; it is borrowed, everything else is copied.
   std::shared_ptr<const void> owner = nb::isinstance<nb::bytes>(content) ? keep_alive(content) : nullptr;
   const nb::gil_scoped_release released;
-  return Model::from_bytes(view.bytes(), std::move(owner), std::move(budget));
+  return {Model::from_bytes(view.bytes(), std::move(owner), std::move(budget))};
 }
 
 nb::bytes to_tflite(const Model& model) {
@@ -117,7 +118,8 @@ void bind_infos(nb::module_& m) {
 void init_model(nb::module_& m) {
   bind_infos(m);
 
-  nb::class_<Model>(m, "Model", "A loaded, verified model. Immutable; share it between interpreters and threads.")
+  nb::class_<Model>(m, "Model", nb::is_weak_referenceable(),
+                    "A loaded, verified model. Immutable; share it between interpreters and threads.")
       .def_static("load", &load, nb::arg("path"), nb::arg("budget").none() = nb::none(), WithoutGil(),
                   "Maps the file (no copy) and verifies it. The file must not change while the model lives.")
       .def_static(
@@ -141,6 +143,8 @@ void init_model(nb::module_& m) {
           },
           "Names of the ops that cannot run now, and why; registered custom ops can.")
       .def_prop_ro("file_bytes", &Model::file_bytes)
+      .def_prop_ro("memory_bytes", &Model::memory_bytes,
+                   "Bytes charged now for the file, the graph and packed weights.")
       .def("to_text", &to_text, "One line per node, for people.")
       .def("to_tflite", &to_tflite, "The model as the bytes of a new .tflite file.")
       .def_prop_ro("budget", &Model::budget, "What this model is charged to.")

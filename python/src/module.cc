@@ -23,6 +23,9 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_debugger(m);
   leadline::python::init_guard(m);
   leadline::python::init_doctor(m);
+  leadline::python::init_laps(m);
+  leadline::python::init_live_objects(m);
+  leadline::python::init_object_census(m);
   leadline::python::init_calibration(m);
   leadline::python::init_quantizer(m);
 }

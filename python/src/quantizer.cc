@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "leadline/recipe.h"
+#include "live_objects.h"
 #include "module.h"
 
 namespace leadline::python {
@@ -34,11 +35,11 @@ nb::bytes quantize(const Quantizer& self, const Calibration* calibration, const 
   return nb::cast<nb::bytes>(result);
 }
 
-Model quantize_to_model(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means,
-                        const nb::object& callback) {
+Remembered<Model> quantize_to_model(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means,
+                                    const nb::object& callback) {
   const Progress progress = progress_of(callback);
   const nb::gil_scoped_release released;
-  return self.quantize_to_model(calibration, means, progress);
+  return {self.quantize_to_model(calibration, means, progress)};
 }
 
 void bind_options(nb::module_& m) {

@@ -432,6 +432,12 @@ void Interpreter::reset_variables() {
   state_->resources->reset();
 }
 
+int64_t Interpreter::memory_bytes() const {
+  const Budget& budget = *state_->budget;
+  const int64_t shared = budget.used(MemoryCategory::kModelFile) + budget.used(MemoryCategory::kPackedWeights);
+  return std::max<int64_t>(budget.used() - shared, 0);
+}
+
 int64_t Interpreter::counted_peak_bytes() const {
   const std::lock_guard lock(state_->mutex);
   return state_->budget->peak();

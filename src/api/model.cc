@@ -153,6 +153,7 @@ std::string Model::to_text() const { return ir::to_text(*data_->graph); }
 
 std::vector<std::byte> Model::to_tflite() const { return model::write(*data_->graph); }
 
+int64_t Model::memory_bytes() const { return data_->charged->used(); }
 const std::shared_ptr<Budget>& Model::budget() const { return data_->budget; }
 
 }  // namespace leadline
