@@ -4,11 +4,11 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 
 #include "base/accounted.h"
@@ -38,17 +38,35 @@ int64_t own_memory() {
   return (*anonymous + find_number(*text, "RssShmem").value_or(0) + find_number(*text, "VmSwap").value_or(0)) * kKiB;
 }
 
-/// In use in all arenas of glibc's heap, or -1 where there is another heap. mallinfo2 is younger than what wheels may
-/// rely on.
-int64_t heap_in_use() {
-  struct Info {  // struct mallinfo2
-    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
-  };
-  using Function = Info (*)();
-  static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "mallinfo2"));
-  if (function == nullptr) return -1;
-  const Info info = function();
+struct HeapInfo {  // struct mallinfo2, which is younger than the glibc that wheels may rely on
+  size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+using HeapFunction = HeapInfo (*)();
+
+int64_t in_use(HeapFunction function) {
+  const HeapInfo info = function();
   return static_cast<int64_t>(info.uordblks + info.hblkhd);
+}
+
+/// glibc's function, or null where malloc is another's (jemalloc, sanitizers): a block then does not show in it.
+HeapFunction find_heap_function() {
+  constexpr int kAttempts = 3;  // other threads may free as much meanwhile
+  constexpr size_t kBlock = size_t{1} << 16;
+  const auto function = reinterpret_cast<HeapFunction>(dlsym(RTLD_DEFAULT, "mallinfo2"));
+  for (int attempt = 0; function != nullptr && attempt < kAttempts; ++attempt) {
+    const int64_t before = in_use(function);
+    void* volatile block = malloc(kBlock);
+    const int64_t after = in_use(function);
+    free(block);
+    if (after - before >= static_cast<int64_t>(kBlock)) return function;
+  }
+  return nullptr;
+}
+
+/// In use in all arenas of glibc's heap; -1: unknown.
+int64_t heap_in_use() {
+  static const HeapFunction function = find_heap_function();
+  return function != nullptr ? in_use(function) : -1;
 }
 
 Growth fit(const std::vector<LapSample>& samples, int64_t LapSample::* quantity, double floor) {
@@ -72,9 +90,9 @@ std::string detail(const char* what, const Growth& growth) {
   return fmt::format("\n  {:<22}grows {} a round", what, bytes(growth.per_round));
 }
 
-/// Pages alone, where the heap is known and does not grow, must do so fast and evenly: a heap in pieces does neither.
-bool is_convincing(const Growth& pages) {
-  return pages.per_round >= kLeastUnexplained && 2 * pages.low >= pages.per_round;
+/// Pages alone must grow evenly, and fast where the heap is known and does not grow: a heap in pieces does neither.
+bool is_convincing(const Growth& pages, bool heap_known) {
+  return 2 * pages.low >= pages.per_round && (!heap_known || pages.per_round >= kLeastUnexplained);
 }
 
 /// The quantity whose growth is the loop's: the process's own, or the fastest inside it.
@@ -173,9 +191,11 @@ LapReport Laps::report() const {
   report.allocated = fit(samples_, &LapSample::allocated, kLeastBytes);
   report.accounted = fit(samples_, &LapSample::accounted, kLeastBytes);
   report.objects = fit(samples_, &LapSample::objects, kLeastObjects);
-  const bool explained = grows(report.allocated) || grows(report.accounted) || grows(report.objects) ||
-                         report.allocated.verdict == GrowthVerdict::kTooFewRounds;
-  if (grows(report.memory) && !explained && !is_convincing(report.memory)) report.memory.verdict = GrowthVerdict::kFlat;
+  const bool explained = grows(report.allocated) || grows(report.accounted) || grows(report.objects);
+  const bool heap_known = report.allocated.verdict != GrowthVerdict::kTooFewRounds;
+  if (grows(report.memory) && !explained && !is_convincing(report.memory, heap_known)) {
+    report.memory.verdict = GrowthVerdict::kFlat;
+  }
   const std::array all = {&report.memory, &report.allocated, &report.accounted, &report.objects};
   for (const Growth* growth : all) report.verdict = std::max(report.verdict, growth->verdict);
   choose(report);
