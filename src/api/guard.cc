@@ -133,6 +133,8 @@ int GuardedProcess::processes() const { return impl_->supervisor.processes(); }
 GuardReport GuardedProcess::report() const { return impl_->report(); }
 
 void die_with_parent(int parent) {
+  constexpr int kParentMilliseconds = 500;
+  constexpr useconds_t kPauseMicroseconds = 20'000;
   guard::Descriptor descriptor(guard::open_pidfd(parent));
   // The signal of PR_SET_PDEATHSIG, a setting of this thread, would come first and leave the children behind.
   prctl(PR_SET_PDEATHSIG, 0);
@@ -142,7 +144,8 @@ void die_with_parent(int parent) {
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     while (getppid() == parent) {
       pollfd event = {process.get(), POLLIN, 0};
-      poll(&event, 1, process ? -1 : 500);
+      // Code that closes all descriptors closes this one too: then the next look must wait, not spin.
+      if (poll(&event, 1, process ? -1 : kParentMilliseconds) > 0) usleep(kPauseMicroseconds);
     }
     guard::kill_tree(getpid());
   }).detach();

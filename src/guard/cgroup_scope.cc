@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <exception>
 #include <string_view>
 #include <vector>
 
@@ -84,7 +85,10 @@ std::optional<CgroupScope> CgroupScope::make(const GuardLimits& limits, const Sy
 CgroupScope::~CgroupScope() {
   if (folder_.empty()) return;
   procs_.close();
-  kill_all();
+  try {
+    kill_all();
+  } catch (const std::exception&) {  // no memory for a path; the supervisor has killed the tree one by one
+  }
   for (int attempt = 0; attempt < 500 && rmdir(folder_.c_str()) != 0 && errno == EBUSY; ++attempt) usleep(2000);
 }
 
@@ -97,7 +101,12 @@ int64_t CgroupScope::number(const char* file, const char* key) const {
   return value;
 }
 
-int64_t CgroupScope::current_bytes() const { return number("memory.current", ""); }
+int64_t CgroupScope::current_bytes() const {
+  // memory.current has the cache of every file that was read; it fills what the limit leaves, and goes when it must.
+  const std::optional<std::string> text = read_text_file(folder_ + "/memory.stat");
+  if (!text) return number("memory.current", "");
+  return find_number(*text, "anon").value_or(0) + find_number(*text, "shmem").value_or(0);
+}
 int64_t CgroupScope::peak_bytes() const { return number("memory.peak", ""); }
 int64_t CgroupScope::oom_kills() const { return number("memory.events", "oom_kill"); }
 bool CgroupScope::hit_process_limit() const { return number("pids.events", "max") > 0; }

@@ -26,8 +26,8 @@ class CgroupScope {
   int procs() const { return procs_.get(); }
   const std::string& folder() const { return folder_; }
 
-  int64_t current_bytes() const;
-  int64_t peak_bytes() const;  ///< 0 where the kernel does not keep it
+  int64_t current_bytes() const;  ///< without the cache of files
+  int64_t peak_bytes() const;     ///< with it; 0 where the kernel does not keep it
   int64_t oom_kills() const;
   bool hit_process_limit() const;
   void kill_all();

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,6 +65,16 @@ void offer_to_oom_killer() {
   close(file);
 }
 
+/// Nothing but 0, 1 and 2 outlives exec. Kernels before 5.11 know no such call; what is open far above is not found
+/// there.
+void close_on_exec() {
+  if (syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */) == 0) return;
+  constexpr rlim_t kMost = 65536;
+  rlimit limit{};
+  const rlim_t end = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min(limit.rlim_cur, kMost) : kMost;
+  for (int fd = 3; fd < static_cast<int>(end); ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 [[noreturn]] void run_child(ChildPlan& plan) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != plan.parent) _exit(127);  // it ended before the line above
@@ -75,7 +86,7 @@ void offer_to_oom_killer() {
   offer_to_oom_killer();
   set_limit(RLIMIT_CORE, 0);
   if (plan.data_limit > 0 && !joined) set_limit(RLIMIT_DATA, plan.data_limit);
-  syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+  close_on_exec();
   for (size_t i = 0; i < plan.inherited_count; ++i) fcntl(plan.inherited[i], F_SETFD, 0);
   // The pipes' numbers are above 2: see above_standard.
   if (dup2(plan.output, 1) < 0 || dup2(plan.errors, 2) < 0) {
@@ -106,7 +117,8 @@ std::string find_program(const std::string& name) {
   while (!rest.empty()) {
     const size_t size = std::min(rest.find(':'), rest.size());
     const std::string path = (size == 0 ? "." : std::string(rest.substr(0, size))) + "/" + name;
-    if (access(path.c_str(), X_OK) == 0) return path;
+    struct stat status{};
+    if (access(path.c_str(), X_OK) == 0 && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) return path;
     rest.remove_prefix(std::min(size + 1, rest.size()));
   }
   fail(ErrorCode::kIo, "cannot run '{}': there is no such program in PATH", name);
@@ -130,8 +142,30 @@ void make_pipe(Descriptor& reading, Descriptor& writing) {
   require(pipe2(ends, O_CLOEXEC) == 0, ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
   reading = above_standard(Descriptor(ends[0]));
   writing = above_standard(Descriptor(ends[1]));
+  require(reading && writing, ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
+}
+
+/// For a stream of the child's.
+void make_stream(Descriptor& reading, Descriptor& writing) {
+  make_pipe(reading, writing);
   fcntl(reading.get(), F_SETFL, O_NONBLOCK);
   fcntl(reading.get(), F_SETPIPE_SZ, 1 << 20);  // fewer wake-ups; refused is all right
+}
+
+/// What the child tells before its program runs: its errors end it.
+int read_news(int pipe, bool& joined) {
+  int error = 0;
+  for (;;) {
+    int word = 0;
+    const ssize_t size = read(pipe, &word, sizeof word);
+    if (size < 0 && errno == EINTR) continue;
+    if (size != static_cast<ssize_t>(sizeof word)) return error;
+    if (word == kJoined) {
+      joined = true;
+    } else {
+      error = word;
+    }
+  }
 }
 
 }  // namespace
@@ -149,8 +183,8 @@ Spawned spawn(const SpawnRequest& request) {
   Spawned result;
   Descriptor output;
   Descriptor errors;
-  make_pipe(result.output, output);
-  make_pipe(result.errors, errors);
+  make_stream(result.output, output);
+  make_stream(result.errors, errors);
 
   ChildPlan plan = {};
   plan.program = program.c_str();
@@ -169,7 +203,6 @@ Spawned spawn(const SpawnRequest& request) {
   Descriptor news;
   Descriptor news_writer;
   make_pipe(news, news_writer);
-  fcntl(news.get(), F_SETFL, 0);  // reading waits until the child has told all or runs its program
   plan.news = news_writer.get();
 
   // A handler of this process must not run in the child while the two share memory.
@@ -183,16 +216,10 @@ Spawned spawn(const SpawnRequest& request) {
 
   require(result.pid > 0, ErrorCode::kIo, "cannot start a process: {}", std::strerror(vfork_error));
   news_writer.close();
-  int error = 0;
-  for (int word = 0; read(news.get(), &word, sizeof word) == static_cast<ssize_t>(sizeof word);) {
-    if (word == kJoined) {
-      result.in_cgroup = true;
-    } else {
-      error = word;
-    }
-  }
+  const int error = read_news(news.get(), result.in_cgroup);
   if (error == 0) return result;
-  waitid(P_PID, static_cast<id_t>(result.pid), nullptr, WEXITED);
+  while (waitid(P_PID, static_cast<id_t>(result.pid), nullptr, WEXITED) != 0 && errno == EINTR) {
+  }
   fail(ErrorCode::kIo, "cannot run '{}': {}", program, std::strerror(error));
 }
 

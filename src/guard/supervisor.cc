@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <exception>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/cgroup.h"
@@ -56,12 +58,27 @@ std::string make_marker() {
   return fmt::format("LEADLINE_GUARD_{}_{}_{}=1", getpid(), now, ++count);
 }
 
+/// Runs `work`, which allocates; where there is no memory for it, the caller's process must not end by that.
+template <typename Work>
+bool survives(Work work) {
+  try {
+    work();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 Supervisor::Supervisor(SupervisorOptions options)
     : options_(std::move(options)), marker_(make_marker()), wake_event_(make_event()), end_event_(make_event()) {
   timeout_ = options_.request.limits.timeout_seconds;
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    fail(ErrorCode::kIo, "cannot start a thread to guard a process: {}", error.what());
+  }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return started_ || start_error_; });
   if (!start_error_) return;
@@ -206,28 +223,36 @@ void Supervisor::watch() {
     siginfo_t info{};
     const int found = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
     if ((found == 0 && info.si_pid == pid_) || (found != 0 && errno == ECHILD)) return;
-    if (const std::optional<GuardCause> cause = look()) {
+    survives([&] { look(); });
+    if (const std::optional<GuardCause> cause = judge()) {
       put_down(*cause);
       return;
     }
   }
 }
 
-/// One sample; the cause to kill the tree for, if there is one.
-std::optional<GuardCause> Supervisor::look() {
+/// One sample.
+void Supervisor::look() {
   const GuardLimits& limits = options_.request.limits;
   const std::vector<pid_t> tree = process_tree(pid_);
   const int64_t resident = cgroup_ ? cgroup_->current_bytes() : tree_memory(tree, limits.memory_bytes);
   const ProcessMemory root = process_memory(pid_).value_or(ProcessMemory{});
   const std::lock_guard lock(mutex_);
   resident_ = resident;
+  processes_ = std::ssize(tree);
   ++looks_;
   // A rise and fall between two samples shows in the kernel's own peak, which has pages of files in it.
   file_ = std::max(file_, root.file);
   peak_ = std::max({peak_, resident, high_water_fresh_ && !cgroup_ ? root.high_water - file_ : 0});
+}
+
+/// The cause to kill the tree for, if there is one.
+std::optional<GuardCause> Supervisor::judge() {
+  const GuardLimits& limits = options_.request.limits;
+  const std::lock_guard lock(mutex_);
   if (wanted_) return wanted_;
-  if (!cgroup_ && limits.memory_bytes > 0 && resident > limits.memory_bytes) return wanted_ = GuardCause::kMemory;
-  if (limits.processes > 0 && std::ssize(tree) > limits.processes) return wanted_ = GuardCause::kProcesses;
+  if (!cgroup_ && limits.memory_bytes > 0 && resident_ > limits.memory_bytes) return wanted_ = GuardCause::kMemory;
+  if (limits.processes > 0 && processes_ > limits.processes) return wanted_ = GuardCause::kProcesses;
   const double seconds = std::chrono::duration<double>(Clock::now() - call_start_).count();
   if (in_call_ && timeout_ > 0 && seconds >= timeout_) return wanted_ = GuardCause::kTimeout;
   return std::nullopt;
@@ -245,8 +270,8 @@ void Supervisor::put_down(GuardCause cause) {
     pollfd event = {process_.get(), POLLIN, 0};
     poll(&event, 1, kStackMilliseconds);
   }
-  kill_tree(pid_);
-  if (cgroup_) cgroup_->kill_all();
+  if (!survives([&] { kill_tree(pid_); })) ::kill(pid_, SIGKILL);
+  if (cgroup_) survives([&] { cgroup_->kill_all(); });
 }
 
 /// The child is dead or about to be; what it left behind goes too.
@@ -254,16 +279,24 @@ void Supervisor::finish() {
   siginfo_t info{};
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
-  kill_leftovers(options_.request.own_session ? pid_ : 0, marker_);
-  const int64_t group_peak = cgroup_ ? cgroup_->peak_bytes() : 0;
-  const bool group_oom = cgroup_ && cgroup_->oom_kills() > 0;
-  const bool group_full = cgroup_ && cgroup_->hit_process_limit();
+  int64_t group_peak = 0;
+  bool group_oom = false;
+  bool group_full = false;
+  bool machine_oom = false;
+  survives([&] {
+    kill_leftovers(options_.request.own_session ? pid_ : 0, marker_);
+    machine_oom = machine_oom_kills() > machine_oom_kills_;
+    if (!cgroup_) return;
+    group_oom = cgroup_->oom_kills() > 0;
+    group_full = cgroup_->hit_process_limit();
+    if (group_oom) group_peak = cgroup_->peak_bytes();
+  });
   cgroup_.reset();
 
   const std::lock_guard lock(mutex_);
   siginfo_t status{};
   const bool reaped = waitid(P_PID, static_cast<id_t>(pid_), &status, WEXITED) == 0;
-  if (options_.adopt_orphans) kill_children();
+  if (options_.adopt_orphans) survives([] { kill_children(); });
   result_.ended = true;
   result_.seconds = std::chrono::duration<double>(Clock::now() - call_start_).count();
   peak_ = std::max(peak_, group_peak);
@@ -274,7 +307,7 @@ void Supervisor::finish() {
     result_.cause = exited || !reaped ? GuardCause::kExit : GuardCause::kSignal;
     if (group_oom) {
       result_.cause = GuardCause::kMemory;
-    } else if (result_.signal == SIGKILL && machine_oom_kills() > machine_oom_kills_) {
+    } else if (result_.signal == SIGKILL && machine_oom) {
       result_.cause = GuardCause::kMemory;
       circumstances_.machine_oom = true;
     } else if (group_full && !(exited && result_.exit_code == 0)) {

@@ -64,7 +64,8 @@ class Supervisor {
   void watch();
   int milliseconds_to_next_look() const;
   bool has_ended() const;
-  std::optional<GuardCause> look();
+  void look();
+  std::optional<GuardCause> judge();
   void put_down(GuardCause cause);
   void finish();
   void wake() const;
@@ -91,6 +92,7 @@ class Supervisor {
   std::optional<GuardCause> wanted_;  // why it is to be killed: the caller's wish or a limit
   bool put_down_ = false;             // the guard did kill it
   int64_t resident_ = 0;
+  int64_t processes_ = 0;
   int64_t peak_ = 0;
   int looks_ = 0;                 // in this call
   int64_t file_ = 0;              // the most pages of mapped files
