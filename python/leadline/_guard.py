@@ -87,6 +87,8 @@ def guard(
     accidents, not from malice.
     """
     limit = _parse_memory(memory)
+    if isinstance(memory, str) and memory.rstrip().endswith("%"):
+        limit = memory.strip()  # of what there is when a child starts: a child that is there has its limit already
     if timeout is not None and not 0 < timeout < float("inf"):
         raise InvalidArgumentError(f"timeout must be a positive number of seconds, not {timeout!r}")
     if processes < 1:
@@ -109,6 +111,7 @@ def _decorate(fn, *, memory, timeout, processes):
 
 
 def _parse_memory(memory: int | str | None) -> int:
+    """In bytes; 0: no limit."""
     if memory is None:
         return 0
     limit = parse_bytes(memory) if isinstance(memory, str) else int(memory)
@@ -141,11 +144,15 @@ def _call(fn, args, kwargs, memory, timeout, processes):
 class _Worker:
     """A child that serves calls, and the socket to it."""
 
-    def __init__(self, memory: int, processes: int, environment: dict[bytes, bytes]):
-        self.memory = memory
+    def __init__(self, memory: int | str, processes: int, environment: dict[bytes, bytes]):
+        self.memory = _parse_memory(memory or None)
         self.settings = (memory, processes, environment, sys.executable)
-        self._connection, other = socket.socketpair()
         self._stack = os.memfd_create("leadline-guard-stack")
+        try:
+            self._connection, other = socket.socketpair()
+        except OSError:
+            os.close(self._stack)
+            raise
         self._decoders = {}
         self.in_step = False  # the child waits for a call
         self.process = None
@@ -160,7 +167,7 @@ class _Worker:
             self.process = GuardedProcess(
                 [sys.executable, *options, "-c", code],
                 [name + b"=" + value for name, value in environment.items()],
-                memory=memory, processes=processes, inherited=list(fds), stack_signal=int(_STACK_SIGNAL),
+                memory=self.memory, processes=processes, inherited=list(fds), stack_signal=int(_STACK_SIGNAL),
             )  # fmt: skip
             other.close()
             self.process.start_call(_START_SECONDS)
@@ -260,9 +267,14 @@ class _Worker:
         decoder = self._decoders.setdefault(stream, codecs.getincrementaldecoder("utf-8")("replace"))
         target = sys.stdout if stream == 1 else sys.stderr
         text = decoder.decode(data, final)
-        if text and target is not None:
+        if not text or target is None:
+            return
+        try:
             target.write(text)
-            target.flush()
+        except UnicodeEncodeError:  # a terminal of few letters must not end the call
+            encoding = getattr(target, "encoding", None) or "ascii"
+            target.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        target.flush()
 
     def _death(self, name: str) -> GuardError:
         report: GuardReport = self.process.report()
@@ -296,7 +308,7 @@ _lock = threading.Lock()
 _idle: list[_Worker] = []  # at most one: threads that guard at the same time have a child each
 
 
-def _take(memory: int, processes: int) -> _Worker:
+def _take(memory: int | str, processes: int) -> _Worker:
     environment = dict(os.environb)
     with _lock:
         worker = _idle.pop() if _idle else None

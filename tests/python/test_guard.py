@@ -4,6 +4,7 @@
 import ctypes
 import functools
 import gc
+import io
 import os
 import pickle
 import signal
@@ -92,6 +93,14 @@ def test_results_come_back_and_the_child_is_kept():
     assert guard(os.getpid, memory="900MB") != first
     assert guard(divmod, 7, 2) == (3, 1)
     assert guard(sorted, [3, 1, 2], reverse=True) == [3, 2, 1]
+
+
+def test_a_share_of_memory_keeps_the_child_though_what_is_available_changes():
+    first = guard(os.getpid, memory="40%")
+    ballast = np.ones(10_000_000)
+    assert guard(os.getpid, memory="40% ") == first
+    assert guard(os.getpid, memory="41%") != first
+    assert ballast[0] == 1
 
 
 def test_a_change_of_the_environment_reaches_the_child(monkeypatch, tmp_path):
@@ -193,6 +202,13 @@ def test_output_streams_while_the_function_runs(capsys):
     captured = capsys.readouterr()
     assert captured.out == "zu früh? ✓\nraw\nfrom a subprocess\n"
     assert captured.err == "oops\n"
+
+
+def test_output_that_the_terminal_cannot_show(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    guard(print, "ü ✓")
+    assert stream.buffer.getvalue() == b"\\xfc \\u2713\n"
 
 
 def test_output_is_live(monkeypatch):
@@ -351,6 +367,27 @@ def test_fifty_processes_in_sessions_of_their_own_are_gone_with_the_call(tmp_pat
     pids = path.read_text().split()
     assert len(pids) == 50
     assert not any(alive(pid) for pid in pids)
+    assert guard(int) == 0
+
+
+def test_a_fork_that_runs_on_does_not_answer():
+    def split():
+        if os.fork() == 0:
+            return "copy"
+        os.wait()
+        return "original"
+
+    assert guard(split, timeout=60) == "original"
+    assert guard(int, "7") == 7
+
+
+def test_code_that_closes_every_descriptor():
+    def close_all():
+        os.closerange(3, 10_000)
+        time.sleep(0.3)
+        return time.process_time()
+
+    assert death(close_all, timeout=60).cause in ("exit", "signal")
     assert guard(int) == 0
 
 
@@ -517,74 +554,3 @@ def test_what_is_not_a_message_is_refused():
                 continue
             except EOFError:
                 break
-
-
-# %%guard
-
-
-class Shell:
-    """What the magics use of IPython's shell."""
-
-    def __init__(self, **variables):
-        self.user_ns = variables
-        self.magics = {}
-
-    def register_magic_function(self, function, magic_kind, magic_name):
-        self.magics[magic_kind, magic_name] = function
-
-
-@pytest.fixture
-def shell():
-    shell = Shell(a=np.arange(3), b=10)
-    leadline.load_ipython_extension(shell)
-    return shell
-
-
-def test_a_guarded_cell_takes_and_gives_variables(shell, capsys):
-    run = shell.magics["cell", "guard"]
-    cell = "import os\nprint('in', len(a))\nc = a + b\nd = os.getpid()\nc.sum()"
-    assert run("--memory 1GB --timeout 60 --in a,b --out c,d", cell) == 33
-    assert shell.user_ns["c"].tolist() == [10, 11, 12]
-    assert shell.user_ns["d"] != os.getpid()
-    assert "os" not in shell.user_ns
-    assert capsys.readouterr().out == "in 3\n"
-    assert run("1GB", "1 + 1;") is None
-
-
-def test_a_guarded_cell_that_fails(shell):
-    run = shell.magics["cell", "guard"]
-    with pytest.raises(GuardError) as caught:
-        run("--memory 300MB --timeout 60", "x = []\nwhile True:\n    x.append(bytearray(10_000_000))")
-    assert caught.value.cause == "memory"
-    with pytest.raises(ZeroDivisionError) as caught:
-        run("", "x = 1\nx / 0")
-    assert "x / 0" in str(caught.value.__cause__)
-    with pytest.raises(NameError, match="no variable 'nothing'"):
-        run("--in nothing", "1")
-    with pytest.raises(NameError, match="did not set 'nothing'"):
-        run("--out nothing", "x = 1")
-    with pytest.raises(leadline.InvalidArgumentError, match="usage: guard"):
-        run("--mem", "1")
-
-
-IPYTHON_SESSION = """
-from IPython.core.interactiveshell import InteractiveShell
-from leadline import GuardError
-shell = InteractiveShell.instance()
-shell.run_line_magic("load_ext", "leadline")
-shell.run_cell("def triple(x): return 3 * x\\nk = 5").raise_error()
-assert shell.run_cell("%%guard --memory 1GB --in triple,k --out r\\nr = triple(k)\\nr + 1").result == 16
-assert shell.user_ns["r"] == 15
-assert isinstance(shell.run_cell("%%guard --timeout 60\\nimport os; os.abort()").error_in_exec, GuardError)
-assert shell.run_cell("1 + 1").result == 2
-"""
-
-
-def test_the_magic_in_ipython(tmp_path):
-    pytest.importorskip("IPython", reason="IPython is not installed")
-    environment = {**os.environ, "IPYTHONDIR": str(tmp_path)}
-    result = subprocess.run(
-        [sys.executable, "-c", IPYTHON_SESSION], env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    assert "the cell' died of SIGABRT" in result.stdout
