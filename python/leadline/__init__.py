@@ -87,6 +87,7 @@ __all__ = [
     "register_op",
     "registered_keras_layers",
     "registered_ops",
+    "tf",
     "tune",
     "unregister_keras_layer",
     "unregister_op",
@@ -120,9 +121,11 @@ _leadline.set_package_folder(f"{__path__[0]}/")  # for live_objects(): lines bel
 
 def __getattr__(name: str):
     # Running needs none of these, and their imports take time.
-    if name in _LATER:
+    if name in _LATER or name == "tf":
         import importlib
 
+        if name == "tf":
+            return importlib.import_module("leadline.tf")
         return getattr(importlib.import_module(f"leadline.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -41,6 +41,12 @@ void bind_budget(nb::module_& m) {
                   "A budget of 90 % of what the machine and its limits (cgroup, RLIMIT_AS, RLIMIT_DATA, MemAvailable) "
                   "leave now, or what the environment variable LEADLINE_MEMORY says.")
       .def("child", &Budget::child, "A budget with counts of its own and no limit of its own, charged to this one too.")
+      .def(
+          "charge", [](Budget& self, int64_t bytes) { self.charge(bytes, MemoryCategory::kInputsOutputs); },
+          nb::arg("bytes"), "Charges memory that Python takes for tensors, or raises BudgetError and charges nothing.")
+      .def(
+          "release", [](Budget& self, int64_t bytes) { self.release(bytes, MemoryCategory::kInputsOutputs); },
+          nb::arg("bytes"), "Gives back what charge() took.")
       .def_prop_ro("limit", &Budget::limit, "The limit in force, in bytes.")
       .def_prop_ro("available", &Budget::available, "Bytes that can still be charged.")
       .def_prop_ro("used", nb::overload_cast<>(&Budget::used, nb::const_), "Bytes charged now.")

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow's interface on Leadline's engine: what programs use most, planned and budgeted before anything large is
+allocated.
+
+    from leadline import tf              # or: leadline.tf.install(), then import tensorflow as tf
+
+    tf.set_budget("2GB")
+    y = tf.matmul(x, tf.transpose(x))    # the transpose costs nothing
+    tf.random.normal([10000] * 3)        # refused at once: 3.6 TiB
+
+docs/tf.md lists what is there. What is not raises AttributeError; nothing is a stub that does nothing.
+"""
+
+from __future__ import annotations
+
+import types as _types
+
+import leadline as _leadline
+from leadline import lite
+from leadline.tf import (
+    array as _array,
+    compat,
+    config,
+    control as _control,
+    dtypes,
+    errors,
+    linalg,
+    math,
+    nn,
+    random,
+)
+from leadline.tf.array import (
+    argsort, boolean_mask, broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, fill, gather, gather_nd,
+    identity, linspace, meshgrid, newaxis, one_hot, ones, ones_like, pad, range, rank, repeat, reshape, reverse, roll,
+    scatter_nd, searchsorted, sequence_mask, shape, shape_n, size, slice, sort, split, squeeze, stack, stop_gradient,
+    strided_slice, tensor_scatter_nd_add, tensor_scatter_nd_sub, tensor_scatter_nd_update, tile, transpose, unique,
+    unique_with_counts, unstack, where, zeros, zeros_like,
+)  # fmt: skip
+from leadline.tf.config import device
+from leadline.tf.control import (
+    Module, cond, map_fn, numpy_function, print, py_function, vectorized_map, while_loop,
+)  # fmt: skip
+from leadline.tf.convert import constant, convert_to_tensor, is_tensor
+from leadline.tf.dtypes import (
+    DType, as_dtype, bool, complex64, complex128, double, float16, float32, float64, half, int8, int16, int32, int64,
+    resource, string, uint8, uint16, uint32, uint64, variant,
+)  # fmt: skip
+from leadline.tf.function import TensorSpec, function
+from leadline.tf.graph import Graph, Operation, executing_eagerly, name_scope
+from leadline.tf.install import install, uninstall
+from leadline.tf.linalg import einsum, eye, matmul, norm, tensordot
+from leadline.tf.math import (
+    abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, cast, clip_by_value, complex, cos, cosh,
+    cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
+    maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean,
+    reduce_min, reduce_prod, reduce_sum, round, saturate_cast, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square, subtract,
+    tan, tanh, truediv,
+)  # fmt: skip
+from leadline.tf.memory import get_budget, set_budget
+from leadline.tf.shape import TensorShape
+from leadline.tf.tensor import Tensor
+from leadline.tf.variables import Variable, group, no_op
+
+# The interface is that of 2.21; the local part says who implements it, and sorts as PEP 440 has it.
+__version__ = f"2.21.0+leadline.{_leadline.__version__}"
+version = _types.SimpleNamespace(VERSION=__version__, GIT_VERSION="unknown", COMPILER_VERSION="unknown")
+
+linalg.eye, linalg.einsum = eye, einsum
+bitwise = _types.SimpleNamespace(
+    bitwise_and=math.bitwise_and, bitwise_or=math.bitwise_or, bitwise_xor=math.bitwise_xor, invert=math.invert,
+    left_shift=math.left_shift, right_shift=math.right_shift,
+)  # fmt: skip
+debugging = _types.SimpleNamespace(
+    assert_equal=_control.assert_equal, assert_none_equal=_control.assert_none_equal, assert_less=_control.assert_less,
+    assert_less_equal=_control.assert_less_equal, assert_greater=_control.assert_greater,
+    assert_greater_equal=_control.assert_greater_equal, assert_rank=_control.assert_rank,
+    check_numerics=_control.check_numerics,
+)  # fmt: skip
+debugging.assert_all_finite = lambda x, message="", name=None: _control.check_numerics(x, message)
+for _name in ("unsorted_segment_sum", "unsorted_segment_prod", "unsorted_segment_max", "unsorted_segment_min", "segment_sum"):
+    setattr(math, _name, getattr(_array, _name))
+math.softmax, math.log_softmax = nn.softmax, nn.log_softmax
+assert_equal, assert_less, assert_greater, assert_rank = (
+    _control.assert_equal, _control.assert_less, _control.assert_greater, _control.assert_rank,
+)  # fmt: skip
+
+
+def init_scope():
+    """A context outside of all graphs."""
+    from leadline.tf.graph import eagerly
+
+    return eagerly()
+
+
+def control_dependencies(control_inputs):
+    """A context in which operations of a graph run after others."""
+    import contextlib
+
+    from leadline.tf import graph
+
+    return graph.current().control_dependencies(control_inputs) if graph.building() else contextlib.nullcontext()
+
+
+def get_static_value(tensor, partial: bool = False):
+    """The value of a tensor where it is known before a run, or None."""
+    from leadline.tf.graph import known_value
+
+    return known_value(tensor) if isinstance(tensor, Tensor) else tensor
+
+
+def load_ipython_extension(ipython) -> None:
+    """`%load_ext leadline.tf`: `import tensorflow` finds leadline.tf when TensorFlow is not installed."""
+    if not install():
+        import builtins
+
+        builtins.print("leadline.tf: TensorFlow is installed and is used; leadline.tf.install(force=True) changes that")
+
+
+def unload_ipython_extension(ipython) -> None:
+    uninstall()
+
+
+def __getattr__(name: str):
+    if name == "keras":
+        import importlib
+
+        return importlib.import_module("leadline.tf.keras")
+    if name == "bfloat16":
+        return dtypes.bfloat16_type()
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(
+        f"leadline.tf has no '{name}'. It is the part of TensorFlow's interface that runs on Leadline's engine; real "
+        "TensorFlow has the rest. docs/tf.md lists what is there."
+    )

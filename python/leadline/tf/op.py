@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of ops and how one is used. A row serves eager and graph mode alike: what its results look like, how numpy
+computes them, and how Leadline's engine does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from leadline.tf import errors, memory, shape
+from leadline.tf.dtypes import DType
+from leadline.tf.shape import Dims
+from leadline.tf.tensor import Tensor, dtype_mismatch, symbolic_error, wrap
+
+Spec = tuple[DType, Dims]
+
+
+class Call:
+    """One use of an op, as `infer` sees it."""
+
+    __slots__ = ("attrs", "dims", "dtypes", "name", "op", "symbolic", "values")
+
+    def __init__(self, op: str, specs: Sequence[Spec], values: Sequence, attrs: dict, name: str, symbolic: bool) -> None:
+        self.op = op
+        self.dtypes = [spec[0] for spec in specs]
+        self.dims = [spec[1] for spec in specs]
+        self.values = values  # arrays; None where the value is not known yet
+        self.attrs = attrs
+        self.name = name
+        self.symbolic = symbolic
+
+    def refuse(self, message: str, kind: type = errors.InvalidArgumentError):
+        """Raises with the op and its inputs in TensorFlow's manner."""
+        if self.symbolic:
+            inputs = ", ".join(shape.text(dims) for dims in self.dims)
+            message = f"{message} for '{{{{node {self.name}}}}} = {self.op}' with input shapes: {inputs}."
+        else:
+            message = f"{message} [Op:{self.op}] name: {self.name}"
+        raise kind(message=message)
+
+    def refuse_if(self, bad: bool, message: str) -> None:
+        if bad:
+            self.refuse(message)
+
+    def same_dtypes(self, start: int = 0) -> DType:
+        """The type that all inputs must have."""
+        first = self.dtypes[start]
+        for i, dtype in enumerate(self.dtypes[start + 1 :], start + 1):
+            if dtype is not first:
+                raise dtype_mismatch(self.op, i, first, dtype, self.name)
+        return first
+
+    def ints(self, index: int) -> tuple[int, ...] | None:
+        """The numbers of an input such as a shape, or None while they are not known."""
+        value = self.values[index]
+        return None if value is None else tuple(int(size) for size in np.ravel(value))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Everything the rest asks about an op."""
+
+    name: str  # TensorFlow's
+    infer: Callable[[Call], list[Spec]]
+    compute: Callable[..., Any]  # numpy arrays and attributes -> an array, or a tuple of them
+    engine: Callable | None = None  # see engine.py; None: numpy computes it
+    heavy: bool = False  # worth the engine when it comes alone
+    view: bool = False  # the result shares the memory of the first input
+    stateful: bool = False  # its result is not only a function of its inputs
+    needs_values: tuple[int, ...] = ()  # inputs whose values decide shapes
+    rows: Callable | None = None  # how it is done by parts of the first axis; see tiles.py
+    extra: dict = field(default_factory=dict)
+
+
+ROWS: dict[str, Row] = {}
+
+
+def row(name: str, infer: Callable, compute: Callable, **options) -> Row:
+    """Adds a row to the table."""
+    assert name not in ROWS, name
+    ROWS[name] = Row(name, infer, compute, **options)
+    return ROWS[name]
+
+
+def bytes_of(specs: Sequence[Spec]) -> int:
+    """What results of these types and shapes take; unknown ones count as nothing."""
+    return sum((shape.element_count(dims) or 0) * dtype.size for dtype, dims in specs)
+
+
+def apply(op: str, inputs: Sequence[Tensor], name: str | None = None, **attrs):
+    """Uses an op: a value in eager mode, a node in a graph. One tensor, or a tuple of them."""
+    from leadline.tf import graph
+
+    if graph.building():
+        return graph.current().add(ROWS[op], inputs, attrs, name)
+    for tensor in inputs:
+        if tensor._array is None:
+            raise symbolic_error(tensor)
+    results = run_eagerly(ROWS[op], inputs, attrs, name or "")
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def run_eagerly(row: Row, inputs: Sequence[Tensor], attrs: dict, name: str) -> list[Tensor]:
+    arrays = [tensor._array for tensor in inputs]
+    call = Call(row.name, [(t._dtype, t._dims) for t in inputs], arrays, attrs, name, False)
+    specs = row.infer(call)
+    if row.view:
+        return [Tensor(specs[0][0], array.shape, array, inputs[0]._charge) for array in _several(row.compute(*arrays, **attrs))]
+    charge = memory.Charge(bytes_of(specs), lambda: f"{row.name} with a result of shape {shape.text(specs[0][1])}")
+    results = compute(row, arrays, attrs, specs)
+    made = []
+    for (dtype, _), array in zip(specs, results):
+        made.append(wrap(array, dtype, charge if len(specs) == 1 and charge.bytes >= array.nbytes else None))
+    return made
+
+
+def compute(row: Row, arrays: Sequence[np.ndarray], attrs: dict, specs: Sequence[Spec], alone: bool = True) -> list:
+    """The results of one op as arrays of the types that `specs` promise."""
+    if alone and row.heavy and row.engine is not None:
+        from leadline.tf import engine
+
+        results = engine.run_one(row, arrays, attrs, specs)
+        if results is not None:
+            return results
+    with np.errstate(all="ignore"):  # TensorFlow gives inf and nan without a word
+        results = _several(row.compute(*arrays, **attrs))
+    return [conform(array, dtype) for array, (dtype, _) in zip(results, specs)]
+
+
+def conform(array, dtype: DType) -> np.ndarray:
+    array = np.asarray(array)
+    return array if array.dtype == dtype.numpy else array.astype(dtype.numpy)
+
+
+def _several(results) -> Sequence:
+    return results if isinstance(results, (tuple, list)) else (results,)

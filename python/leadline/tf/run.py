@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a plan: whole when it fits, by blocks of rows when it does not, and not at all when neither does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leadline.tf import memory, op as op_module
+from leadline.tf.errors import OpError
+from leadline.tf.plan import Plan, Step, needed
+from leadline.tf.tensor import Tensor
+from leadline.tf.tiling import NotTileable, Region
+
+
+class EagerState:
+    """Variables hold their values themselves."""
+
+    def read(self, variable) -> np.ndarray:
+        return variable._read()
+
+    def assign(self, variable, array: np.ndarray) -> None:
+        variable._write(array)
+
+
+def run(fetches: Sequence, feeds: dict[Tensor, np.ndarray], state, extra: Sequence = ()) -> dict[Tensor, np.ndarray]:
+    """The values of the fetched tensors, each in memory of its own that the caller may write to.
+
+    Fetched operations and `extra` ones run for what they do. Raises BudgetError before anything large is allocated.
+    """
+    tensors = [item for item in fetches if isinstance(item, Tensor)]
+    operations = needed([*fetches, *extra], feeds)
+    plan = Plan(operations, [t for t in tensors if t not in feeds], feeds)
+    region = None
+    left = memory.available() if plan.peak > memory._ALWAYS_FITS else plan.peak
+    if plan.peak > left:
+        try:
+            region = Region(plan, left)
+        except NotTileable:
+            raise plan.refusal() from None
+    charge = memory.Charge(region.peak if region else plan.peak, "this graph")
+    arrays = dict(feeds)
+    _run_steps(plan, region, arrays, state)
+    del charge
+    return _handed_over(plan, tensors, arrays)
+
+
+def _handed_over(plan: Plan, tensors: Sequence[Tensor], arrays: dict) -> dict[Tensor, np.ndarray]:
+    """Constants, variables, feeds and memory that two results share are copied; fresh results are not."""
+    roots = [plan.roots.get(tensor) for tensor in dict.fromkeys(tensors)]
+    results = {}
+    for tensor in dict.fromkeys(tensors):
+        array, root = arrays[tensor], plan.roots.get(tensor)
+        fresh = root in plan.owned and roots.count(root) == 1 and array.flags.writeable
+        results[tensor] = array if fresh else array.copy()
+    return results
+
+
+def _run_steps(plan: Plan, region: Region | None, arrays: dict, state) -> None:
+    inside = {step.op for step in region.steps} if region else set()
+    remaining = len(inside)
+    before: list[Step] = []
+    after: list[Step] = []
+    for step in plan.steps:
+        if step.op in inside:
+            remaining -= 1
+        elif region and any(t.op in inside or t.op in {s.op for s in after} for t in step.op.inputs):
+            after.append(step)
+        else:
+            before.append(step)
+    for step in before:
+        _run_step(step, arrays, state, keep=bool(region))
+    if region:
+        region.run(arrays)
+    for step in after:
+        _run_step(step, arrays, state, keep=True)
+
+
+def _run_step(step: Step, arrays: dict, state, keep: bool) -> None:
+    op, row = step.op, step.op.row
+    inputs = [arrays[tensor] for tensor in op.inputs]
+    try:
+        if "with_state" in row.extra:
+            results = row.extra["with_state"](state, *inputs, **op.attrs)
+        elif step.overwrites is not None and not keep and inputs[step.overwrites].flags.writeable:
+            with np.errstate(all="ignore"):
+                results = [row.extra["ufunc"](*inputs, out=inputs[step.overwrites])]
+        else:
+            results = op_module.compute(row, inputs, op.attrs, step.outs)
+    except OpError as error:
+        if op.where and "\n" not in error.message:
+            error.message = f"{error.message} [node {op.name}, {op.where}]"
+        raise
+    for tensor, array in zip(op.outputs, results):
+        arrays[tensor] = array
+    if not keep:
+        for tensor in step.dead:
+            arrays.pop(tensor, None)
+
+
+def check_feed(tensor: Tensor, value) -> np.ndarray:
+    """A value that is fed, as an array of the tensor's type. Raises ValueError when its shape does not fit."""
+    from leadline.tf.shape import compatible
+
+    array = np.asarray(value, dtype=tensor._dtype.numpy)
+    if not compatible(tensor._dims, array.shape):
+        raise ValueError(f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape {tensor.shape}")
+    return array
+
+
