@@ -147,6 +147,12 @@ class TFLiteConverter(_Settings):
         Weights of Keras 3 are read from the model itself, those of tf_keras through a temporary file. A subclassed model
         has no graph to read; with TensorFlow it is exported to a temporary SavedModel and converted from there.
         """
+        outline = getattr(type(model), "leadline_description", None)  # of leadline.tf, where Keras was not needed yet
+        if outline is not None:
+            if (described := outline(model)) is not None:
+                config, weights = described
+                return cls(Converter.from_keras_config(config, lambda path: weights.get(path, []), budget))
+            model = model._real()
         if not hasattr(model, "save") or not hasattr(model, "get_config"):
             raise InvalidArgumentError(f"expected a Keras model, got {type(model).__name__}")
         if not _has_graph(model):

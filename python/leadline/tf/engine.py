@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from leadline import lite
-from leadline._leadline import Model
+from leadline._leadline import BudgetError, Model
 from leadline._model_builder import ModelBuilder
 from leadline.tf import memory
 
@@ -101,7 +101,10 @@ def run_one(row, arrays: Sequence[np.ndarray], attrs: dict, specs) -> list[np.nd
 
     unique = {identity(array): array for array in arrays}
     order = tuple(list(unique).index(identity(array)) for array in arrays)
-    return run((key, order), build, list(unique.values()))
+    try:
+        return run((key, order), build, list(unique.values()))
+    except BudgetError:
+        return None  # numpy may do with less: it has no workspace of its own
 
 
 def identity(array: np.ndarray) -> tuple:

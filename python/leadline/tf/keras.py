@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.keras: the real Keras with a backend that is installed, imported when it is first used."""
+"""tf.keras: the real Keras with a backend that is installed, imported when it is needed. Until then Sequential models of
+common layers are outlines (keras_outline.py), which can be converted without it."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ import importlib.util
 import json
 import os
 import sys
+
+from leadline.tf.keras_outline import LAYER_NAMES, ClassOutline, LayerOutline, SequentialOutline
 
 _module = None
 
@@ -73,7 +76,34 @@ def _hide_tensorflow() -> None:
             item._available = False
 
 
+class _Part:
+    """keras.layers or keras.models, with outlines for the classes that have them."""
+
+    def __init__(self, name: str, classes: dict) -> None:
+        self.__name__, self._classes = name, classes
+
+    def __getattr__(self, name: str):
+        if name in self._classes:
+            return self._classes[name]
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(getattr(load(), self.__name__.rsplit(".", 1)[-1]), name)
+
+    def __dir__(self):
+        return dir(getattr(load(), self.__name__.rsplit(".", 1)[-1]))
+
+
+_sequential = ClassOutline("Sequential", SequentialOutline)
+_OUTLINES = {
+    "Sequential": _sequential,
+    "layers": _Part("keras.layers", {name: ClassOutline(f"layers.{name}", LayerOutline) for name in LAYER_NAMES}),
+    "models": _Part("keras.models", {"Sequential": _sequential}),
+}
+
+
 def __getattr__(name: str):
+    if name in _OUTLINES and "keras" not in sys.modules:
+        return _OUTLINES[name]
     if name.startswith("__") and name != "__version__":
         raise AttributeError(name)
     return getattr(load(), name)
