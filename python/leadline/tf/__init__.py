@@ -54,7 +54,7 @@ from leadline.tf.math import (
     cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
     maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean,
     reduce_min, reduce_prod, reduce_sum, round, saturate_cast, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square, subtract,
-    tan, tanh, truediv,
+    tan, tanh, truediv, truncatediv, truncatemod,
 )  # fmt: skip
 from leadline.tf.memory import get_budget, set_budget
 from leadline.tf.shape import TensorShape

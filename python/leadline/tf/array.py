@@ -103,8 +103,8 @@ def unstack(value, num=None, axis=0, name="unstack") -> list[Tensor]:
     size = value.shape[axis] if num is None else num
     if size is None:
         raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
-    key = [slice(None)] * builtins.len(value.shape)
-    return [value[tuple(key[: axis % builtins.len(key)] + [i])] for i in builtins.range(size)]
+    before = [builtins.slice(None)] * (axis % builtins.len(value.shape))
+    return [value[(*before, i)] for i in builtins.range(size)]
 
 
 def split(value, num_or_size_splits, axis=0, num=None, name="split") -> list[Tensor]:
@@ -145,6 +145,8 @@ def _getitem(tensor: Tensor, key) -> Tensor:
             raise TypeError("Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
                             f"tf.int32/tf.int64 tensors are valid indices, got {item!r}") from None
 
+    if getattr(key, "dtype", None) in (dtypes.bool, np.bool_):
+        return boolean_mask(tensor, key)
     parts = []
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, builtins.slice):
@@ -317,10 +319,10 @@ def linspace(start, stop, num, name=None, axis=0) -> Tensor:
     start, stop = convert_all([start, stop])
     if start.dtype.is_integer:
         start, stop = cast(start, dtypes.float64), cast(stop, dtypes.float64)
-    if int(num) <= 0:
+    if int(num) < 0:
         from leadline.tf.errors import InvalidArgumentError
 
-        raise InvalidArgumentError(message=f"Requires num > 0: {num} [Op:LinSpace]")
+        raise InvalidArgumentError(message=f"Requires num >= 0: {num} [Op:LinSpace]")
     return apply("LinSpace", [start, stop], name or "linspace", num=int(num))
 
 

@@ -33,12 +33,13 @@ def _physical() -> list[PhysicalDevice]:
     global _devices
     if _devices is None:
         found = _leadline.devices(5.0).devices
-        _devices = [PhysicalDevice(f"/physical_device:{device.name.lstrip('/')}", device.kind) for device in found]
+        # As TensorFlow does, only those that can be used: leadline.devices() lists the others with the reason.
+        _devices = [PhysicalDevice(f"/physical_device:{d.name.lstrip('/')}", d.kind) for d in found if d.runs]
     return _devices
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The CPU, and the GPUs that leadline.devices() finds."""
+    """The devices that Leadline has kernels for; leadline.devices() lists all that exist."""
     return [device for device in _physical() if device_type in (None, device.device_type)]
 
 

@@ -34,7 +34,7 @@ def _infer_matmul(call: Call):
             call.refuse(f"Dimensions must be equal, but are {inner} and {other}")
         if matrices:
             call.refuse(f"Matrix size-incompatible: In[0]: {shape.text(a)}, In[1]: {shape.text(b)}")
-        call.refuse(f"Matrix size-incompatible: In[0]: {shape.text(a)}, In[1]: {shape.text(b)}: the inner sizes {inner} and {other} differ")
+        call.refuse(f"Matrix size-incompatible: In[0]: {shape.text(a)}, In[1]: {shape.text(b)}: the inner sizes are {inner} and {other}")
     return [(dtype, (*broadcast(call, a[:-2], b[:-2]), rows, columns))]
 
 
@@ -228,13 +228,21 @@ def _solve(a, b, *, adjoint):
     return np.linalg.solve(_turn(a, adjoint, True), b)
 
 
+def _cholesky(x):
+    """As TensorFlow: what is not positive definite has no numbers in it."""
+    try:
+        return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        return np.full_like(x, np.nan)
+
+
 row("MatrixInverse", lambda call: [(call.dtypes[0], _square_matrix(call))],
     _numpy_linalg(lambda x, *, adjoint: np.linalg.inv(_turn(x, adjoint, True)), "Input is not invertible."))
 row("MatrixDeterminant", lambda call: [(call.dtypes[0], (_square_matrix(call) or (None, None))[:-2])], np.linalg.det)
 row("MatrixSolve", lambda call: [(call.same_dtypes(), call.dims[1] if _square_matrix(call) else None)],
     _numpy_linalg(_solve, "Input matrix is not invertible."))
 row("Cholesky", lambda call: [(call.dtypes[0], _square_matrix(call))],
-    _numpy_linalg(np.linalg.cholesky, "Cholesky decomposition was not successful. The input might not be valid."))
+    _cholesky)
 row("SelfAdjointEigV2", lambda call: [(call.dtypes[0].real_dtype, _square_matrix(call)[:-1]), (call.dtypes[0], call.dims[0])],
     lambda x: tuple(np.linalg.eigh(x)))
 

@@ -193,16 +193,20 @@ class Tensor:
     def __str__(self) -> str:
         if self._array is None:
             return f'Tensor("{self.name}", shape={self.shape}, dtype={self._dtype.name})'
-        return f"tf.Tensor({self._array}, shape={self.shape}, dtype={self._dtype.name})"
+        line = "\n" if self._array.ndim > 1 else ""
+        return f"tf.Tensor({line}{self._array}, shape={self.shape}, dtype={self._dtype.name})"
 
     def __repr__(self) -> str:
         if self._array is None:
             return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self._dtype.name}>"
-        content = repr(self._array[()]) if not self._array.ndim else np.array2string(self._array, separator=", ")
-        if not self._array.ndim:
-            content = str(self._array[()])
-        line = "\n" if self._array.ndim else " "
-        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, numpy={line.strip(' ')}{content}>"
+        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, numpy={shown(self._array)}>"
+
+
+def shown(array: np.ndarray) -> str:
+    """A value as TensorFlow's repr has it."""
+    if not array.ndim:
+        return str(array[()])
+    return ("\n" if array.ndim > 1 else "") + repr(array)
 
 
 class NeedsValueError(TypeError, NotImplementedError):

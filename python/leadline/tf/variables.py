@@ -13,7 +13,7 @@ from leadline.tf.dtypes import DType, as_dtype
 from leadline.tf.graph import Graph
 from leadline.tf.op import Call, apply, row
 from leadline.tf.shape import TensorShape, compatible
-from leadline.tf.tensor import Reference, Tensor
+from leadline.tf.tensor import Reference, Tensor, shown
 
 GLOBAL_VARIABLES, TRAINABLE_VARIABLES, LOCAL_VARIABLES = "variables", "trainable_variables", "local_variables"
 
@@ -253,7 +253,7 @@ class Variable:
         head = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self._dtype.name}"
         if self._array is None:
             return head + ">"
-        return f"{head}, numpy={self._array[()] if not self._array.ndim else np.array2string(self._array, separator=', ')}>"
+        return f"{head}, numpy={shown(self._array)}>"
 
 
 def _forward(name: str) -> None:

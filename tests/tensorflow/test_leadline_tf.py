@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""leadline.tf beside TensorFlow, op by op: values, shapes, types, and what except clauses catch."""
+
+import numpy as np
+import pytest
+import tensorflow
+from tf_cases import CASES, ERRORS
+
+from leadline import tf
+
+KINDS = (TypeError, ValueError, IndexError, AttributeError, NotImplementedError, RuntimeError)
+
+
+def as_arrays(result) -> list[np.ndarray]:
+    if isinstance(result, (list, tuple)):
+        return [array for item in result for array in as_arrays(item)]
+    if hasattr(result, "numpy"):
+        array = np.asarray(result.numpy())
+        assert tuple(result.shape) == array.shape
+        assert result.dtype.name == ("string" if array.dtype.kind in "OS" else array.dtype.name)
+        return [array]
+    return [np.asarray(result)]
+
+
+def assert_same(ours, theirs, tolerance: float) -> None:
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs):
+        assert mine.shape == other.shape
+        assert mine.dtype == other.dtype
+        if mine.dtype.kind in "fc":
+            np.testing.assert_allclose(mine, other, rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gives_what_tensorflow_gives(name):
+    function, tolerance = CASES[name]
+    assert_same(as_arrays(function(tf)), as_arrays(function(tensorflow)), tolerance)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gives_the_same_in_a_function(name):
+    """Traced into a graph, planned whole, and run."""
+    function, tolerance = CASES[name]
+    if name in ("map_fn", "while_loop", "variable", "searchsorted", "unique", "unique_with_counts"):
+        pytest.skip("needs values")
+    if "text" in name or "'a'" in name:
+        pytest.skip("strings")
+    result = tf.function(lambda: function(tf))()
+    assert_same(as_arrays(result), as_arrays(function(tensorflow)), tolerance)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_fails_as_tensorflow_fails(name):
+    """The same except clause catches both: the class of that name in `errors`, or a built-in one."""
+    function = ERRORS[name]
+    with pytest.raises(Exception) as theirs:
+        function(tensorflow)
+    error = theirs.value
+    if isinstance(error, tensorflow.errors.OpError):
+        expected = getattr(tf.errors, type(error).__name__.lstrip("_"), None) or tf.errors.InvalidArgumentError
+    else:
+        expected = tuple(kind for kind in KINDS if isinstance(error, kind))[:1] or Exception
+    with pytest.raises(expected) as ours:
+        function(tf)
+    assert str(ours.value)
