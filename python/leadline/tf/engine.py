@@ -137,7 +137,9 @@ def run(key, build: Callable[[], bytes | None], arrays: Sequence[np.ndarray]) ->
 def _invoke(interpreter: lite.Interpreter, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     inputs = [detail["index"] for detail in interpreter.get_input_details()]
     outputs = interpreter.get_output_details()
-    contiguous = [np.ascontiguousarray(array) for array in arrays]
+    copies = sum(array.nbytes for array in arrays if not array.flags.c_contiguous)
+    charge = memory.Charge(copies, "copies of operands that are not contiguous")
+    contiguous = [array if array.flags.c_contiguous else array.copy() for array in arrays]
     if hasattr(interpreter, "bind_tensor"):
         results = [np.empty(detail["shape"], detail["dtype"]) for detail in outputs]
         for index, array in zip(inputs, contiguous):
@@ -146,6 +148,7 @@ def _invoke(interpreter: lite.Interpreter, arrays: Sequence[np.ndarray]) -> list
             interpreter.bind_tensor(detail["index"], array)
         interpreter.allocate_tensors()
         interpreter.invoke()
+        del charge
         return results
     interpreter.allocate_tensors()
     for index, array in zip(inputs, contiguous):

@@ -8,7 +8,6 @@ be traced; it runs eagerly instead, at each call, with the same results.
 from __future__ import annotations
 
 import functools
-import inspect
 
 import numpy as np
 
@@ -195,10 +194,6 @@ class Function:
 
     def experimental_get_tracing_count(self) -> int:
         return len(self._traces)
-
-    @property
-    def function_spec(self):
-        return inspect.signature(self.python_function)
 
 
 def function(func=None, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False, **ignored):

@@ -60,7 +60,7 @@ def _engine_reshape(stretch, inputs, attrs, ins, outs):
     return stretch.node("RESHAPE", [inputs[0], stretch.constant(outs[0][1], np.int32)], *outs)
 
 
-row("Reshape", _infer_reshape, lambda x, size: x.reshape(tuple(int(n) for n in size)), view=True, needs_values=(1,),
+row("Reshape", _infer_reshape, lambda x, size: x.reshape(tuple(int(n) for n in size)), view=True,
     engine=_engine_reshape)
 
 
@@ -238,7 +238,7 @@ def _infer_tile(call: Call):
     return [(call.dtypes[0], tuple(None if None in (a, b) else a * b for a, b in zip(dims, times)))]
 
 
-row("Tile", _infer_tile, lambda x, times: np.tile(x, tuple(times)), needs_values=(1,))
+row("Tile", _infer_tile, lambda x, times: np.tile(x, tuple(times)))
 
 
 def _infer_broadcast(call: Call):
@@ -252,7 +252,7 @@ def _infer_broadcast(call: Call):
     return [(call.dtypes[0], wanted)]
 
 
-row("BroadcastTo", _infer_broadcast, lambda x, size: np.broadcast_to(x, tuple(size)), view=True, needs_values=(1,))
+row("BroadcastTo", _infer_broadcast, lambda x, size: np.broadcast_to(x, tuple(size)), view=True)
 
 
 def _infer_fill(call: Call):
@@ -267,7 +267,7 @@ def _fill(size, value):
     return np.zeros(dims, value.dtype) if value.dtype.kind in "fiub" and not value else np.full(dims, value)
 
 
-row("Fill", _infer_fill, _fill, needs_values=(0,))
+row("Fill", _infer_fill, _fill)
 
 
 def _infer_range(call: Call):
@@ -286,7 +286,7 @@ def _range(start, limit, delta):
     return start + np.arange(count).astype(start.dtype) * delta
 
 
-row("Range", _infer_range, _range, needs_values=(0, 1, 2))
+row("Range", _infer_range, _range)
 
 
 def _infer_line(call: Call):

@@ -5,8 +5,7 @@ computes them, and how Leadline's engine does."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,8 +58,7 @@ class Call:
         return None if value is None else tuple(int(size) for size in np.ravel(value))
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """Everything the rest asks about an op."""
 
     name: str  # TensorFlow's
@@ -70,9 +68,10 @@ class Row:
     heavy: bool = False  # worth the engine when it comes alone
     view: bool = False  # the result shares the memory of the first input
     stateful: bool = False  # its result is not only a function of its inputs
-    needs_values: tuple[int, ...] = ()  # inputs whose values decide shapes
     rows: Callable | None = None  # how it is done by parts of the first axis; see tiles.py
-    extra: dict = field(default_factory=dict)
+    # ufunc: may overwrite an input. prepare: see engine.run_one. with_state: computes with the variables of a run.
+    # borrowed: its results are not memory of the run. writes: changes variables or prints.
+    extra: dict = {}  # noqa: RUF012: never changed
 
 
 ROWS: dict[str, Row] = {}

@@ -27,7 +27,7 @@ class Step:
         self.op = op
         self.ins = ins  # specs
         self.outs = outs
-        self.dead: list[Tensor] = []  # tensors that nobody needs after this step
+        self.dead: dict[Tensor, None] = {}  # tensors that nobody needs after this step; lists would compare them
         self.overwrites: int | None = None  # the input whose memory the result takes
 
 
@@ -102,7 +102,7 @@ class Plan:
         kept = {self.roots[tensor] for tensor in self.fetches}
         for tensor, step in last.items():
             if tensor not in kept:
-                step.dead.append(tensor)
+                step.dead[tensor] = None
         for step in self.steps:
             self._let_overwrite(step, kept)
 
@@ -116,7 +116,7 @@ class Plan:
             if free and step.ins[i] == step.outs[0] and not self._shown(tensor, step):
                 step.overwrites = i
                 self.owned[result] = self.owned.pop(tensor)
-                step.dead.remove(tensor)
+                del step.dead[tensor]
                 return
 
     def _shown(self, tensor: Tensor, step: Step) -> bool:

@@ -19,19 +19,16 @@ class _Generators:
 
     def __init__(self) -> None:
         self.global_seed: int | None = None
-        self.reset()
+        self._streams: dict = {}
 
     def reset(self) -> None:
-        self._main = np.random.Generator(np.random.SFC64(self.global_seed))
-        self._own: dict[tuple, np.random.Generator] = {}
+        self._streams.clear()
 
-    def get(self, seed) -> np.random.Generator:
-        if seed is None:
-            return self._main
-        key = (self.global_seed or 0, seed)
-        if key not in self._own:
-            self._own[key] = np.random.Generator(np.random.SFC64([abs(part) for part in key]))
-        return self._own[key]
+    def get(self, seed):
+        if seed not in self._streams:
+            known = [abs(number) for number in (self.global_seed, seed) if number is not None]
+            self._streams[seed] = np.random.Generator(np.random.SFC64(known or None))
+        return self._streams[seed]
 
 
 generators = _Generators()
@@ -85,7 +82,7 @@ def _uniform(size, *, dtype, low, high, seed):
     return values
 
 
-_OPTIONS = {"stateful": True, "needs_values": (0,), "rows": tiles.source}
+_OPTIONS = {"stateful": True, "rows": tiles.source}
 row("RandomStandardNormal", _infer, _normal, **_OPTIONS)
 row("TruncatedNormal", _infer, _truncated, **_OPTIONS)
 row("RandomUniform", _infer, _uniform, **_OPTIONS)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
-from leadline.tf import memory, op as op_module
+from leadline.tf import memory, op as op_module, stretches
 from leadline.tf.errors import OpError
 from leadline.tf.plan import Plan, Step, needed
 from leadline.tf.tensor import Tensor
@@ -41,38 +42,52 @@ def run(fetches: Sequence, feeds: dict[Tensor, np.ndarray], state, extra: Sequen
             raise plan.refusal() from None
     charge = memory.Charge(region.peak if region else plan.peak, "this graph")
     arrays = dict(feeds)
-    _run_steps(plan, region, arrays, state)
+    if region is None:
+        _run_whole(plan, arrays, state)
+    else:
+        _run_by_blocks(plan, region, arrays, state)
     del charge
     return _handed_over(plan, tensors, arrays)
 
 
 def _handed_over(plan: Plan, tensors: Sequence[Tensor], arrays: dict) -> dict[Tensor, np.ndarray]:
     """Constants, variables, feeds and memory that two results share are copied; fresh results are not."""
-    roots = [plan.roots.get(tensor) for tensor in dict.fromkeys(tensors)]
+    counts = Counter(id(plan.roots.get(tensor)) for tensor in dict.fromkeys(tensors))
     results = {}
     for tensor in dict.fromkeys(tensors):
         array, root = arrays[tensor], plan.roots.get(tensor)
-        fresh = root in plan.owned and roots.count(root) == 1 and array.flags.writeable
+        fresh = root in plan.owned and counts[id(root)] == 1 and array.flags.writeable
         results[tensor] = array if fresh else array.copy()
     return results
 
 
-def _run_steps(plan: Plan, region: Region | None, arrays: dict, state) -> None:
-    inside = {step.op for step in region.steps} if region else set()
-    remaining = len(inside)
-    before: list[Step] = []
+def _run_whole(plan: Plan, arrays: dict, state) -> None:
+    for item in stretches.split(plan):
+        if isinstance(item, Step):
+            _run_step(item, arrays, state, keep=False)
+        elif item.run(arrays):
+            for step in item.steps:
+                for tensor in step.dead:
+                    arrays.pop(tensor, None)
+        else:
+            for step in item.steps:
+                _run_step(step, arrays, state, keep=False)
+
+
+def _run_by_blocks(plan: Plan, region: Region, arrays: dict, state) -> None:
+    """What the loop needs, the loop, and what needs its results."""
+    inside = {step.op for step in region.steps}
+    later: set = set(inside)
     after: list[Step] = []
     for step in plan.steps:
         if step.op in inside:
-            remaining -= 1
-        elif region and any(t.op in inside or t.op in {s.op for s in after} for t in step.op.inputs):
+            continue
+        if any(t.op in later for t in step.op.inputs):
+            later.add(step.op)
             after.append(step)
         else:
-            before.append(step)
-    for step in before:
-        _run_step(step, arrays, state, keep=bool(region))
-    if region:
-        region.run(arrays)
+            _run_step(step, arrays, state, keep=True)
+    region.run(arrays)
     for step in after:
         _run_step(step, arrays, state, keep=True)
 

@@ -97,7 +97,7 @@ def _slice(x, begin, size):
     return x[tuple(slice(int(b), None if s == -1 else int(b + s)) for b, s in zip(begin, size))]
 
 
-row("Slice", _infer_slice, _slice, view=True, needs_values=(1, 2))
+row("Slice", _infer_slice, _slice, view=True)
 
 
 def _infer_gather(call: Call):
@@ -164,8 +164,7 @@ def _put(target, places, updates) -> None:
 
 
 row("ScatterNd", _infer_scatter,
-    lambda indices, updates, size: _scatter_add(np.zeros(tuple(size), updates.dtype), indices, updates, np.add.at),
-    needs_values=(2,))
+    lambda indices, updates, size: _scatter_add(np.zeros(tuple(size), updates.dtype), indices, updates, np.add.at))
 
 
 def _same(call: Call):

@@ -6,11 +6,10 @@ Given (specs of inputs, specs of outputs, attributes) it gives a Cut, or None wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(NamedTuple):
     cut: tuple[bool, ...]  # for each input: cut along its first axis, or needed whole
     combine: str = ""  # "": parts are stacked; "add", "maximum", ...: results of the parts are combined by that ufunc
     divide: bool = False  # a mean: sums are divided by the count in the end
