@@ -121,6 +121,14 @@ class Budget:
         A budget with counts of its own and no limit of its own, charged to this one too.
         """
 
+    def charge(self, bytes: int) -> None:
+        """
+        Charges memory that Python takes for tensors, or raises BudgetError and charges nothing.
+        """
+
+    def release(self, bytes: int) -> None:
+        """Gives back what charge() took."""
+
     @property
     def limit(self) -> int:
         """The limit in force, in bytes."""

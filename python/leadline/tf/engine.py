@@ -22,8 +22,8 @@ from leadline.tf import memory
 _WORTH_ELEMENTS = 1 << 14
 _MOST_RANK = 6
 _kept: OrderedDict[tuple, lite.Interpreter] = OrderedDict()
-_KEPT_INTERPRETERS = 64
-_KEPT_BYTES = 16 << 20
+_KEPT_INTERPRETERS = 16
+_KEPT_BYTES = 2 << 20  # of each, inputs and outputs included
 
 
 class Stretch:

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 
 from leadline.tf import memory, op as op_module, shape
+from leadline.tf.errors import OpError
 from leadline.tf.tensor import Tensor
 
 # Results this small are computed while the graph is made, so that shapes that depend on them are known.
@@ -114,7 +115,8 @@ class Graph:
             stand_in = np.broadcast_to(np.zeros(()), operation.inputs[0]._dims)
             operation.values = op_module.compute(row, [stand_in], operation.attrs, specs)
         elif operation.inputs and all(value is not None for value in values):
-            operation.values = op_module.compute(row, values, operation.attrs, specs, alone=False)
+            with contextlib.suppress(OpError):  # raised when the graph runs, as in TensorFlow
+                operation.values = op_module.compute(row, values, operation.attrs, specs, alone=False)
 
     def own(self, tensor: Tensor) -> Tensor:
         """`tensor` as one of this graph: an eager one becomes a constant without being copied."""

@@ -59,6 +59,13 @@ def available() -> int:
     return int(0.9 * _leadline.read_memory_limits().available)
 
 
+def fits(count: int) -> bool:
+    """Whether so many bytes can be taken now, if need be after giving back what nobody uses."""
+    if count <= _ALWAYS_FITS and _chosen() is None:
+        return True
+    return count <= available() or (give_back(count) and count <= available())
+
+
 def run_budget() -> Budget:
     """What one run of the engine is charged to."""
     chosen = _chosen()
@@ -74,18 +81,43 @@ class Charge:
         """`what` is called for a text only when the bytes do not fit."""
         self._budget = None
         self.bytes = count
-        budget = get_budget()
-        if count > _ALWAYS_FITS and budget is _counted and count > available():
+        if not self._take(count) and not (give_back(count) and self._take(count)):
             raise refusal(count, what)
+
+    def _take(self, count: int) -> bool:
+        budget = get_budget()
+        if count >= _NO_LIMIT or (count > _ALWAYS_FITS and budget is _counted and count > available()):
+            return False
         try:
             budget.charge(count)
         except MemoryError:
-            raise refusal(count, what) from None
+            return False
         self._budget = budget
+        return True
 
     def __del__(self) -> None:
         if self._budget is not None:
             self._budget.release(self.bytes)
+
+
+def give_back(wanted: int) -> bool:
+    """Frees what nobody uses: interpreters kept for the next run, and graphs, whose parts refer to each other.
+
+    False, and nothing is done, when that could not make room for `wanted` bytes.
+    """
+    if wanted > available() + get_budget().used:
+        return False
+    import gc
+
+    from leadline.tf import engine
+
+    engine.clear()
+    gc.collect()
+    return True
+
+
+def _text(count: int) -> str:
+    return format_bytes(min(count, _NO_LIMIT))
 
 
 def refusal(needed: int, what, table: str = "", where: str | None = None) -> errors.BudgetError:
@@ -98,7 +130,7 @@ def refusal(needed: int, what, table: str = "", where: str | None = None) -> err
         f"this machine leaves {format_bytes(left)} (90 % of what is available)"
     )
     place = f"\n  asked for in {where}" if where else ""
-    error = errors.BudgetError(message=f"OOM: {text} needs {format_bytes(needed)}; {limit}.{place}{table}")
+    error = errors.BudgetError(message=f"OOM: {text} needs {_text(needed)}; {limit}.{place}{table}")
     error.needed, error.limit, error.where = needed, left, where
     return error
 

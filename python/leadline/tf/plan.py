@@ -10,6 +10,7 @@ import numpy as np
 
 from leadline._leadline import format_bytes
 from leadline.tf import memory, op as op_module, shape
+from leadline.tf.errors import OpError
 from leadline.tf.graph import Operation
 from leadline.tf.tensor import Tensor
 
@@ -77,8 +78,11 @@ class Plan:
             values = [np.broadcast_to(np.zeros(()), dims)]
         elif not op.inputs or any(value is None or value.size > _FOLDED_ELEMENTS for value in values):
             return
-        for tensor, value in zip(op.outputs, op_module.compute(row, values, op.attrs, outs, alone=False)):
-            self.values[tensor] = value
+        try:
+            results = op_module.compute(row, values, op.attrs, outs, alone=False)
+        except OpError:
+            return  # it will be raised where it belongs, when the step runs
+        self.values.update(zip(op.outputs, results))
 
     def _find_roots(self) -> None:
         for step in self.steps:

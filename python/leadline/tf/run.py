@@ -32,10 +32,10 @@ def run(fetches: Sequence, feeds: dict[Tensor, np.ndarray], state, extra: Sequen
     """
     tensors = [item for item in fetches if isinstance(item, Tensor)]
     operations = needed([*fetches, *extra], feeds)
-    plan = Plan(operations, [t for t in tensors if t not in feeds], feeds)
+    plan = Plan(operations, tensors, feeds)
     region = None
-    left = memory.available() if plan.peak > memory._ALWAYS_FITS else plan.peak
-    if plan.peak > left:
+    if not memory.fits(plan.peak):
+        left = memory.available()
         try:
             region = Region(plan, left)
         except NotTileable:
