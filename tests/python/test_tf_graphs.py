@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-
 from leadline import tf
 
 v1 = tf.compat.v1
@@ -67,7 +66,9 @@ def test_shapes_that_depend_on_what_is_fed_are_known_when_it_runs(graph):
 
 
 def test_an_error_in_a_shape_comes_while_the_graph_is_made(graph):
-    with pytest.raises(ValueError, match="Dimensions must be equal, but are 2 and 3 for '{{node Add}} = AddV2'.*input shapes"):
+    with pytest.raises(
+        ValueError, match="Dimensions must be equal, but are 2 and 3 for '{{node Add}} = AddV2'.*input shapes"
+    ):
         tf.add(tf.ones([2]), tf.ones([3]))
     with pytest.raises(TypeError):
         tf.add(tf.ones([2]), tf.ones([2], tf.int32))
@@ -78,7 +79,10 @@ def test_an_error_in_a_shape_comes_while_the_graph_is_made(graph):
 
 def test_an_error_in_a_run_names_the_node_and_the_line(graph):
     x = v1.placeholder(tf.int32, [])
-    with v1.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=r"Integer division by zero.*test_tf_graphs.py:\d+"):
+    with (
+        v1.Session() as sess,
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"Integer division by zero.*test_tf_graphs.py:\d+"),
+    ):
         sess.run(7 // x, {x: 0})
 
 

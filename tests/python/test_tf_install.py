@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""leadline.tf in place of TensorFlow: imports, programs, notebooks, and Keras beside it. Each in a process of its own."""
+"""leadline.tf in place of TensorFlow: imports, programs, notebooks, Keras beside it. Each in a process of its own."""
 
 import importlib.util
 import os
@@ -15,8 +15,12 @@ HAS_JAX = importlib.util.find_spec("jax") is not None
 
 
 def run(code: str, *arguments: str, **environment: str):
-    env = {key: value for key, value in os.environ.items() if key not in ("KERAS_BACKEND", "LEADLINE_MEMORY")} | environment
-    return subprocess.run([sys.executable, *arguments, "-c", code], capture_output=True, text=True, env=env, timeout=300)
+    env = {
+        key: value for key, value in os.environ.items() if key not in ("KERAS_BACKEND", "LEADLINE_MEMORY")
+    } | environment
+    return subprocess.run(
+        [sys.executable, *arguments, "-c", code], capture_output=True, text=True, env=env, timeout=300
+    )
 
 
 def output(code: str, *arguments: str, **environment: str) -> list[str]:
@@ -69,7 +73,9 @@ def test_a_real_tensorflow_wins_unless_forced(tmp_path):
     assert output(code.format(""), PYTHONPATH=path) == ["False", "the real one"]
     assert "leadline" in output(code.format("force=True"), PYTHONPATH=path)[1]
     # A broken one wins too, and its own error shows.
-    (tmp_path / "tensorflow" / "__init__.py").write_text("raise ImportError('libcudart.so.12: cannot open shared object')\n")
+    (tmp_path / "tensorflow" / "__init__.py").write_text(
+        "raise ImportError('libcudart.so.12: cannot open shared object')\n"
+    )
     assert "libcudart.so.12" in run(code.format(""), PYTHONPATH=path).stderr
     assert "leadline" in output(code.format("force=True"), PYTHONPATH=path)[1]
 
@@ -83,7 +89,9 @@ def test_a_program_runs_unchanged(tmp_path):
     )
     (tmp_path / "helper.py").write_text("NAME = 'beside it'\n")
     done = subprocess.run(
-        [sys.executable, "-m", "leadline.tf", "--budget", "1GB", str(program), "--flag", "3"], capture_output=True, text=True
+        [sys.executable, "-m", "leadline.tf", "--budget", "1GB", str(program), "--flag", "3"],
+        capture_output=True,
+        text=True,
     )
     assert done.stdout == "['--flag', '3'] beside it 4.0\n", done.stderr
     program.write_text("import tensorflow as tf\ntf.zeros([1000, 1000])\n")
@@ -119,26 +127,34 @@ MODEL = (
 
 
 def test_a_sequential_model_is_converted_without_keras():
-    code = INSTALL + MODEL + "a = lite(); b = lite(); print('keras' in sys.modules, a.shape, np.array_equal(a, b), round(float(a.sum()), 4))"
+    code = (
+        INSTALL
+        + MODEL
+        + "a = lite(); b = lite(); print('keras' in sys.modules, a.shape, np.array_equal(a, b), round(float(a.sum()), 4))"
+    )
     assert output(code) == ["False (1, 10) True 1.0"]
 
 
 @pytest.mark.skipif(not (HAS_KERAS and HAS_JAX), reason="Keras and JAX are not installed")
 @pytest.mark.parametrize("backend", ["jax", "numpy"])
 def test_the_outline_of_a_model_becomes_the_real_one_with_its_weights(backend):
-    code = INSTALL + MODEL + (
-        "a = lite()\n"
-        "y = np.asarray(model.predict(x, verbose=0))\n"
-        "import keras\n"
-        "print(isinstance(model, keras.Sequential), isinstance(model.layers[0], tf.keras.layers.Conv2D), keras.backend.backend())\n"
-        "print(np.allclose(a, y, atol=1e-5), np.allclose(lite(), y, atol=1e-5), [l.name for l in model.layers])\n"
-        "print(keras.src.utils.module_utils.tensorflow.available)\n"
-        "inputs = tf.keras.Input((4,)); net = tf.keras.Model(inputs, tf.keras.layers.Dense(2)(inputs)); print(net(np.ones((1, 4))).shape)\n"
-        "class Mine(tf.keras.layers.Layer): pass\n"
-        "from tensorflow.keras import layers\n"
-        "from tensorflow.keras.models import Sequential\n"
-        "import tensorflow.keras.layers\n"
-        "print(issubclass(Mine, keras.layers.Layer), layers.Dense is keras.layers.Dense, Sequential is keras.Sequential)\n"
+    code = (
+        INSTALL
+        + MODEL
+        + (
+            "a = lite()\n"
+            "y = np.asarray(model.predict(x, verbose=0))\n"
+            "import keras\n"
+            "print(isinstance(model, keras.Sequential), isinstance(model.layers[0], tf.keras.layers.Conv2D), keras.backend.backend())\n"
+            "print(np.allclose(a, y, atol=1e-5), np.allclose(lite(), y, atol=1e-5), [l.name for l in model.layers])\n"
+            "print(keras.src.utils.module_utils.tensorflow.available)\n"
+            "inputs = tf.keras.Input((4,)); net = tf.keras.Model(inputs, tf.keras.layers.Dense(2)(inputs)); print(net(np.ones((1, 4))).shape)\n"
+            "class Mine(tf.keras.layers.Layer): pass\n"
+            "from tensorflow.keras import layers\n"
+            "from tensorflow.keras.models import Sequential\n"
+            "import tensorflow.keras.layers\n"
+            "print(issubclass(Mine, keras.layers.Layer), layers.Dense is keras.layers.Dense, Sequential is keras.Sequential)\n"
+        )
     )
     lines = output(code, KERAS_BACKEND=backend)
     assert lines[0] == f"True True {backend}"

@@ -4,10 +4,9 @@
 import gc
 import time
 
+import leadline
 import numpy as np
 import pytest
-
-import leadline
 from leadline import tf
 from leadline.tf import engine
 

@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-
 from leadline import tf
 
 RNG = np.random.default_rng(3)
@@ -75,21 +74,29 @@ def test_python_numbers_take_the_type_of_the_tensor():
     assert (tf.constant([1.0]) * 2).dtype == tf.float32
     assert (2 - tf.constant([1.0], tf.float64)).dtype == tf.float64
     assert (tf.constant([4]) / 2).dtype == tf.float64
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected to be a int32 tensor but is a float tensor \[Op:AddV2\]"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"expected to be a int32 tensor but is a float tensor \[Op:AddV2\]"
+    ):
         tf.constant([1]) + tf.constant([1.0])
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "complex64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "complex64", "bool"]
+)
 def test_each_type_is_its_numpy_type(dtype):
     kind = tf.as_dtype(dtype)
     assert kind == np.dtype(dtype) and kind == dtype and kind.as_numpy_dtype is np.dtype(dtype).type
-    assert getattr(tf, dtype) is kind and tf.as_dtype(np.dtype(dtype)) is kind and hash(kind) == hash(tf.as_dtype(dtype))
+    assert (
+        getattr(tf, dtype) is kind and tf.as_dtype(np.dtype(dtype)) is kind and hash(kind) == hash(tf.as_dtype(dtype))
+    )
     assert tf.zeros([2], kind).numpy().dtype == np.dtype(dtype)
     assert pickle.loads(pickle.dumps(kind)) is kind
 
 
 def test_errors_name_the_op_and_the_shapes():
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Incompatible shapes: \[10,10\] vs. \[20,20\] \[Op:AddV2\]"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"Incompatible shapes: \[10,10\] vs. \[20,20\] \[Op:AddV2\]"
+    ):
         tf.add(np.ones((10, 10)), np.ones((20, 20)))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"In\[0\]: \[4,5\], In\[1\]: \[4,5\] \[Op:MatMul\]"):
         tf.matmul(A, B)
@@ -115,7 +122,10 @@ def test_large_products_and_convolutions_agree_with_numpy():
     a, b = RNG.standard_normal((200, 300)).astype(np.float32), RNG.standard_normal((300, 150)).astype(np.float32)
     for left, right in ((a, b), (a.T.copy().T, b), (a, b.T.copy().T)):
         np.testing.assert_allclose(tf.matmul(left, right), a @ b, rtol=1e-4, atol=1e-4)
-    image, kernel = RNG.standard_normal((1, 40, 40, 8)).astype(np.float32), RNG.standard_normal((3, 3, 8, 16)).astype(np.float32)
+    image, kernel = (
+        RNG.standard_normal((1, 40, 40, 8)).astype(np.float32),
+        RNG.standard_normal((3, 3, 8, 16)).astype(np.float32),
+    )
     single = tf.nn.conv2d(image, kernel, 2, "SAME")
     double = tf.nn.conv2d(image.astype(np.float64), kernel.astype(np.float64), 2, "SAME")
     np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions for leadline.tf and TensorFlow alike: functions of the module. Random data is made once, from one seed."""
+"""Expressions for leadline.tf and TensorFlow alike: functions of the module. Random data is made once, of one seed."""
 
 import numpy as np
 
@@ -35,27 +35,81 @@ def _cases() -> dict:
         assert name not in cases, name
         cases[name] = (function, tolerance)
 
-    for name in ("abs", "exp", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sigmoid", "negative", "sign", "square", "floor",
-                 "round", "asinh", "atan"):
+    for name in (
+        "abs",
+        "exp",
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "sinh",
+        "cosh",
+        "sigmoid",
+        "negative",
+        "sign",
+        "square",
+        "floor",
+        "round",
+        "asinh",
+        "atan",
+    ):
         add(f"{name}/f32", lambda tf, n=name: getattr(tf, n)(tf.constant(F)))
         add(f"{name}/f64", lambda tf, n=name: getattr(tf, n)(tf.constant(D)))
     for name in ("abs", "negative", "sign", "square", "round"):
         add(f"{name}/i32", lambda tf, n=name: getattr(tf, n)(tf.constant(K)))
     for name in ("sqrt", "acosh"):
         add(f"{name}/f32", lambda tf, n=name: getattr(tf, n)(tf.constant(P + 1)))
-    for name in ("log", "log1p", "rsqrt", "expm1", "softplus", "softsign", "erf", "erfc", "lgamma", "reciprocal", "ceil", "rint",
-                 "is_nan", "is_inf", "is_finite"):
+    for name in (
+        "log",
+        "log1p",
+        "rsqrt",
+        "expm1",
+        "softplus",
+        "softsign",
+        "erf",
+        "erfc",
+        "lgamma",
+        "reciprocal",
+        "ceil",
+        "rint",
+        "is_nan",
+        "is_inf",
+        "is_finite",
+    ):
         add(f"math.{name}", lambda tf, n=name: getattr(tf.math, n)(tf.constant(P)), 1e-4)
     for name in ("asin", "acos", "atanh"):
         add(f"{name}/f32", lambda tf, n=name: getattr(tf, n)(tf.constant(U)))
-    for name in ("relu", "relu6", "elu", "selu", "gelu", "leaky_relu", "silu", "softmax", "log_softmax", "l2_normalize"):
+    for name in (
+        "relu",
+        "relu6",
+        "elu",
+        "selu",
+        "gelu",
+        "leaky_relu",
+        "silu",
+        "softmax",
+        "log_softmax",
+        "l2_normalize",
+    ):
         add(f"nn.{name}", lambda tf, n=name: getattr(tf.nn, n)(tf.constant(F * 5)))
     add("nn.gelu/approximate", lambda tf: tf.nn.gelu(tf.constant(F), approximate=True))
     for axis in (0, 1, -1):
         add(f"nn.softmax/axis{axis}", lambda tf, a=axis: tf.nn.softmax(tf.constant(F), axis=a))
 
-    for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "equal", "not_equal", "less", "less_equal",
-                 "greater", "greater_equal"):
+    for name in (
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "maximum",
+        "minimum",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+    ):
         add(f"{name}/f32", lambda tf, n=name: getattr(tf, n)(tf.constant(F), tf.constant(G)))
         add(f"{name}/broadcast", lambda tf, n=name: getattr(tf, n)(tf.constant(F), tf.constant(V)))
         add(f"{name}/column", lambda tf, n=name: getattr(tf, n)(tf.constant(F[:, :1]), tf.constant(V)))
@@ -82,9 +136,33 @@ def _cases() -> dict:
     add("bitwise", lambda tf: tf.bitwise.bitwise_and(K, N) + tf.bitwise.bitwise_or(K, N) - tf.bitwise.bitwise_xor(K, N))
     add("invert", lambda tf: tf.bitwise.invert(tf.constant(K)))
     add("shifts", lambda tf: tf.bitwise.left_shift(K, N) + tf.bitwise.right_shift(K, N))
-    for text in ("x + 1", "1 + x", "x - 2.5", "2.5 - x", "x * 3", "x / 2", "2 / x", "x // 2", "x % 2", "-x", "abs(x)", "x ** 2",
-                 "2 ** x", "x < 0", "x >= y", "x == y", "x != y", "x @ tf.transpose(y)", "x + y_np", "y_np + x", "x * [1, 2, 3, 4]"):
-        add(f"operator {text}", lambda tf, t=text: eval(t, {"tf": tf, "x": tf.constant(F), "y": tf.constant(G), "y_np": G}))
+    for text in (
+        "x + 1",
+        "1 + x",
+        "x - 2.5",
+        "2.5 - x",
+        "x * 3",
+        "x / 2",
+        "2 / x",
+        "x // 2",
+        "x % 2",
+        "-x",
+        "abs(x)",
+        "x ** 2",
+        "2 ** x",
+        "x < 0",
+        "x >= y",
+        "x == y",
+        "x != y",
+        "x @ tf.transpose(y)",
+        "x + y_np",
+        "y_np + x",
+        "x * [1, 2, 3, 4]",
+    ):
+        add(
+            f"operator {text}",
+            lambda tf, t=text: eval(t, {"tf": tf, "x": tf.constant(F), "y": tf.constant(G), "y_np": G}),
+        )
     for text in ("x + 1", "x // 2", "x % 3", "x / 2", "7 // y", "x & y", "x | y", "x ^ y", "~x", "x == 1"):
         add(f"int operator {text}", lambda tf, t=text: eval(t, {"tf": tf, "x": tf.constant(K), "y": tf.constant(N)}))
     add("operator bool", lambda tf: (tf.constant(B) & tf.constant(C)) | ~tf.constant(B))
@@ -115,7 +193,10 @@ def _cases() -> dict:
     for exclusive in (False, True):
         for reverse in (False, True):
             add(f"cumsum/{exclusive}/{reverse}", lambda tf, e=exclusive, r=reverse: tf.cumsum(tf.constant(F), 1, e, r))
-            add(f"cumprod/{exclusive}/{reverse}", lambda tf, e=exclusive, r=reverse: tf.math.cumprod(tf.constant(K), 0, e, r))
+            add(
+                f"cumprod/{exclusive}/{reverse}",
+                lambda tf, e=exclusive, r=reverse: tf.math.cumprod(tf.constant(K), 0, e, r),
+            )
 
     add("reshape", lambda tf: tf.reshape(tf.constant(F), [2, -1]))
     add("reshape/scalar", lambda tf: tf.reshape(tf.constant([5.0]), []))
@@ -136,7 +217,22 @@ def _cases() -> dict:
     add("split", lambda tf: tf.split(tf.constant(F), 2, axis=1))
     add("split/sizes", lambda tf: tf.split(tf.constant(F), [1, -1], axis=1))
     add("slice", lambda tf: tf.slice(tf.constant(F), [0, 1], [2, -1]))
-    for key in ("0", "-1", "1:", ":, 1", "..., -1", "::2", "::-1, 1:3", "0, 0", "None, 1", ":, None", "1:1", "-2:", "..., None", "0:100"):
+    for key in (
+        "0",
+        "-1",
+        "1:",
+        ":, 1",
+        "..., -1",
+        "::2",
+        "::-1, 1:3",
+        "0, 0",
+        "None, 1",
+        ":, None",
+        "1:1",
+        "-2:",
+        "..., None",
+        "0:100",
+    ):
         add(f"index [{key}]", lambda tf, k=key: eval(f"x[{k}]", {"x": tf.constant(F)}))
     add("index tensor", lambda tf: tf.constant(F)[tf.constant(1) :, tf.constant(2)])
     for axis in (0, 1):
@@ -145,7 +241,9 @@ def _cases() -> dict:
     add("gather_nd", lambda tf: tf.gather_nd(tf.constant(F), [[0, 1], [2, 3]]))
     add("gather_nd/rows", lambda tf: tf.gather_nd(tf.constant(F), [[0], [2]]))
     add("scatter_nd", lambda tf: tf.scatter_nd([[1], [3], [1]], [1.0, 2.0, 3.0], [5]))
-    add("tensor_scatter_nd_update", lambda tf: tf.tensor_scatter_nd_update(tf.constant(F), [[0, 1], [2, 2]], [9.0, 8.0]))
+    add(
+        "tensor_scatter_nd_update", lambda tf: tf.tensor_scatter_nd_update(tf.constant(F), [[0, 1], [2, 2]], [9.0, 8.0])
+    )
     add("tensor_scatter_nd_add", lambda tf: tf.tensor_scatter_nd_add(tf.constant(F), [[0], [0]], [V, V]))
     add("unsorted_segment_sum", lambda tf: tf.math.unsorted_segment_sum(tf.constant(F), [0, 2, 0], 3))
     add("segment_sum", lambda tf: tf.math.segment_sum(tf.constant(F), [0, 0, 1]))
@@ -171,7 +269,10 @@ def _cases() -> dict:
     add("sort", lambda tf: tf.sort(tf.constant(F)))
     add("sort/descending", lambda tf: tf.sort(tf.constant(F), axis=0, direction="DESCENDING"))
     add("argsort", lambda tf: tf.argsort(tf.constant(F), axis=0))
-    add("argsort/descending", lambda tf: tf.argsort(tf.constant([3.0, 1.0, 3.0, 2.0]), direction="DESCENDING", stable=True))
+    add(
+        "argsort/descending",
+        lambda tf: tf.argsort(tf.constant([3.0, 1.0, 3.0, 2.0]), direction="DESCENDING", stable=True),
+    )
     add("top_k", lambda tf: tuple(tf.math.top_k(tf.constant(F), 2)))
     add("top_k/ties", lambda tf: tuple(tf.math.top_k(tf.constant([1.0, 3.0, 3.0, 2.0]), 3)))
     add("in_top_k", lambda tf: tf.math.in_top_k([0, 1, 2], tf.constant(F), 2))
@@ -200,20 +301,46 @@ def _cases() -> dict:
     add("linspace/int", lambda tf: tf.linspace(0, 10, 4))
     add("eye", lambda tf: tf.eye(3, 4))
     add("eye/batch", lambda tf: tf.eye(2, batch_shape=[3]))
-    for value in (1, 1.5, True, 1j, [1, 2], [[1.0], [2.0]], 2**40, [], [[]], np.float64(2), np.int8(3), np.arange(3), "text", ["a", b"b"]):
+    for value in (
+        1,
+        1.5,
+        True,
+        1j,
+        [1, 2],
+        [[1.0], [2.0]],
+        2**40,
+        [],
+        [[]],
+        np.float64(2),
+        np.int8(3),
+        np.arange(3),
+        "text",
+        ["a", b"b"],
+    ):
         add(f"constant {value!r}", lambda tf, v=value: tf.constant(v))
     add("constant/dtype", lambda tf: tf.constant([1, 2], tf.float64))
     add("constant/shape", lambda tf: tf.constant(3, shape=[2, 2]))
     add("constant/reshape", lambda tf: tf.constant([1, 2, 3, 4], shape=[2, 2]))
     add("convert/tensors", lambda tf: tf.convert_to_tensor([tf.constant(1.0), 2.0]))
-    for source, target in (("float32", "int32"), ("float32", "float64"), ("int32", "bool"), ("bool", "float32"), ("int64", "int8"),
-                           ("float64", "float16"), ("complex64", "float32"), ("int32", "complex64")):
+    for source, target in (
+        ("float32", "int32"),
+        ("float32", "float64"),
+        ("int32", "bool"),
+        ("bool", "float32"),
+        ("int64", "int8"),
+        ("float64", "float16"),
+        ("complex64", "float32"),
+        ("int32", "complex64"),
+    ):
         add(f"cast/{source}/{target}", lambda tf, s=source, t=target: tf.cast(tf.cast(tf.constant(F * 3), s), t), 1e-2)
     add("saturate_cast", lambda tf: tf.saturate_cast(tf.constant([300.0, -300.0, 5.5]), tf.int8))
     add("clip_by_value", lambda tf: tf.clip_by_value(tf.constant(F), -0.5, 0.5))
     add("add_n", lambda tf: tf.add_n([tf.constant(F), tf.constant(G), tf.constant(F)]))
     add("complex", lambda tf: tf.complex(tf.constant(F), tf.constant(G)))
-    add("real imag conj angle", lambda tf: (tf.math.real(Z), tf.math.imag(Z), tf.math.conj(Z), tf.math.angle(Z), tf.abs(Z)))
+    add(
+        "real imag conj angle",
+        lambda tf: (tf.math.real(Z), tf.math.imag(Z), tf.math.conj(Z), tf.math.angle(Z), tf.abs(Z)),
+    )
     add("complex arithmetic", lambda tf: tf.constant(Z) * tf.constant(Z) / 2 + 1)
 
     add("matmul", lambda tf: tf.matmul(tf.constant(F), tf.constant(G), transpose_b=True))
@@ -225,12 +352,23 @@ def _cases() -> dict:
     add("matmul/adjoint", lambda tf: tf.matmul(tf.constant(Z), tf.constant(Z), adjoint_b=True))
     add("matmul/big", lambda tf: tf.matmul(tf.constant(BIG), tf.constant(WIDE)), 1e-4)
     add("matmul/big transposed view", lambda tf: tf.matmul(tf.constant(BIG), tf.transpose(tf.constant(BIG))), 1e-4)
-    add("matmul/big transposed left", lambda tf: tf.matmul(tf.transpose(tf.constant(WIDE)), tf.transpose(tf.constant(BIG))), 1e-4)
+    add(
+        "matmul/big transposed left",
+        lambda tf: tf.matmul(tf.transpose(tf.constant(WIDE)), tf.transpose(tf.constant(BIG))),
+        1e-4,
+    )
     add("matvec", lambda tf: tf.linalg.matvec(tf.constant(F), tf.constant(V)))
     add("tensordot", lambda tf: tf.tensordot(tf.constant(X3), tf.constant(Y3), [[2], [1]]))
     add("tensordot/1", lambda tf: tf.tensordot(tf.constant(F), tf.constant(V), 1))
-    for equation, operands in (("ij,kj->ik", (F, G)), ("bij,bjk->bik", (X3, Y3)), ("ij->ji", (F,)), ("ii->i", (S,)), ("ij->", (F,)),
-                               ("...ij,...jk->...ik", (X3, Y3)), ("i,j->ij", (V, V))):
+    for equation, operands in (
+        ("ij,kj->ik", (F, G)),
+        ("bij,bjk->bik", (X3, Y3)),
+        ("ij->ji", (F,)),
+        ("ii->i", (S,)),
+        ("ij->", (F,)),
+        ("...ij,...jk->...ik", (X3, Y3)),
+        ("i,j->ij", (V, V)),
+    ):
         add(f"einsum {equation}", lambda tf, e=equation, o=operands: tf.einsum(e, *map(tf.constant, o)))
     add("norm", lambda tf: tf.norm(tf.constant(F)))
     add("norm/axis", lambda tf: tf.norm(tf.constant(F), ord=1, axis=1))
@@ -249,12 +387,25 @@ def _cases() -> dict:
     for padding in ("SAME", "VALID"):
         for stride in (1, 2):
             add(f"conv2d/{padding}/{stride}", lambda tf, p=padding, s=stride: tf.nn.conv2d(IMAGE, FILTER, s, p), 1e-4)
-            add(f"depthwise/{padding}/{stride}", lambda tf, p=padding, s=stride: tf.nn.depthwise_conv2d(IMAGE, DEPTHWISE, [1, s, s, 1], p), 1e-4)
+            add(
+                f"depthwise/{padding}/{stride}",
+                lambda tf, p=padding, s=stride: tf.nn.depthwise_conv2d(IMAGE, DEPTHWISE, [1, s, s, 1], p),
+                1e-4,
+            )
             add(f"max_pool/{padding}/{stride}", lambda tf, p=padding, s=stride: tf.nn.max_pool2d(IMAGE, 3, s, p))
             add(f"avg_pool/{padding}/{stride}", lambda tf, p=padding, s=stride: tf.nn.avg_pool2d(IMAGE, [2, 3], s, p))
-            add(f"conv2d/big/{padding}/{stride}", lambda tf, p=padding, s=stride: tf.nn.conv2d(BIG_IMAGE, BIG_FILTER, s, p), 1e-3)
-            add(f"max_pool/big/{padding}/{stride}", lambda tf, p=padding, s=stride: tf.nn.max_pool2d(BIG_IMAGE, 3, s, p))
-            add(f"avg_pool/big/{padding}/{stride}", lambda tf, p=padding, s=stride: tf.nn.avg_pool2d(BIG_IMAGE, [2, 3], s, p))
+            add(
+                f"conv2d/big/{padding}/{stride}",
+                lambda tf, p=padding, s=stride: tf.nn.conv2d(BIG_IMAGE, BIG_FILTER, s, p),
+                1e-3,
+            )
+            add(
+                f"max_pool/big/{padding}/{stride}", lambda tf, p=padding, s=stride: tf.nn.max_pool2d(BIG_IMAGE, 3, s, p)
+            )
+            add(
+                f"avg_pool/big/{padding}/{stride}",
+                lambda tf, p=padding, s=stride: tf.nn.avg_pool2d(BIG_IMAGE, [2, 3], s, p),
+            )
     add("conv2d/dilated", lambda tf: tf.nn.conv2d(IMAGE, FILTER, 1, "VALID", dilations=2), 1e-4)
     add("conv2d/explicit", lambda tf: tf.nn.conv2d(IMAGE, FILTER, 1, [[0, 0], [1, 2], [0, 1], [0, 0]]), 1e-4)
     add("conv2d/f64", lambda tf: tf.nn.conv2d(IMAGE.astype(np.float64), FILTER.astype(np.float64), 1, "SAME"))

@@ -30,8 +30,8 @@ from leadline.tf import (
     random,
 )
 from leadline.tf.array import (
-    argsort, boolean_mask, broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, fill, gather, gather_nd,
-    identity, linspace, meshgrid, newaxis, one_hot, ones, ones_like, pad, range, rank, repeat, reshape, reverse, roll,
+    argsort, boolean_mask, broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, fill, gather,
+    gather_nd, identity, linspace, meshgrid, newaxis, one_hot, ones, ones_like, pad, range, rank, repeat, reshape, reverse, roll,
     scatter_nd, searchsorted, sequence_mask, shape, shape_n, size, slice, sort, split, squeeze, stack, stop_gradient,
     strided_slice, tensor_scatter_nd_add, tensor_scatter_nd_sub, tensor_scatter_nd_update, tile, transpose, unique,
     unique_with_counts, unstack, where, zeros, zeros_like,
@@ -50,11 +50,11 @@ from leadline.tf.graph import Graph, Operation, executing_eagerly, name_scope
 from leadline.tf.install import install, uninstall
 from leadline.tf.linalg import einsum, eye, matmul, norm, tensordot
 from leadline.tf.math import (
-    abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, cast, clip_by_value, complex, cos, cosh,
-    cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
-    maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean,
-    reduce_min, reduce_prod, reduce_sum, round, saturate_cast, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square, subtract,
-    tan, tanh, truediv, truncatediv, truncatemod,
+    abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, cast, clip_by_value, complex, cos,
+    cosh, cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
+    maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp, reduce_max,
+    reduce_mean, reduce_min, reduce_prod, reduce_sum, round, saturate_cast, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square,
+    subtract, tan, tanh, truediv, truncatediv, truncatemod,
 )  # fmt: skip
 from leadline.tf.memory import get_budget, set_budget
 from leadline.tf.shape import TensorShape
@@ -77,7 +77,13 @@ debugging = _types.SimpleNamespace(
     check_numerics=_control.check_numerics,
 )  # fmt: skip
 debugging.assert_all_finite = lambda x, message="", name=None: _control.check_numerics(x, message)
-for _name in ("unsorted_segment_sum", "unsorted_segment_prod", "unsorted_segment_max", "unsorted_segment_min", "segment_sum"):
+for _name in (
+    "unsorted_segment_sum",
+    "unsorted_segment_prod",
+    "unsorted_segment_max",
+    "unsorted_segment_min",
+    "segment_sum",
+):
     setattr(math, _name, getattr(_array, _name))
 math.softmax, math.log_softmax = nn.softmax, nn.log_softmax
 assert_equal, assert_less, assert_greater, assert_rank = (

@@ -25,7 +25,9 @@ def main(arguments: list[str]) -> int:
         elif arguments:
             tf.set_budget(arguments.pop(0))
     if not arguments:
-        print("usage: python -m leadline.tf [--force] [--budget BYTES] program.py | -m module | -c code", file=sys.stderr)
+        print(
+            "usage: python -m leadline.tf [--force] [--budget BYTES] program.py | -m module | -c code", file=sys.stderr
+        )
         return 2
     if not tf.install(force):
         print("leadline.tf: TensorFlow is installed and is used; --force runs leadline.tf instead", file=sys.stderr)

@@ -7,7 +7,7 @@ import builtins
 
 import numpy as np
 
-from leadline.tf import dtypes, movement, selection  # noqa: F401: they fill the table
+from leadline.tf import dtypes, movement, selection  # noqa: F401 they fill the table
 from leadline.tf import graph as graphs
 from leadline.tf.convert import constant, convert_all, convert_to_tensor
 from leadline.tf.dtypes import as_dtype
@@ -142,8 +142,10 @@ def _getitem(tensor: Tensor, key) -> Tensor:
         try:
             return item.__index__()
         except (AttributeError, TypeError):
-            raise TypeError("Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
-                            f"tf.int32/tf.int64 tensors are valid indices, got {item!r}") from None
+            raise TypeError(
+                "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+                f"tf.int32/tf.int64 tensors are valid indices, got {item!r}"
+            ) from None
 
     if getattr(key, "dtype", None) in (dtypes.bool, np.bool_):
         return boolean_mask(tensor, key)
@@ -209,7 +211,9 @@ def repeat(input, repeats, axis=None, name=None) -> Tensor:
     counts = np.asarray(_static(repeats))
     if x.shape[axis] is None:
         raise NotImplementedError("tf.repeat along an axis of unknown size is not supported by leadline.tf")
-    places = np.repeat(np.arange(x.shape[axis]), counts if counts.ndim and counts.size > 1 else int(counts.reshape(-1)[0]))
+    places = np.repeat(
+        np.arange(x.shape[axis]), counts if counts.ndim and counts.size > 1 else int(counts.reshape(-1)[0])
+    )
     return gather(x, places.astype(np.int32), axis=axis, name=name)
 
 
@@ -217,10 +221,14 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None) -> Tens
     """With elements before and after along each axis: a constant, or a reflection."""
     modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
     if mode.upper() not in modes:
-        raise ValueError(f"Value of argument `mode` expected to be one of CONSTANT, REFLECT or SYMMETRIC. Received {mode!r}.")
+        raise ValueError(
+            f"Value of argument `mode` expected to be one of CONSTANT, REFLECT or SYMMETRIC. Received {mode!r}."
+        )
     pads = tuple((int(low), int(high)) for low, high in np.asarray(_static(paddings)).reshape(-1, 2))
     value = np.asarray(constant_values).item()
-    return apply("Pad", [convert_to_tensor(tensor)], name or "Pad", paddings=pads, mode=modes[mode.upper()], value=value)
+    return apply(
+        "Pad", [convert_to_tensor(tensor)], name or "Pad", paddings=pads, mode=modes[mode.upper()], value=value
+    )
 
 
 def broadcast_to(input, shape, name=None) -> Tensor:
@@ -232,7 +240,9 @@ def reverse(tensor, axis, name=None) -> Tensor:
 
 
 def roll(input, shift, axis, name=None) -> Tensor:
-    return apply("Roll", [convert_to_tensor(input)], name or "Roll", shift=_ints(shift, "shift"), axis=_ints(axis, "axis"))
+    return apply(
+        "Roll", [convert_to_tensor(input)], name or "Roll", shift=_ints(shift, "shift"), axis=_ints(axis, "axis")
+    )
 
 
 def where(condition, x=None, y=None, name=None) -> Tensor:
@@ -242,7 +252,9 @@ def where(condition, x=None, y=None, name=None) -> Tensor:
     condition = convert_to_tensor(condition)
     if x is None:
         return apply("Where", [condition], name or "Where")
-    return apply("SelectV2", [convert_to_tensor(condition, dtype=dtypes.bool), *convert_all([x, y])], name or "SelectV2")
+    return apply(
+        "SelectV2", [convert_to_tensor(condition, dtype=dtypes.bool), *convert_all([x, y])], name or "SelectV2"
+    )
 
 
 def boolean_mask(tensor, mask, axis=None, name="boolean_mask") -> Tensor:
@@ -306,7 +318,9 @@ def range(start, limit=None, delta=1, dtype=None, name="range") -> Tensor:  # no
     """Numbers from start up to, but without, limit."""
     if limit is None:
         start, limit = 0, start
-    values = [convert_to_tensor(v) if dtype is None else cast(convert_to_tensor(v), dtype) for v in (start, limit, delta)]
+    values = [
+        convert_to_tensor(v) if dtype is None else cast(convert_to_tensor(v), dtype) for v in (start, limit, delta)
+    ]
     if dtype is None:
         order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
         widest = max((v.dtype for v in values), key=lambda d: order.index(d) if d in order else 0)
@@ -343,7 +357,9 @@ def sort(values, axis=-1, direction="ASCENDING", name=None) -> Tensor:
 
 
 def argsort(values, axis=-1, direction="ASCENDING", stable=False, name=None) -> Tensor:
-    return apply("ArgSort", [convert_to_tensor(values)], name or "argsort", axis=int(axis), descending=_descending(direction))
+    return apply(
+        "ArgSort", [convert_to_tensor(values)], name or "argsort", axis=int(axis), descending=_descending(direction)
+    )
 
 
 def _descending(direction: str) -> builtins.bool:

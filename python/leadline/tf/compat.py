@@ -99,8 +99,11 @@ _FIRST = {
     "global_variables_initializer": variables.global_variables_initializer,
     "initialize_all_variables": variables.global_variables_initializer,
     "initializers": types.SimpleNamespace(
-        zeros=_zeros_initializer, ones=_ones_initializer, constant=_constant_initializer,
-        random_normal=_random_normal_initializer, random_uniform=_random_uniform_initializer,
+        zeros=_zeros_initializer,
+        ones=_ones_initializer,
+        constant=_constant_initializer,
+        random_normal=_random_normal_initializer,
+        random_uniform=_random_uniform_initializer,
         global_variables=variables.global_variables_initializer,
     ),
     "local_variables": variables.local_variables,

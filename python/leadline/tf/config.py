@@ -18,7 +18,8 @@ from leadline.tf.errors import InvalidArgumentError
 PhysicalDevice = namedtuple("PhysicalDevice", ["name", "device_type"])
 LogicalDevice = namedtuple("LogicalDevice", ["name", "device_type"])
 LogicalDeviceConfiguration = namedtuple(
-    "LogicalDeviceConfiguration", ["memory_limit", "experimental_priority", "experimental_device_ordinal"],
+    "LogicalDeviceConfiguration",
+    ["memory_limit", "experimental_priority", "experimental_device_ordinal"],
     defaults=(None, None, None),
 )
 
@@ -51,7 +52,9 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def set_visible_devices(devices, device_type: str | None = None) -> None:
     """Hides all other devices of the type."""
     global _visible
-    chosen = list(devices) if isinstance(devices, (list, tuple)) and not isinstance(devices, PhysicalDevice) else [devices]
+    chosen = (
+        list(devices) if isinstance(devices, (list, tuple)) and not isinstance(devices, PhysicalDevice) else [devices]
+    )
     known = _physical()
     for device in chosen:
         if device not in known:
@@ -93,7 +96,9 @@ def resolve_device(name) -> str:
         return ""
     policy = _leadline.MissingDevice.FALLBACK if _soft else _leadline.MissingDevice.ERROR
     try:
-        chosen, message = ("/CPU:0", "") if short.upper().lstrip("/") in ("CPU", "CPU:0") else _leadline.choose_device(short, policy)
+        chosen, message = (
+            ("/CPU:0", "") if short.upper().lstrip("/") in ("CPU", "CPU:0") else _leadline.choose_device(short, policy)
+        )
     except _leadline.Error as error:
         raise InvalidArgumentError(message=f"Could not satisfy device specification '{name}'. {error}") from None
     if message and message not in _told:
@@ -103,7 +108,7 @@ def resolve_device(name) -> str:
 
 
 def _short(name: str) -> str:
-    """"/job:localhost/replica:0/task:0/device:GPU:0" is "/GPU:0"."""
+    """ "/job:localhost/replica:0/task:0/device:GPU:0" is "/GPU:0"."""
     parts = [part for part in name.split("/") if part and part.split(":")[0].lower() not in ("job", "replica", "task")]
     if not parts:
         return ""

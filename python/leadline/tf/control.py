@@ -24,12 +24,23 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
     """true_fn() or false_fn()."""
     value = known_value(pred) if isinstance(pred, Tensor) else pred
     if value is None:
-        raise NeedsValueError(f"tf.cond on '{pred.name}' needs its value; leadline.tf has no branches in graphs: use tf.where")
+        raise NeedsValueError(
+            f"tf.cond on '{pred.name}' needs its value; leadline.tf has no branches in graphs: use tf.where"
+        )
     return true_fn() if bool(np.asarray(value)) else false_fn()
 
 
-def while_loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations=10, back_prop=True, swap_memory=False,
-               maximum_iterations=None, name=None):
+def while_loop(
+    cond,
+    body,
+    loop_vars,
+    shape_invariants=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    maximum_iterations=None,
+    name=None,
+):
     """Repeats body(*loop_vars) while cond(*loop_vars) holds."""
     if graphs.building():
         raise NeedsValueError("leadline.tf has no loops in graphs: tf.while_loop runs eagerly only")
@@ -45,7 +56,9 @@ def while_loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations
 def map_fn(fn, elems, dtype=None, fn_output_signature=None, name=None, **ignored):
     """fn of each part along the first axis, stacked."""
     parts = leaves_of(map_leaves(convert_to_tensor, elems))
-    results = [fn(map_leaves(lambda leaf, i=i: leaf[i], map_leaves(convert_to_tensor, elems))) for i in range(len(parts[0]))]
+    results = [
+        fn(map_leaves(lambda leaf, i=i: leaf[i], map_leaves(convert_to_tensor, elems))) for i in range(len(parts[0]))
+    ]
     columns = list(zip(*(leaves_of(result) for result in results)))
     stacked = iter([stack(list(column)) for column in columns])
     return map_leaves(lambda _: next(stacked), results[0])
@@ -156,7 +169,9 @@ def _assertion(name: str, holds, words: str):
         if left is None or right is None:
             return None  # checked where values are known
         if not np.all(holds(left, right)):
-            raise InvalidArgumentError(message=f"{message or ''}\nCondition x {words} y did not hold.\nx = {left}\ny = {right}".strip())
+            raise InvalidArgumentError(
+                message=f"{message or ''}\nCondition x {words} y did not hold.\nx = {left}\ny = {right}".strip()
+            )
         return None
 
     check.__name__ = name

@@ -106,7 +106,9 @@ def _from_strings(value: np.ndarray, dtype: DType | None) -> Tensor:
     items = np.empty(value.shape, np.object_)
     for index, item in np.ndenumerate(value):
         if not isinstance(item, (str, bytes)):
-            raise ValueError(f"Failed to convert a NumPy array to a Tensor (Unsupported object type {type(item).__name__}).")
+            raise ValueError(
+                f"Failed to convert a NumPy array to a Tensor (Unsupported object type {type(item).__name__})."
+            )
         items[index] = item.encode() if isinstance(item, str) else bytes(item)
     return wrap(items, dtypes.string)
 
@@ -180,8 +182,10 @@ def _with_shape(tensor: Tensor, dims: tuple[int, ...]) -> Tensor:
     if array.size == count:
         return Tensor(tensor._dtype, dims, array.reshape(dims), tensor._charge)
     if array.size != 1:
-        raise TypeError(f"Eager execution of tf.constant with unsupported shape. Tensor {_brief(array)} (converted from "
-                        f"{array.size} elements) has {array.size} elements, but got `shape` {dims} with {count} elements).")
+        raise TypeError(
+            f"Eager execution of tf.constant with unsupported shape. Tensor {_brief(array)} (converted from "
+            f"{array.size} elements) has {array.size} elements, but got `shape` {dims} with {count} elements)."
+        )
     charge = memory.Charge(count * tensor._dtype.size, lambda: f"a constant of shape {list(dims)}")
     return Tensor(tensor._dtype, dims, np.full(dims, array.reshape(-1)[0], tensor._dtype.numpy), charge)
 
@@ -198,8 +202,9 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name: str | None = Non
         value = value._as_tensor()  # Variable
     if isinstance(value, Tensor):
         if dtype is not None and value._dtype is not dtype:
-            raise ValueError(f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
-                             f"{value._dtype.name}: {value!r}")
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value._dtype.name}: {value!r}"
+            )
         if value._array is None and not graph.building():
             raise symbolic_error(value)
         return value
@@ -218,7 +223,9 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name: str | None = Non
 
 def _has_tensors(value) -> bool:
     return any(
-        isinstance(item, Tensor) or hasattr(item, "_as_tensor") or (isinstance(item, (list, tuple)) and _has_tensors(item))
+        isinstance(item, Tensor)
+        or hasattr(item, "_as_tensor")
+        or (isinstance(item, (list, tuple)) and _has_tensors(item))
         for item in value
     )
 
@@ -252,7 +259,3 @@ def convert_all(values, name: str | None = None) -> list[Tensor]:
 
 def is_tensor(value) -> bool:
     return isinstance(value, Tensor) or hasattr(value, "_as_tensor")
-
-
-
-

@@ -91,8 +91,16 @@ def _engine_conv(stretch, inputs, attrs, ins, outs):
     order = stretch.constant([3, 0, 1, 2], np.int32)
     turned = stretch.node("TRANSPOSE", [inputs[1], order], (ins[1][0], (f[3], f[0], f[1], f[2])))
     bias = stretch.constant(np.zeros(f[3], np.float32))
-    return stretch.node("CONV_2D", [inputs[0], turned[0], bias], *outs, padding=_PADDING[attrs["padding"]], stride_h=sh,
-                        stride_w=sw, dilation_h_factor=dh, dilation_w_factor=dw)
+    return stretch.node(
+        "CONV_2D",
+        [inputs[0], turned[0], bias],
+        *outs,
+        padding=_PADDING[attrs["padding"]],
+        stride_h=sh,
+        stride_w=sw,
+        dilation_h_factor=dh,
+        dilation_w_factor=dw,
+    )
 
 
 row("Conv2D", _infer_conv, _conv, engine=_engine_conv, heavy=True, rows=tiles.first)
@@ -120,8 +128,17 @@ def _engine_depthwise(stretch, inputs, attrs, ins, outs):
     size = stretch.constant([1, kh, kw, c * m], np.int32)
     flat = stretch.node("RESHAPE", [inputs[1], size], (ins[1][0], (1, kh, kw, c * m)))
     bias = stretch.constant(np.zeros(c * m, np.float32))
-    return stretch.node("DEPTHWISE_CONV_2D", [inputs[0], flat[0], bias], *outs, padding=_PADDING[attrs["padding"]],
-                        stride_h=sh, stride_w=sw, dilation_h_factor=dh, dilation_w_factor=dw, depth_multiplier=m)
+    return stretch.node(
+        "DEPTHWISE_CONV_2D",
+        [inputs[0], flat[0], bias],
+        *outs,
+        padding=_PADDING[attrs["padding"]],
+        stride_h=sh,
+        stride_w=sw,
+        dilation_h_factor=dh,
+        dilation_w_factor=dw,
+        depth_multiplier=m,
+    )
 
 
 row("DepthwiseConv2dNative", _infer_depthwise, _depthwise, engine=_engine_depthwise, heavy=True, rows=tiles.first)
@@ -151,8 +168,16 @@ def _engine_pool(op: str):
         if ins[0][0] is not dtypes.float32 or not fits(ins, outs) or _explicit(attrs):
             return None
         (kh, kw), (sh, sw) = attrs["ksize"], attrs["strides"]
-        return stretch.node(op, inputs, *outs, padding=_PADDING[attrs["padding"]], stride_h=sh, stride_w=sw,
-                            filter_height=kh, filter_width=kw)
+        return stretch.node(
+            op,
+            inputs,
+            *outs,
+            padding=_PADDING[attrs["padding"]],
+            stride_h=sh,
+            stride_w=sw,
+            filter_height=kh,
+            filter_width=kw,
+        )
 
     return lower
 
@@ -167,8 +192,11 @@ def _infer_bias(call: Call):
     if x is not None and bias is not None:
         call.refuse_if(len(x) < 2, f"Input tensor must be at least 2D: {shape.text(x)}")
         call.refuse_if(len(bias) != 1, f"Biases must be 1D: {shape.text(bias)}")
-        call.refuse_if(None not in (x[-1], bias[0]) and x[-1] != bias[0],
-                       f"Must provide as many biases as the last dimension of the input tensor: {shape.text(bias)} vs. {shape.text(x)}")
+        call.refuse_if(
+            None not in (x[-1], bias[0]) and x[-1] != bias[0],
+            "Must provide as many biases as the last dimension of the input tensor: "
+            f"{shape.text(bias)} vs. {shape.text(x)}",
+        )
     return [(dtype, x)]
 
 
@@ -191,5 +219,19 @@ def _infer_softmax(call: Call):
     return [(call.dtypes[0], call.dims[0])]
 
 
-row("Softmax", _infer_softmax, _softmax, engine=direct("SOFTMAX", ("float32",), beta=1.0), heavy=True, rows=tiles.not_last_axis)
-row("LogSoftmax", _infer_softmax, _log_softmax, engine=direct("LOG_SOFTMAX", ("float32",)), heavy=True, rows=tiles.not_last_axis)
+row(
+    "Softmax",
+    _infer_softmax,
+    _softmax,
+    engine=direct("SOFTMAX", ("float32",), beta=1.0),
+    heavy=True,
+    rows=tiles.not_last_axis,
+)
+row(
+    "LogSoftmax",
+    _infer_softmax,
+    _log_softmax,
+    engine=direct("LOG_SOFTMAX", ("float32",)),
+    heavy=True,
+    rows=tiles.not_last_axis,
+)

@@ -174,7 +174,11 @@ def as_dtype(value) -> DType:
             return next(dtype for dtype in ALL if dtype.enum == value)
     except (TypeError, StopIteration):
         pass
-    if getattr(value, "name", None) == "bfloat16" or value == "bfloat16" or getattr(value, "__name__", "") == "bfloat16":
+    if (
+        getattr(value, "name", None) == "bfloat16"
+        or value == "bfloat16"
+        or getattr(value, "__name__", "") == "bfloat16"
+    ):
         return bfloat16_type()
     try:
         kind = np.dtype(value)

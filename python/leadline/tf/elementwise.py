@@ -30,8 +30,10 @@ _KINDS = {
 def check_types(call: Call, allowed: tuple[str, ...]) -> None:
     for dtype in call.dtypes:
         if dtype.name not in allowed:
-            call.refuse(f"Value for attr 'T' of {dtype.name} is not in the list of allowed values: {', '.join(allowed)}\n\t; "
-                        f"NodeDef: {{{{node {call.op}}}}}")
+            call.refuse(
+                f"Value for attr 'T' of {dtype.name} is not in the list of allowed values: {', '.join(allowed)}\n\t; "
+                f"NodeDef: {{{{node {call.op}}}}}"
+            )
 
 
 def _infer_unary(kind: str, result=None):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations run by Leadline's engine: a stretch of them becomes a model without constants, whose inputs and outputs are
-the arrays of tensors, used in place.
+"""Operations run by Leadline's engine: a stretch of them becomes a model without large constants, whose inputs and
+outputs are the arrays of tensors, used in place.
 
-A row's `engine` is a function of (Stretch, its inputs as numbers, attributes, specs of its inputs, specs of its outputs).
-It gives the numbers of its outputs, or None for what the engine has no kernel for, before it adds anything.
+A row's `engine` is a function of (Stretch, its inputs as numbers, attributes, specs of inputs, specs of outputs). It
+gives the numbers of its outputs, or None for what the engine has no kernel for, before it adds anything.
 """
 
 from __future__ import annotations
@@ -67,10 +67,7 @@ def direct(op: str, types: Sequence[str] = ("float32", "int32"), **attributes) -
 
 def fits(ins, outs) -> bool:
     """What the engine's kernels are sure to take: known shapes without zeros, of moderate rank."""
-    return all(
-        dims is not None and len(dims) <= _MOST_RANK and all(size for size in dims)
-        for _, dims in (*ins, *outs)
-    )
+    return all(dims is not None and len(dims) <= _MOST_RANK and all(size for size in dims) for _, dims in (*ins, *outs))
 
 
 def run_one(row, arrays: Sequence[np.ndarray], attrs: dict, specs) -> list[np.ndarray] | None:
@@ -142,23 +139,23 @@ def _invoke(interpreter: lite.Interpreter, arrays: Sequence[np.ndarray]) -> list
     contiguous = [array if array.flags.c_contiguous else array.copy() for array in arrays]
     if hasattr(interpreter, "bind_tensor"):
         results = [np.empty(detail["shape"], detail["dtype"]) for detail in outputs]
-        for index, array in zip(inputs, contiguous):
+        bound = [*zip(inputs, contiguous), *((detail["index"], array) for detail, array in zip(outputs, results))]
+        for index, array in bound:
             interpreter.bind_tensor(index, array)
-        for detail, array in zip(outputs, results):
-            interpreter.bind_tensor(detail["index"], array)
         interpreter.allocate_tensors()
         interpreter.invoke()
-        del charge
-        return results
-    interpreter.allocate_tensors()
-    for index, array in zip(inputs, contiguous):
-        interpreter.set_tensor(index, array)
-    interpreter.invoke()
-    return [np.array(interpreter.get_tensor(detail["index"])) for detail in outputs]
+        for index, _ in bound:
+            interpreter.bind_tensor(index, None)  # an interpreter that is kept keeps no tensor
+    else:
+        interpreter.allocate_tensors()
+        for index, array in zip(inputs, contiguous):
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        results = [np.array(interpreter.get_tensor(detail["index"])) for detail in outputs]
+    del charge
+    return results
 
 
 def clear() -> None:
     """Forgets the interpreters that are kept for the next run."""
     _kept.clear()
-
-

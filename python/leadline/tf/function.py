@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tf.function: Python code traced into a graph once for each signature, then planned and run whole.
 
-Code that needs the value of a tensor while it is traced (`if x > 0:`, `int(x)`, `for row in x` of unknown length) cannot
-be traced; it runs eagerly instead, at each call, with the same results.
+Code that needs the value of a tensor while it is traced (`if x > 0:`, `int(x)`, `for row in x` of unknown length)
+cannot be traced; it runs eagerly instead, at each call, with the same results.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class ConcreteFunction:
         with self.graph.as_default():
             self._inputs: list[Tensor] = []
             traced_args, traced_kwargs = map_leaves(
-                lambda leaf: self._placeholder(placeholder, leaf) if isinstance(leaf, TensorSpec) else leaf, (args, kwargs)
+                lambda leaf: self._placeholder(placeholder, leaf) if isinstance(leaf, TensorSpec) else leaf,
+                (args, kwargs),
             )
             result = python_function(*traced_args, **traced_kwargs)
             self._result = map_leaves(self._output, result)
@@ -122,7 +123,9 @@ class ConcreteFunction:
         for tensor, value in zip(self._inputs, tensors):
             value = convert_to_tensor(value, dtype=tensor.dtype)
             if not compatible(tensor._dims, value._dims):
-                raise ValueError(f"{self.name}: the argument '{tensor.op.name}' has the shape {value.shape}, expected {tensor.shape}")
+                raise ValueError(
+                    f"{self.name}: the argument '{tensor.op.name}' has the shape {value.shape}, expected {tensor.shape}"
+                )
             feeds[tensor] = value._array
         effects = [op for op in self.graph.get_operations() if op.row.extra.get("writes")]
         values = run(self.graph.outputs, feeds, EagerState(), effects)
@@ -133,7 +136,9 @@ class ConcreteFunction:
 class Function:
     """What tf.function makes of a Python function."""
 
-    def __init__(self, python_function, input_signature=None, autograph=True, reduce_retracing=False, **ignored) -> None:
+    def __init__(
+        self, python_function, input_signature=None, autograph=True, reduce_retracing=False, **ignored
+    ) -> None:
         self.python_function = python_function
         self.input_signature = input_signature
         self._traces: dict = {}  # ConcreteFunction, or None where the code has to run eagerly
@@ -153,7 +158,9 @@ class Function:
     def __call__(self, *args, **kwargs):
         if run_eagerly or graphs.building():
             return self.python_function(*args, **kwargs)
-        args, kwargs = map_leaves(lambda leaf: convert_to_tensor(leaf) if isinstance(leaf, np.ndarray) else leaf, (args, kwargs))
+        args, kwargs = map_leaves(
+            lambda leaf: convert_to_tensor(leaf) if isinstance(leaf, np.ndarray) else leaf, (args, kwargs)
+        )
         if self.input_signature is not None:
             args = self._with_signature(args)
         concrete = self._trace(args, kwargs)
@@ -166,7 +173,9 @@ class Function:
         for spec, value in zip(self.input_signature, args):
             tensor = convert_to_tensor(value, dtype_hint=spec.dtype)
             if tensor.dtype != spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
-                raise TypeError(f"Binding inputs to tf.function failed: got {TensorSpec.from_tensor(tensor)}, expected {spec}")
+                raise TypeError(
+                    f"Binding inputs to tf.function failed: got {TensorSpec.from_tensor(tensor)}, expected {spec}"
+                )
             converted.append(tensor)
         return tuple(converted)
 
@@ -189,7 +198,9 @@ class Function:
             args = tuple(self.input_signature)
         concrete = self._trace(args, kwargs)
         if concrete is None:
-            raise NeedsValueError(f"{self.__name__} cannot be traced: it needs the value of a tensor while it is traced")
+            raise NeedsValueError(
+                f"{self.__name__} cannot be traced: it needs the value of a tensor while it is traced"
+            )
         return concrete
 
     def experimental_get_tracing_count(self) -> int:

@@ -9,7 +9,8 @@ import threading
 
 import numpy as np
 
-from leadline.tf import memory, op as op_module, shape
+from leadline.tf import memory, shape
+from leadline.tf import op as op_module
 from leadline.tf.errors import OpError
 from leadline.tf.tensor import Tensor
 
@@ -142,8 +143,10 @@ class Graph:
         scope = self._scopes[-1]
         name = name[:-1] if name.endswith("/") else scope + name
         if not re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*", name):
-            raise ValueError(f"'{name}' is not a valid scope name. A scope name has to match the following pattern: "
-                             "^[A-Za-z0-9.][A-Za-z0-9_.\\\\/>-]*$")
+            raise ValueError(
+                f"'{name}' is not a valid scope name. A scope name has to match the following pattern: "
+                "^[A-Za-z0-9.][A-Za-z0-9_.\\\\/>-]*$"
+            )
         key = name.lower()
         count = self._used_names.get(key, 0)
         if mark_as_used:
@@ -206,8 +209,10 @@ class Graph:
     def get_tensor_by_name(self, name: str) -> Tensor:
         operation, colon, index = name.rpartition(":")
         if not colon or not index.isdigit():
-            raise ValueError(f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must "
-                             'be of the form "<op_name>:<output_index>".')
+            raise ValueError(
+                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must "
+                'be of the form "<op_name>:<output_index>".'
+            )
         if operation not in self._by_name or int(index) >= len(self._by_name[operation].outputs):
             raise KeyError(f"The name {name!r} refers to a Tensor which does not exist.")
         return self._by_name[operation].outputs[int(index)]
@@ -287,8 +292,10 @@ def eagerly():
 def reset_default_graph() -> None:
     global _default
     if any(graph is not None for graph in _state.stack):
-        raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, "
-                             "exit the nesting and create a new graph.")
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, "
+            "exit the nesting and create a new graph."
+        )
     _default = None
 
 

@@ -45,8 +45,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None  # it would take leadline.tf for a backend
         if self._target(fullname) is None:
             raise ModuleNotFoundError(
-                f"No module named {fullname!r}: this is leadline.tf in place of TensorFlow, which has the part of it that "
-                "runs on Leadline's engine. Real TensorFlow has the rest: pip install tensorflow",
+                f"No module named {fullname!r}: this is leadline.tf in place of TensorFlow, which has the part of it "
+                "that runs on Leadline's engine. Real TensorFlow has the rest: pip install tensorflow",
                 name=fullname,
             )
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)

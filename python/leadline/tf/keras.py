@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.keras: the real Keras with a backend that is installed, imported when it is needed. Until then Sequential models of
-common layers are outlines (keras_outline.py), which can be converted without it."""
+"""tf.keras: the real Keras with a backend that is installed, imported when it is needed. Until then Sequential models
+of common layers are outlines (keras_outline.py), which can be converted without it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def _import_keras():
             _hide_tensorflow()
         return module
     except ImportError as error:
-        raise ImportError(f"tf.keras is the package keras with a backend (jax or torch): pip install keras jax. ({error})") from error
+        raise ImportError(
+            f"tf.keras is the package keras with a backend (jax or torch): pip install keras jax. ({error})"
+        ) from error
     finally:
         sys.modules.update(hidden)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras models that nobody has looked into yet. A Sequential of common layers is kept as an outline: what its classes were
-called with. Converting needs no more than that. Anything else (an attribute, a call, a look at its class) makes the real
-Keras object, with the same names and the same weights, and from then on the outline is that object.
+"""Keras models that nobody has looked into yet. A Sequential of common layers is kept as an outline: what its classes
+were called with. Converting needs no more than that. Anything else (an attribute, a call, a look at its class) makes
+the real Keras object, with the same names and the same weights, and from then on the outline is that object.
 
 Importing Keras and a backend takes seconds and hundreds of megabytes; programs that only convert are spared both.
 """
@@ -16,7 +16,22 @@ import numpy as np
 
 from leadline._leadline import DType, KerasWeight
 
-_ACTIVATIONS = {None, "linear", "relu", "relu6", "softmax", "sigmoid", "tanh", "elu", "selu", "gelu", "softplus", "softsign", "silu", "swish"}
+_ACTIVATIONS = {
+    None,
+    "linear",
+    "relu",
+    "relu6",
+    "softmax",
+    "sigmoid",
+    "tanh",
+    "elu",
+    "selu",
+    "gelu",
+    "softplus",
+    "softsign",
+    "silu",
+    "swish",
+}
 _POLICY = {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": None}
 
 
@@ -93,7 +108,10 @@ def _conv_weights(config, shape):
 def _dense_weights(config, shape):
     size, units = shape[-1], config["units"]
     _require(type(size) is int)
-    return [("kernel", _glorot((size, units), size, units)), *([("bias", np.zeros(units, np.float32))] if config["use_bias"] else [])]
+    return [
+        ("kernel", _glorot((size, units), size, units)),
+        *([("bias", np.zeros(units, np.float32))] if config["use_bias"] else []),
+    ]
 
 
 def _flat(config, shape):
@@ -110,17 +128,29 @@ def _none(config, shape):
     return []
 
 
-_POOL = ({"pool_size": ((2, 2), _pair), "strides": (None, lambda v: v), "padding": ("valid", _padding)},
-         lambda config, shape: _windows(config, shape, config["pool_size"], shape[3] if len(shape) == 4 else None), _none)  # fmt: skip
+def _pool_shape(config, shape):
+    return _windows(config, shape, config["pool_size"], shape[-1])
+
+
+def _global_shape(config, shape):
+    _require(len(shape) == 4)
+    return (shape[0], shape[3])
+
+
+_WINDOW = {"strides": ((1, 1), _pair), "padding": ("valid", _padding)}
+_CALL = {"activation": (None, _activation), "use_bias": (True, _flag)}
+_POOL = (
+    {"pool_size": ((2, 2), _pair), "strides": (None, lambda value: value), "padding": ("valid", _padding)},
+    _pool_shape, _none,
+)  # fmt: skip
 # class -> (arguments in order: default and check; shape of the result; weights)
 _LAYERS = {
     "Conv2D": (
-        {"filters": (None, _positive), "kernel_size": (None, _pair), "strides": ((1, 1), _pair), "padding": ("valid", _padding),
-         "activation": (None, _activation), "use_bias": (True, _flag)},
+        {"filters": (None, _positive), "kernel_size": (None, _pair), **_WINDOW, **_CALL},
         _conv_shape, _conv_weights,
     ),
     "Dense": (
-        {"units": (None, _positive), "activation": (None, _activation), "use_bias": (True, _flag)},
+        {"units": (None, _positive), **_CALL},
         lambda config, shape: (*shape[:-1], config["units"]), _dense_weights,
     ),
     "Flatten": ({}, _flat, _none),
@@ -129,7 +159,7 @@ _LAYERS = {
     "ReLU": ({}, _same, _none),
     "MaxPooling2D": _POOL,
     "AveragePooling2D": _POOL,
-    "GlobalAveragePooling2D": ({}, lambda config, shape: (shape[0], shape[3]) if len(shape) == 4 else _require(False), _none),
+    "GlobalAveragePooling2D": ({}, _global_shape, _none),
 }  # fmt: skip
 # Arguments that more positions follow in Keras; outlines take them by name only.
 _POSITIONAL = {"Conv2D": 4}
@@ -220,7 +250,11 @@ class LayerOutline(Outline):
         state["_name"] = name or _unique(_snake(self._class_name))
 
     def _describe(self) -> dict:
-        extra = {"data_format": "channels_last"} if self._class_name not in ("Dense", "Dropout", "Activation", "ReLU") else {}
+        extra = (
+            {"data_format": "channels_last"}
+            if self._class_name not in ("Dense", "Dropout", "Activation", "ReLU")
+            else {}
+        )
         if self._class_name == "Conv2D":
             extra |= {"dilation_rate": [1, 1], "groups": 1}
         if self._class_name == "GlobalAveragePooling2D":
@@ -289,7 +323,9 @@ class SequentialOutline(Outline):
             base = _snake(layer._class_name)
             number = counts[base] = counts.get(base, -1) + 1
             path = f"layers/{base}_{number}" if number else f"layers/{base}"
-            result[path] = [KerasWeight(name, DType.FLOAT32, list(array.shape), _reader(array)) for name, array in arrays]
+            result[path] = [
+                KerasWeight(name, DType.FLOAT32, list(array.shape), _reader(array)) for name, array in arrays
+            ]
         return result
 
 

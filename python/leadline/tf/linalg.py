@@ -6,13 +6,29 @@ from __future__ import annotations
 import numpy as np
 
 from leadline.tf import dtypes, shape, tiles
-from leadline.tf.array import expand_dims, range as range_, reshape, squeeze, transpose, where
+from leadline.tf.array import expand_dims, reshape, squeeze, transpose, where
+from leadline.tf.array import range as range_
 from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.elementwise import _KINDS, broadcast, check_types
-from leadline.tf.engine import fits
+from leadline.tf.engine import fits, identity
 from leadline.tf.errors import InvalidArgumentError
-from leadline.tf.math import _static, abs as abs_, cast, equal, greater_equal, logical_and, logical_or, less, less_equal
-from leadline.tf.math import multiply, reduce_max, reduce_sum, sqrt, square, subtract
+from leadline.tf.math import (
+    _static,
+    cast,
+    equal,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    multiply,
+    reduce_max,
+    reduce_sum,
+    sqrt,
+    square,
+    subtract,
+)
+from leadline.tf.math import abs as abs_
 from leadline.tf.op import Call, apply, row
 from leadline.tf.tensor import Tensor
 
@@ -26,7 +42,12 @@ def _infer_matmul(call: Call):
     adj_x, adj_y = call.attrs["adj_x"], call.attrs["adj_y"]
     matrices = call.op == "MatMul"
     for i, dims in enumerate((a, b)):
-        call.refuse_if(len(dims) < 2, f"In[{i}] ndims must be >= 2: {len(dims)}" if not matrices else f"In[0] and In[1] has different ndims: {shape.text(a)} vs. {shape.text(b)}")
+        call.refuse_if(
+            len(dims) < 2,
+            f"In[{i}] ndims must be >= 2: {len(dims)}"
+            if not matrices
+            else f"In[0] and In[1] has different ndims: {shape.text(a)} vs. {shape.text(b)}",
+        )
     rows, inner = (a[-1], a[-2]) if adj_x else (a[-2], a[-1])
     other, columns = (b[-1], b[-2]) if adj_y else (b[-2], b[-1])
     if inner != other and None not in (inner, other):
@@ -34,7 +55,10 @@ def _infer_matmul(call: Call):
             call.refuse(f"Dimensions must be equal, but are {inner} and {other}")
         if matrices:
             call.refuse(f"Matrix size-incompatible: In[0]: {shape.text(a)}, In[1]: {shape.text(b)}")
-        call.refuse(f"Matrix size-incompatible: In[0]: {shape.text(a)}, In[1]: {shape.text(b)}: the inner sizes are {inner} and {other}")
+        call.refuse(
+            f"Matrix size-incompatible: In[0]: {shape.text(a)}, In[1]: {shape.text(b)}: the inner sizes are {inner} "
+            f"and {other}"
+        )
     return [(dtype, (*broadcast(call, a[:-2], b[:-2]), rows, columns))]
 
 
@@ -53,6 +77,8 @@ def _prepare(arrays, attrs):
     """A transposed view is its memory and a flag: no copy is made."""
     a, adj_x = _untransposed(arrays[0], attrs["adj_x"])
     b, adj_y = _untransposed(arrays[1], attrs["adj_y"])
+    if a.ndim == 2 and adj_x != adj_y and identity(a) == identity(b):
+        return None  # a matrix times its own transpose: numpy's BLAS computes half of it and mirrors that
     return [a, b], {**attrs, "adj_x": adj_x, "adj_y": adj_y}
 
 
@@ -73,8 +99,18 @@ for _name in ("MatMul", "BatchMatMulV2"):
     row(_name, _infer_matmul, _matmul, engine=_engine_matmul, heavy=True, rows=tiles.batch, extra={"prepare": _prepare})
 
 
-def matmul(a, b, transpose_a=False, transpose_b=False, adjoint_a=False, adjoint_b=False, a_is_sparse=False,
-           b_is_sparse=False, output_type=None, name=None) -> Tensor:
+def matmul(
+    a,
+    b,
+    transpose_a=False,
+    transpose_b=False,
+    adjoint_a=False,
+    adjoint_b=False,
+    a_is_sparse=False,
+    b_is_sparse=False,
+    output_type=None,
+    name=None,
+) -> Tensor:
     """The product of matrices, or of stacks of them. Transposed operands are not copied."""
     if transpose_a and adjoint_a:
         raise ValueError("Only one of `transpose_a` and `adjoint_a` can be True.")
@@ -153,7 +189,9 @@ row("Einsum", _infer_einsum, lambda *xs, equation: np.einsum(equation, *xs, opti
 def einsum(equation: str, *inputs, name=None, **options) -> Tensor:
     """Products and sums over named axes; a product of two matrices is tf.matmul's."""
     if len(equation.split("->")[0].split(",")) != len(inputs):
-        raise ValueError(f"Got {len(inputs)} inputs for equation \"{equation}\", expecting {len(equation.split('->')[0].split(','))}")
+        raise ValueError(
+            f'Got {len(inputs)} inputs for equation "{equation}", expecting {len(equation.split("->")[0].split(","))}'
+        )
     inputs = convert_all(list(inputs))
     text = equation.replace(" ", "")
     plain = {"ij,jk->ik": (False, False), "ij,kj->ik": (False, True), "ji,jk->ik": (True, False)}.get(_renamed(text))
@@ -210,7 +248,9 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None) -> Tensor
 def _square_matrix(call: Call):
     dims = call.dims[0]
     if dims is not None:
-        call.refuse_if(len(dims) < 2 or dims[-1] != dims[-2], f"Input matrix must be square, got shape {shape.text(dims)}")
+        call.refuse_if(
+            len(dims) < 2 or dims[-1] != dims[-2], f"Input matrix must be square, got shape {shape.text(dims)}"
+        )
     return dims
 
 
@@ -236,15 +276,23 @@ def _cholesky(x):
         return np.full_like(x, np.nan)
 
 
-row("MatrixInverse", lambda call: [(call.dtypes[0], _square_matrix(call))],
-    _numpy_linalg(lambda x, *, adjoint: np.linalg.inv(_turn(x, adjoint, True)), "Input is not invertible."))
+row(
+    "MatrixInverse",
+    lambda call: [(call.dtypes[0], _square_matrix(call))],
+    _numpy_linalg(lambda x, *, adjoint: np.linalg.inv(_turn(x, adjoint, True)), "Input is not invertible."),
+)
 row("MatrixDeterminant", lambda call: [(call.dtypes[0], (_square_matrix(call) or (None, None))[:-2])], np.linalg.det)
-row("MatrixSolve", lambda call: [(call.same_dtypes(), call.dims[1] if _square_matrix(call) else None)],
-    _numpy_linalg(_solve, "Input matrix is not invertible."))
-row("Cholesky", lambda call: [(call.dtypes[0], _square_matrix(call))],
-    _cholesky)
-row("SelfAdjointEigV2", lambda call: [(call.dtypes[0].real_dtype, _square_matrix(call)[:-1]), (call.dtypes[0], call.dims[0])],
-    lambda x: tuple(np.linalg.eigh(x)))
+row(
+    "MatrixSolve",
+    lambda call: [(call.same_dtypes(), call.dims[1] if _square_matrix(call) else None)],
+    _numpy_linalg(_solve, "Input matrix is not invertible."),
+)
+row("Cholesky", lambda call: [(call.dtypes[0], _square_matrix(call))], _cholesky)
+row(
+    "SelfAdjointEigV2",
+    lambda call: [(call.dtypes[0].real_dtype, _square_matrix(call)[:-1]), (call.dtypes[0], call.dims[0])],
+    lambda x: tuple(np.linalg.eigh(x)),
+)
 
 
 def _infer_qr(call: Call):
@@ -261,7 +309,11 @@ def _infer_svd(call: Call):
     *lead, m, n = call.dims[0]
     k = min(m, n)
     full, dtype = call.attrs["full"], call.dtypes[0]
-    return [(dtype.real_dtype, (*lead, k)), (dtype, (*lead, m, m if full else k)), (dtype, (*lead, n, n if full else k))]
+    return [
+        (dtype.real_dtype, (*lead, k)),
+        (dtype, (*lead, m, m if full else k)),
+        (dtype, (*lead, n, n if full else k)),
+    ]
 
 
 def _svd(x, *, full):
@@ -325,7 +377,8 @@ def band_part(input, num_lower, num_upper, name=None) -> Tensor:
     distance = subtract(range_(columns), expand_dims(range_(rows), 1))
     lower, upper = int(_static(num_lower)), int(_static(num_upper))
     keep = logical_and(
-        logical_or(greater_equal(distance, -lower), less(lower, 0)), logical_or(less_equal(distance, upper), less(upper, 0))
+        logical_or(greater_equal(distance, -lower), less(lower, 0)),
+        logical_or(less_equal(distance, upper), less(upper, 0)),
     )
     return where(keep, x, cast(0, x.dtype), name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.tf import dtypes, elementwise, reductions  # noqa: F401: they fill the table
+from leadline.tf import dtypes, elementwise, reductions  # noqa: F401 they fill the table
 from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.dtypes import as_dtype
 from leadline.tf.op import apply
@@ -39,15 +39,28 @@ sin, cos, tan = _unary("Sin", "Sin"), _unary("Cos", "Cos"), _unary("Tan", "Tan")
 asin, acos, atan = _unary("Asin", "Asin"), _unary("Acos", "Acos"), _unary("Atan", "Atan")
 sinh, cosh, tanh = _unary("Sinh", "Sinh"), _unary("Cosh", "Cosh"), _unary("Tanh", "Tanh")
 asinh, acosh, atanh = _unary("Asinh", "Asinh"), _unary("Acosh", "Acosh"), _unary("Atanh", "Atanh")
-floor, ceil, rint, round = _unary("Floor", "Floor"), _unary("Ceil", "Ceil"), _unary("Rint", "Rint"), _unary("Round", "Round")
+floor, ceil, rint, round = (
+    _unary("Floor", "Floor"),
+    _unary("Ceil", "Ceil"),
+    _unary("Rint", "Rint"),
+    _unary("Round", "Round"),
+)
 negative, sign, reciprocal = _unary("Neg", "Neg"), _unary("Sign", "Sign"), _unary("Reciprocal", "Reciprocal")
-sigmoid, softplus, softsign = _unary("Sigmoid", "Sigmoid"), _unary("Softplus", "Softplus"), _unary("Softsign", "Softsign")
+sigmoid, softplus, softsign = (
+    _unary("Sigmoid", "Sigmoid"),
+    _unary("Softplus", "Softplus"),
+    _unary("Softsign", "Softsign"),
+)
 erf, erfc, lgamma = _unary("Erf", "Erf"), _unary("Erfc", "Erfc"), _unary("Lgamma", "Lgamma")
 is_nan, is_inf, is_finite = _unary("IsNan", "IsNan"), _unary("IsInf", "IsInf"), _unary("IsFinite", "IsFinite")
 logical_not, invert = _unary("LogicalNot", "LogicalNot"), _unary("Invert", "Invert")
 
 add, subtract, multiply = _binary("AddV2", "Add"), _binary("Sub", "Sub"), _binary("Mul", "Mul")
-floordiv, floormod, mod = _binary("FloorDiv", "floordiv"), _binary("FloorMod", "FloorMod"), _binary("FloorMod", "FloorMod")
+floordiv, floormod, mod = (
+    _binary("FloorDiv", "floordiv"),
+    _binary("FloorMod", "FloorMod"),
+    _binary("FloorMod", "FloorMod"),
+)
 truncatediv, truncatemod = _binary("TruncateDiv", "TruncateDiv"), _binary("TruncateMod", "TruncateMod")
 maximum, minimum = _binary("Maximum", "Maximum"), _binary("Minimum", "Minimum")
 squared_difference, atan2 = _binary("SquaredDifference", "SquaredDifference"), _binary("Atan2", "Atan2")
@@ -151,7 +164,11 @@ def _static(axis):
     return axis
 
 
-reduce_sum, reduce_mean, reduce_prod = _reduction("Sum", "reduce_sum"), _reduction("Mean", "reduce_mean"), _reduction("Prod", "reduce_prod")
+reduce_sum, reduce_mean, reduce_prod = (
+    _reduction("Sum", "reduce_sum"),
+    _reduction("Mean", "reduce_mean"),
+    _reduction("Prod", "reduce_prod"),
+)
 reduce_max, reduce_min = _reduction("Max", "reduce_max"), _reduction("Min", "reduce_min")
 reduce_all, reduce_any = _reduction("All", "reduce_all"), _reduction("Any", "reduce_any")
 reduce_euclidean_norm = _reduction("EuclideanNorm", "reduce_euclidean_norm")
@@ -217,7 +234,9 @@ def top_k(input, k=1, sorted=True, index_type=dtypes.int32, name=None):
     """The k largest along the last axis, and where they are."""
     from leadline.tf.nn import TopKV2
 
-    values, indices = apply("TopKV2", [convert_to_tensor(input)], name or "TopKV2", k=int(_static(k)), sorted=bool(sorted))
+    values, indices = apply(
+        "TopKV2", [convert_to_tensor(input)], name or "TopKV2", k=int(_static(k)), sorted=bool(sorted)
+    )
     return TopKV2(values, cast(indices, index_type))
 
 
@@ -275,7 +294,9 @@ def bincount(arr, weights=None, minlength=None, maxlength=None, dtype=dtypes.int
 
     values = np.asarray(convert_to_tensor(arr)).reshape(-1)
     counts = np.bincount(values, None if weights is None else np.asarray(weights).reshape(-1), int(minlength or 0))
-    return constant(counts[: None if maxlength is None else int(maxlength)], as_dtype(dtype) if weights is None else None)
+    return constant(
+        counts[: None if maxlength is None else int(maxlength)], as_dtype(dtype) if weights is None else None
+    )
 
 
 def _install_operators() -> None:
@@ -285,10 +306,18 @@ def _install_operators() -> None:
     }  # fmt: skip
     for name, (function, public) in table.items():
         setattr(Tensor, f"__{name}__", lambda x, y, f=function, n=public: f(x, y, name=n))
-        setattr(Tensor, f"__r{name}__", lambda x, y, f=function, n=public: f(convert_to_tensor(y, dtype_hint=x.dtype), x, name=n))
+        setattr(
+            Tensor,
+            f"__r{name}__",
+            lambda x, y, f=function, n=public: f(convert_to_tensor(y, dtype_hint=x.dtype), x, name=n),
+        )
     for name, function in {"lt": less, "le": less_equal, "gt": greater, "ge": greater_equal}.items():
         setattr(Tensor, f"__{name}__", lambda x, y, f=function: f(x, y))
-    for name, logical, bits in (("and", logical_and, bitwise_and), ("or", logical_or, bitwise_or), ("xor", logical_xor, bitwise_xor)):
+    for name, logical, bits in (
+        ("and", logical_and, bitwise_and),
+        ("or", logical_or, bitwise_or),
+        ("xor", logical_xor, bitwise_xor),
+    ):
         function = lambda x, y, a=logical, b=bits: (a if x.dtype.is_bool else b)(x, y)  # noqa: E731
         setattr(Tensor, f"__{name}__", function)
         setattr(Tensor, f"__r{name}__", function)

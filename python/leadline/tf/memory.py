@@ -126,8 +126,10 @@ def refusal(needed: int, what, table: str = "", where: str | None = None) -> err
     where = user_line() if where is None else where
     text = what() if callable(what) else what
     chosen = _chosen()
-    limit = f"the budget of {format_bytes(chosen.limit)} has {format_bytes(left)} left" if chosen is not None else (
-        f"this machine leaves {format_bytes(left)} (90 % of what is available)"
+    limit = (
+        f"the budget of {format_bytes(chosen.limit)} has {format_bytes(left)} left"
+        if chosen is not None
+        else (f"this machine leaves {format_bytes(left)} (90 % of what is available)")
     )
     place = f"\n  asked for in {where}" if where else ""
     error = errors.BudgetError(message=f"OOM: {text} needs {_text(needed)}; {limit}.{place}{table}")

@@ -47,7 +47,10 @@ def _infer_reshape(call: Call):
         if count is None:
             return [(call.dtypes[0], tuple(None if size == -1 else size for size in wanted))]
         if known == 0 or count % known:
-            call.refuse(f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of {known}")
+            call.refuse(
+                f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of "
+                f"{known}"
+            )
         return [(call.dtypes[0], tuple(count // known if size == -1 else size for size in wanted))]
     if count is not None and count != known:
         call.refuse(f"Input to reshape is a tensor with {count} values, but the requested shape has {known}")
@@ -60,8 +63,9 @@ def _engine_reshape(stretch, inputs, attrs, ins, outs):
     return stretch.node("RESHAPE", [inputs[0], stretch.constant(outs[0][1], np.int32)], *outs)
 
 
-row("Reshape", _infer_reshape, lambda x, size: x.reshape(tuple(int(n) for n in size)), view=True,
-    engine=_engine_reshape)
+row(
+    "Reshape", _infer_reshape, lambda x, size: x.reshape(tuple(int(n) for n in size)), view=True, engine=_engine_reshape
+)
 
 
 def _infer_transpose(call: Call):
@@ -70,8 +74,14 @@ def _infer_transpose(call: Call):
         return [(call.dtypes[0], None if order is None else (None,) * len(order))]
     if order is None:
         return [(call.dtypes[0], dims[::-1])]
-    call.refuse_if(len(order) != len(dims), f"transpose expects a vector of size {len(dims)}. But input(1) is a vector of size {len(order)}")
-    order = [a % len(dims) if -len(dims) <= a < len(dims) else call.refuse(f"{a} is out of range [0 .. {len(dims)})") for a in order]
+    call.refuse_if(
+        len(order) != len(dims),
+        f"transpose expects a vector of size {len(dims)}. But input(1) is a vector of size {len(order)}",
+    )
+    order = [
+        a % len(dims) if -len(dims) <= a < len(dims) else call.refuse(f"{a} is out of range [0 .. {len(dims)})")
+        for a in order
+    ]
     call.refuse_if(len(set(order)) != len(order), f"{order} is not a permutation: an axis is missing")
     return [(call.dtypes[0], tuple(dims[a] for a in order))]
 
@@ -84,8 +94,13 @@ def _engine_transpose(stretch, inputs, attrs, ins, outs):
     return stretch.node("TRANSPOSE", [inputs[0], stretch.constant(order, np.int32)], *outs)
 
 
-row("Transpose", _infer_transpose, lambda x, *, perm, conjugate: np.conj(x.transpose(perm)) if conjugate else x.transpose(perm),
-    view=True, engine=_engine_transpose)
+row(
+    "Transpose",
+    _infer_transpose,
+    lambda x, *, perm, conjugate: np.conj(x.transpose(perm)) if conjugate else x.transpose(perm),
+    view=True,
+    engine=_engine_transpose,
+)
 
 
 def _infer_squeeze(call: Call):
@@ -95,7 +110,10 @@ def _infer_squeeze(call: Call):
     if not axes:
         return [(call.dtypes[0], None if None in dims else tuple(size for size in dims if size != 1))]
     for axis in axes:
-        call.refuse_if(not -len(dims) <= axis < len(dims), f"Tried to squeeze dim index {axis} for tensor with {len(dims)} dimensions.")
+        call.refuse_if(
+            not -len(dims) <= axis < len(dims),
+            f"Tried to squeeze dim index {axis} for tensor with {len(dims)} dimensions.",
+        )
         size = dims[axis]
         call.refuse_if(size not in (1, None), f"Can not squeeze dim[{axis}], expected a dimension of 1, got {size}")
     gone = {axis % len(dims) for axis in axes}
@@ -114,7 +132,9 @@ def _infer_expand(call: Call):
     if dims is None:
         return [(call.dtypes[0], None)]
     rank = len(dims)
-    call.refuse_if(not -rank - 1 <= axis <= rank, f"Tried to expand dim index {axis} for tensor with {rank} dimensions.")
+    call.refuse_if(
+        not -rank - 1 <= axis <= rank, f"Tried to expand dim index {axis} for tensor with {rank} dimensions."
+    )
     place = axis if axis >= 0 else axis + rank + 1
     return [(call.dtypes[0], (*dims[:place], 1, *dims[place:]))]
 
@@ -132,7 +152,10 @@ row("StopGradient", same, lambda x: x, view=True, rows=tiles.elementwise)
 
 def _infer_ensure(call: Call):
     wanted, dims = call.attrs["shape"], call.dims[0]
-    call.refuse_if(not shape.compatible(dims, wanted), f"Shape of tensor {shape.text(dims)} is not compatible with expected shape {shape.text(wanted)}.")
+    call.refuse_if(
+        not shape.compatible(dims, wanted),
+        f"Shape of tensor {shape.text(dims)} is not compatible with expected shape {shape.text(wanted)}.",
+    )
     merged = shape.TensorShape(dims).merge_with(wanted)._dims
     return [(call.dtypes[0], merged)]
 
@@ -160,14 +183,21 @@ def _infer_concat(call: Call):
     rank = len(known[0])
     call.refuse_if(rank == 0, "Can't concatenate scalars (use tf.stack instead)")
     axis = call.attrs["axis"]
-    call.refuse_if(not -rank <= axis < rank, f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}")
+    call.refuse_if(
+        not -rank <= axis < rank,
+        f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}",
+    )
     axis %= rank
     for i, dims in enumerate(known):
         bad = len(dims) != rank or any(
             a != b and None not in (a, b) for k, (a, b) in enumerate(zip(dims, known[0])) if k != axis
         )
-        call.refuse_if(bad, f"ConcatOp : Dimension {axis} in both shapes must be equal: shape[0] = {shape.text(known[0])} vs. shape[{i}] = {shape.text(dims)}"
-                       if len(dims) == rank else f"ConcatOp : Ranks of all input tensors should match: shape[0] = {shape.text(known[0])} vs. shape[{i}] = {shape.text(dims)}")
+        rule = (
+            f"Dimension {axis} in both shapes must be equal"
+            if len(dims) == rank
+            else "Ranks of all inputs should match"
+        )
+        call.refuse_if(bad, f"ConcatOp : {rule}: shape[0] = {shape.text(known[0])} vs. shape[{i}] = {shape.text(dims)}")
     total = None if any(dims[axis] is None for dims in known) else sum(dims[axis] for dims in known)
     return [(dtype, known[0][:axis] + (total,) + known[0][axis + 1 :])]
 
@@ -182,9 +212,12 @@ row("ConcatV2", _infer_concat, lambda *xs, axis: np.concatenate(xs, axis), engin
 def _infer_pack(call: Call):
     dtype = call.same_dtypes()
     dims = call.dims[0]
-    for other in call.dims[1:]:
+    for i, other in enumerate(call.dims):
         if not shape.compatible(dims, other):
-            call.refuse(f"Shapes of all inputs must match: values[0].shape = {shape.text(dims)} != values[{call.dims.index(other)}].shape = {shape.text(other)}")
+            call.refuse(
+                f"Shapes of all inputs must match: values[0].shape = {shape.text(dims)} != values[{i}].shape = "
+                f"{shape.text(other)}"
+            )
         if dims is None or None in dims:
             dims = shape.TensorShape(dims).merge_with(other)._dims
     if dims is None:
@@ -205,13 +238,20 @@ def _infer_split(call: Call):
     axis = _axis(call, axis, len(dims))
     size = dims[axis]
     if isinstance(sizes, int):
-        call.refuse_if(size is not None and size % sizes != 0, f"Number of ways to split should evenly divide the split dimension, but got split_dim {axis} (size = {size}) and num_split {sizes}")
+        call.refuse_if(
+            size is not None and size % sizes != 0,
+            f"Number of ways to split should evenly divide the split dimension, but got split_dim {axis} "
+            f"(size = {size}) and num_split {sizes}",
+        )
         parts = [None if size is None else size // sizes] * sizes
     else:
         rest = None if size is None else size - sum(part for part in sizes if part >= 0)
         parts = [rest if part == -1 else part for part in sizes]
         bad = size is not None and (sum(parts) != size or min(parts) < 0)
-        call.refuse_if(bad, f"Determined shape must either match input shape along split_dim exactly if fully specified, or be less than the size of the input along split_dim if not fully specified.  Got: {sum(p for p in parts if p)}")
+        call.refuse_if(
+            bad,
+            f"the sizes {list(sizes)} do not add up to the size of the split dimension, {size}",
+        )
     return [(call.dtypes[0], dims[:axis] + (part,) + dims[axis + 1 :]) for part in parts]
 
 
@@ -232,7 +272,10 @@ def _infer_tile(call: Call):
     dims, times = call.dims[0], sizes_of(call, 1)
     if dims is None or times is None:
         return [(call.dtypes[0], None)]
-    call.refuse_if(len(times) != len(dims), f"Expected multiples argument to be a vector of length {len(dims)} but got length {len(times)}")
+    call.refuse_if(
+        len(times) != len(dims),
+        f"Expected multiples argument to be a vector of length {len(dims)} but got length {len(times)}",
+    )
     for i, count in enumerate(times):
         call.refuse_if(count is not None and count < 0, f"Expected multiples[{i}] >= 0, but got {count}")
     return [(call.dtypes[0], tuple(None if None in (a, b) else a * b for a, b in zip(dims, times)))]
@@ -310,14 +353,20 @@ def _infer_pad(call: Call):
     dims, pads = call.dims[0], call.attrs["paddings"]
     if dims is None:
         return [(call.dtypes[0], None)]
-    call.refuse_if(len(pads) != len(dims), f"The first dimension of paddings must be the rank of inputs[{len(pads)},2] {shape.text(dims)}")
+    call.refuse_if(
+        len(pads) != len(dims),
+        f"The first dimension of paddings must be the rank of inputs[{len(pads)},2] {shape.text(dims)}",
+    )
     for low, high in pads:
         call.refuse_if(low < 0 or high < 0, f"Paddings must be non-negative: {low} {high}")
     if call.attrs["mode"] != "constant":
         less = 1 if call.attrs["mode"] == "reflect" else 0
         for size, (low, high) in zip(dims, pads):
             bad = size is not None and max(low, high) > size - less
-            call.refuse_if(bad, f"paddings must be {'less than' if less else 'no greater than'} the dimension size: {low}, {high} not less than {size}")
+            call.refuse_if(
+                bad,
+                f"paddings must be {'less' if less else 'no greater'} than the dimension: {low}, {high} for {size}",
+            )
     return [(call.dtypes[0], tuple(None if size is None else size + sum(pad) for size, pad in zip(dims, pads)))]
 
 
@@ -344,7 +393,9 @@ def _infer_one_hot(call: Call):
     if dims is None:
         return [(dtype, None)]
     place = len(dims) if axis == -1 else axis
-    call.refuse_if(not 0 <= place <= len(dims), f"Expected axis to be -1 or between [0, {len(dims) + 1}).  But received: {axis}")
+    call.refuse_if(
+        not 0 <= place <= len(dims), f"Expected axis to be -1 or between [0, {len(dims) + 1}).  But received: {axis}"
+    )
     return [(dtype, (*dims[:place], depth, *dims[place:]))]
 
 

@@ -7,12 +7,32 @@ from collections import namedtuple
 
 import numpy as np
 
-from leadline.tf import convolution, dtypes  # noqa: F401: it fills the table
+from leadline.tf import convolution, dtypes  # noqa: F401 it fills the table
 from leadline.tf.array import expand_dims, gather, moveaxis, one_hot, shape, zeros_like
 from leadline.tf.convert import convert_all, convert_to_tensor
-from leadline.tf.math import (  # noqa: F401: tf.nn has them too
-    abs as abs_, add, cast, exp, greater_equal, in_top_k, l2_normalize, log1p, maximum, multiply, negative, reduce_mean,
-    reduce_sum, rsqrt, sigmoid, softplus, softsign, square, squared_difference, subtract, tanh, top_k,
+from leadline.tf.math import (  # noqa: F401 tf.nn has them too
+    abs as abs_,
+    add,
+    cast,
+    exp,
+    greater_equal,
+    in_top_k,
+    l2_normalize,
+    log1p,
+    maximum,
+    multiply,
+    negative,
+    reduce_mean,
+    reduce_sum,
+    rsqrt,
+    sigmoid,
+    softplus,
+    softsign,
+    square,
+    squared_difference,
+    subtract,
+    tanh,
+    top_k,
 )
 from leadline.tf.op import apply
 from leadline.tf.tensor import Tensor
@@ -89,7 +109,9 @@ def _pair(value, what: str, data_format: str = "NHWC") -> tuple[int, int]:
 def _padding(padding):
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
-            raise ValueError(f"Value for attr 'padding' of \"{padding}\" is not in the list of allowed values: \"SAME\", \"VALID\"")
+            raise ValueError(
+                f'Value for attr \'padding\' of "{padding}" is not in the list of allowed values: "SAME", "VALID"'
+            )
         return padding.upper()
     pads = [tuple(int(n) for n in pair) for pair in padding]
     return (pads[1], pads[2]) if len(pads) == 4 else tuple(pads)
@@ -106,11 +128,17 @@ def depthwise_conv2d(input, filter, strides, padding, data_format="NHWC", dilati
     """Each channel with filters of its own: [h, w, c, filters for each channel]."""
     x, f = convert_all([input, filter])
     attrs = {"strides": _pair(strides, "strides", data_format), "padding": _padding(padding)}
-    return apply("DepthwiseConv2dNative", [x, f], name or "depthwise", dilations=_pair(dilations or 1, "dilations"), **attrs)
+    return apply(
+        "DepthwiseConv2dNative", [x, f], name or "depthwise", dilations=_pair(dilations or 1, "dilations"), **attrs
+    )
 
 
 def _pool(op: str, input, ksize, strides, padding, data_format, name) -> Tensor:
-    attrs = {"ksize": _pair(ksize, "ksize", data_format), "strides": _pair(strides, "strides"), "padding": _padding(padding)}
+    attrs = {
+        "ksize": _pair(ksize, "ksize", data_format),
+        "strides": _pair(strides, "strides"),
+        "padding": _padding(padding),
+    }
     return apply(op, [convert_to_tensor(input)], name or op, **attrs)
 
 
@@ -142,7 +170,9 @@ def dropout(x, rate, noise_shape=None, seed=None, name=None) -> Tensor:
         raise ValueError(f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}")
     if float(rate) == 0:
         return x
-    kept = greater_equal(uniform(shape(x) if noise_shape is None else noise_shape, dtype=x.dtype, seed=seed), float(rate))
+    kept = greater_equal(
+        uniform(shape(x) if noise_shape is None else noise_shape, dtype=x.dtype, seed=seed), float(rate)
+    )
     return where(kept, multiply(x, 1 / (1 - float(rate))), zeros_like(x), name)
 
 

@@ -22,7 +22,9 @@ class Call:
 
     __slots__ = ("attrs", "dims", "dtypes", "name", "op", "symbolic", "values")
 
-    def __init__(self, op: str, specs: Sequence[Spec], values: Sequence, attrs: dict, name: str, symbolic: bool) -> None:
+    def __init__(
+        self, op: str, specs: Sequence[Spec], values: Sequence, attrs: dict, name: str, symbolic: bool
+    ) -> None:
         self.op = op
         self.dtypes = [spec[0] for spec in specs]
         self.dims = [spec[1] for spec in specs]
@@ -71,7 +73,7 @@ class Row(NamedTuple):
     rows: Callable | None = None  # how it is done by parts of the first axis; see tiles.py
     # ufunc: may overwrite an input. prepare: see engine.run_one. with_state: computes with the variables of a run.
     # borrowed: its results are not memory of the run. writes: changes variables or prints.
-    extra: dict = {}  # noqa: RUF012: never changed
+    extra: dict = {}  # noqa: RUF012 never changed
 
 
 ROWS: dict[str, Row] = {}
@@ -107,7 +109,10 @@ def run_eagerly(row: Row, inputs: Sequence[Tensor], attrs: dict, name: str) -> l
     call = Call(row.name, [(t._dtype, t._dims) for t in inputs], arrays, attrs, name, False)
     specs = row.infer(call)
     if row.view:
-        return [Tensor(specs[0][0], array.shape, array, inputs[0]._charge) for array in _several(row.compute(*arrays, **attrs))]
+        return [
+            Tensor(specs[0][0], array.shape, array, inputs[0]._charge)
+            for array in _several(row.compute(*arrays, **attrs))
+        ]
     charge = memory.Charge(bytes_of(specs), lambda: f"{row.name} with a result of shape {shape.text(specs[0][1])}")
     results = compute(row, arrays, attrs, specs)
     made = []

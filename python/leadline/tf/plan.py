@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from leadline._leadline import format_bytes
-from leadline.tf import memory, op as op_module, shape
+from leadline.tf import memory, shape
+from leadline.tf import op as op_module
 from leadline.tf.errors import OpError
 from leadline.tf.graph import Operation
 from leadline.tf.tensor import Tensor
@@ -35,7 +36,9 @@ class Step:
 class Plan:
     """What a run does and takes. `peak` counts what the run itself allocates: not feeds, constants and variables."""
 
-    def __init__(self, operations: Sequence[Operation], fetches: Sequence[Tensor], feeds: dict[Tensor, np.ndarray]) -> None:
+    def __init__(
+        self, operations: Sequence[Operation], fetches: Sequence[Tensor], feeds: dict[Tensor, np.ndarray]
+    ) -> None:
         self.fetches = list(fetches)
         self.specs: dict[Tensor, tuple] = {}
         self.values: dict[Tensor, np.ndarray] = {}

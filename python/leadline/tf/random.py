@@ -97,7 +97,9 @@ def _floating(dtype):
 
 def _normals(op: str, name: str, shape, mean, stddev, dtype, seed) -> Tensor:
     dtype = _floating(dtype)
-    numbers = np.ndim(mean) == 0 and np.ndim(stddev) == 0 and not isinstance(mean, Tensor) and not isinstance(stddev, Tensor)
+    numbers = (
+        np.ndim(mean) == 0 and np.ndim(stddev) == 0 and not isinstance(mean, Tensor) and not isinstance(stddev, Tensor)
+    )
     attrs = {"dtype": dtype, "seed": seed}
     if numbers:
         return apply(op, [_sizes(shape)], name, mean=float(mean), stddev=float(stddev), **attrs)
@@ -123,14 +125,18 @@ def uniform(shape, minval=0, maxval=None, dtype=dtypes.float32, seed=None, name=
             raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
         maxval = 1
     if isinstance(minval, Tensor) or isinstance(maxval, Tensor) or np.ndim(minval) or np.ndim(maxval):
-        values = apply("RandomUniform", [_sizes(shape)], name or "random_uniform", dtype=dtype, low=0, high=1, seed=seed)
+        values = apply(
+            "RandomUniform", [_sizes(shape)], name or "random_uniform", dtype=dtype, low=0, high=1, seed=seed
+        )
         low, high = convert_to_tensor(minval, dtype_hint=dtype), convert_to_tensor(maxval, dtype_hint=dtype)
         return add(multiply(values, subtract(high, low)), low)
     if dtype.is_integer and not minval < maxval:
         from leadline.tf.errors import InvalidArgumentError
 
         raise InvalidArgumentError(message=f"Need minval < maxval, got {minval} >= {maxval} [Op:RandomUniformInt]")
-    return apply("RandomUniform", [_sizes(shape)], name or "random_uniform", dtype=dtype, low=minval, high=maxval, seed=seed)
+    return apply(
+        "RandomUniform", [_sizes(shape)], name or "random_uniform", dtype=dtype, low=minval, high=maxval, seed=seed
+    )
 
 
 def _shuffled(x, *, seed):

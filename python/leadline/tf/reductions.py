@@ -30,7 +30,7 @@ def _infer(kind: str):
 
 
 def normalized_axes(axis, rank: int | None):
-    """Axes as a tuple of numbers from 0, sorted; None for all. Raises InvalidArgumentError for one that does not exist."""
+    """Axes as a sorted tuple of numbers from 0; None for all. Raises InvalidArgumentError for one that is not there."""
     from leadline.tf.errors import InvalidArgumentError
 
     if axis is None:
@@ -62,6 +62,8 @@ def _mean(x, *, axes, keepdims):
         total = np.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
         count = x.size // max(total.size, 1)
         return np.trunc(total / count) if count else total
+    if not x.size:  # numpy's mean warns
+        return np.sum(x, axis=axes, keepdims=keepdims) * x.dtype.type(np.nan)
     return np.mean(x, axis=axes, keepdims=keepdims, dtype=_wide(x))
 
 
@@ -170,7 +172,9 @@ def _infer_top_k(call: Call):
     if dims is None:
         return [(call.dtypes[0], None), (dtypes.int32, None)]
     call.refuse_if(not dims, "input must have at least 1 dimension, got a scalar")
-    call.refuse_if(dims[-1] is not None and dims[-1] < k, f"input must have at least k columns. Had {dims[-1]}, needed {k}")
+    call.refuse_if(
+        dims[-1] is not None and dims[-1] < k, f"input must have at least k columns. Had {dims[-1]}, needed {k}"
+    )
     result = (*dims[:-1], k)
     return [(call.dtypes[0], result), (dtypes.int32, result)]
 

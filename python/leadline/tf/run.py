@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leadline.tf import memory, op as op_module, stretches
+from leadline.tf import memory, stretches
+from leadline.tf import op as op_module
 from leadline.tf.errors import OpError
 from leadline.tf.plan import Plan, Step, needed
 from leadline.tf.tensor import Tensor
@@ -120,7 +121,7 @@ def check_feed(tensor: Tensor, value) -> np.ndarray:
 
     array = np.asarray(value, dtype=tensor._dtype.numpy)
     if not compatible(tensor._dims, array.shape):
-        raise ValueError(f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape {tensor.shape}")
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape {tensor.shape}"
+        )
     return array
-
-

@@ -82,12 +82,18 @@ def _infer_slice(call: Call):
     if dims is None or begin is None or size is None:
         known = next((d[0] for d in call.dims[1:] if d), None)
         return [(call.dtypes[0], None if known is None else (None,) * known)]
-    call.refuse_if(len(begin) != len(dims) or len(size) != len(dims), f"Expected begin and size arguments to be 1-D tensors of size {len(dims)}, but got shapes [{len(begin)}] and [{len(size)}] instead.")
+    call.refuse_if(
+        len(begin) != len(dims) or len(size) != len(dims),
+        f"Expected begin and size arguments to be 1-D tensors of size {len(dims)}, but got shapes [{len(begin)}] and "
+        f"[{len(size)}] instead.",
+    )
     result = []
     for axis, (whole, b, s) in enumerate(zip(dims, begin, size)):
         if whole is not None:
             call.refuse_if(not 0 <= b <= whole, f"Expected begin[{axis}] in [0, {whole}], but got {b}")
-            call.refuse_if(s != -1 and not 0 <= s <= whole - b, f"Expected size[{axis}] in [0, {whole - b}], but got {s}")
+            call.refuse_if(
+                s != -1 and not 0 <= s <= whole - b, f"Expected size[{axis}] in [0, {whole - b}], but got {s}"
+            )
             s = whole - b if s == -1 else s
         result.append(None if s == -1 else s)
     return [(call.dtypes[0], tuple(result))]
@@ -131,7 +137,10 @@ def _infer_gather_nd(call: Call):
     if dims is None or index is None or index[-1] is None:
         return [(call.dtypes[0], None)]
     depth = index[-1]
-    call.refuse_if(depth + batch > len(dims), f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(dims)}")
+    call.refuse_if(
+        depth + batch > len(dims),
+        f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(dims)}",
+    )
     return [(call.dtypes[0], (*index[:-1], *dims[batch + depth :]))]
 
 
@@ -163,12 +172,17 @@ def _put(target, places, updates) -> None:
     target[places] = updates
 
 
-row("ScatterNd", _infer_scatter,
-    lambda indices, updates, size: _scatter_add(np.zeros(tuple(size), updates.dtype), indices, updates, np.add.at))
+row(
+    "ScatterNd",
+    _infer_scatter,
+    lambda indices, updates, size: _scatter_add(np.zeros(tuple(size), updates.dtype), indices, updates, np.add.at),
+)
 
 
 def _same(call: Call):
-    call.refuse_if(call.dtypes[0] is not call.dtypes[2], f"updates are {call.dtypes[2].name}, expected {call.dtypes[0].name}")
+    call.refuse_if(
+        call.dtypes[0] is not call.dtypes[2], f"updates are {call.dtypes[2].name}, expected {call.dtypes[0].name}"
+    )
     return [(call.dtypes[0], call.dims[0])]
 
 
@@ -176,14 +190,19 @@ for _name, _function in (
     ("TensorScatterUpdate", _put), ("TensorScatterAdd", np.add.at), ("TensorScatterSub", np.subtract.at),
     ("TensorScatterMax", np.maximum.at), ("TensorScatterMin", np.minimum.at),
 ):  # fmt: skip
-    row(_name, _same, lambda x, indices, updates, function=_function: _scatter_add(x.copy(), indices, updates, function))
+    row(
+        _name, _same, lambda x, indices, updates, function=_function: _scatter_add(x.copy(), indices, updates, function)
+    )
 
 
 def _infer_segment(call: Call):
     dims, ids, count = call.dims[0], call.dims[1], call.attrs["count"]
     if dims is None or ids is None:
         return [(call.dtypes[0], None)]
-    call.refuse_if(not shape.compatible(dims[: len(ids)], ids), f"data.shape = {shape.text(dims)} does not start with segment_ids.shape = {shape.text(ids)}")
+    call.refuse_if(
+        not shape.compatible(dims[: len(ids)], ids),
+        f"data.shape = {shape.text(dims)} does not start with segment_ids.shape = {shape.text(ids)}",
+    )
     return [(call.dtypes[0], (count, *dims[len(ids) :]))]
 
 

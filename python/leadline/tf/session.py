@@ -19,8 +19,10 @@ from leadline.tf.tensor import Tensor
 
 
 def _not_fed(*inputs, name, **attrs):
-    raise InvalidArgumentError(message=f"You must feed a value for placeholder tensor '{name}' with dtype {attrs['dtype'].name}"
-                               f" and shape {TensorShape(attrs['dims'])}")
+    raise InvalidArgumentError(
+        message=f"You must feed a value for placeholder tensor '{name}' with dtype {attrs['dtype'].name}"
+        f" and shape {TensorShape(attrs['dims'])}"
+    )
 
 
 def _infer_placeholder(call: Call):
@@ -32,7 +34,13 @@ def _no_value(state, **attrs):
 
 
 row("Placeholder", _infer_placeholder, _not_fed, stateful=True, extra={"with_state": _no_value, "borrowed": True})
-row("PlaceholderWithDefault", lambda call: [(call.dtypes[0], call.attrs["dims"])], lambda x, *, dims: x, view=True, stateful=True)
+row(
+    "PlaceholderWithDefault",
+    lambda call: [(call.dtypes[0], call.attrs["dims"])],
+    lambda x, *, dims: x,
+    view=True,
+    stateful=True,
+)
 
 
 def placeholder(dtype, shape=None, name=None) -> Tensor:
@@ -73,7 +81,7 @@ class Session:
 
     def __init__(self, target: str = "", graph: Graph | None = None, config=None) -> None:
         if graph is not None and not isinstance(graph, Graph):
-            raise TypeError(f"Argument `graph` must be a tf.Graph, but got \"{type(graph).__name__}\"")
+            raise TypeError(f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"')
         self._graph = graph if graph is not None else graphs.current()
         self._closed = False
         self._variables: dict = {}
@@ -114,13 +122,17 @@ class Session:
     def _feeds(self, feed_dict: dict) -> dict[Tensor, np.ndarray]:
         feeds = {}
         for key, value in feed_dict.items():
-            tensor = self._graph.as_graph_element(key) if isinstance(key, str) else getattr(key, "_as_graph_tensor", key)
+            tensor = (
+                self._graph.as_graph_element(key) if isinstance(key, str) else getattr(key, "_as_graph_tensor", key)
+            )
             if not isinstance(tensor, Tensor) or tensor._array is not None:
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {key!r} is not a tensor of this graph.")
             if isinstance(value, Tensor):
                 if value._array is None:
-                    raise TypeError("The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "
-                                    "scalars, strings, lists, numpy ndarrays, or TensorHandles.")
+                    raise TypeError(
+                        "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "
+                        "scalars, strings, lists, numpy ndarrays, or TensorHandles."
+                    )
                 value = value._array
             feeds[tensor] = check_feed(tensor, value)
         return feeds
@@ -131,7 +143,9 @@ class Session:
             try:
                 item = self._graph.as_graph_element(item)
             except (KeyError, ValueError) as error:
-                raise ValueError(f"Fetch argument {item!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
+                raise ValueError(
+                    f"Fetch argument {item!r} cannot be interpreted as a Tensor. ({error.args[0]})"
+                ) from None
         if hasattr(item, "_as_fetch"):
             item = item._as_fetch(self)  # Variable
         if isinstance(item, Tensor) and item._array is not None:
@@ -139,17 +153,23 @@ class Session:
         if isinstance(item, np.ndarray):
             return item
         if not isinstance(item, (Tensor, Operation)):
-            raise TypeError(f"Fetch argument {item!r} has invalid type {type(item).__name__!r}, must be a string or Tensor.")
+            raise TypeError(
+                f"Fetch argument {item!r} has invalid type {type(item).__name__!r}, must be a string or Tensor."
+            )
         graph = item.op.graph if isinstance(item, Tensor) else item.graph
         if graph is not self._graph:
-            raise ValueError(f"Fetch argument {item!r} cannot be interpreted as a Tensor. (Tensor {item!r} is not an element of "
-                             "this graph.)")
+            raise ValueError(
+                f"Fetch argument {item!r} cannot be interpreted as a Tensor. (Tensor {item!r} is not an element of "
+                "this graph.)"
+            )
         return item
 
     def read(self, variable) -> np.ndarray:
         if variable not in self._variables:
-            raise FailedPreconditionError(message=f"Could not find variable {variable.op_name}. This could mean that the variable "
-                                          "has not been initialized: run tf.compat.v1.global_variables_initializer() first.")
+            raise FailedPreconditionError(
+                message=f"Could not find variable {variable.op_name}. This could mean that the variable "
+                "has not been initialized: run tf.compat.v1.global_variables_initializer() first."
+            )
         return self._variables[variable][0]
 
     def assign(self, variable, array: np.ndarray) -> None:
@@ -221,7 +241,7 @@ def _fetched(item, values: dict):
 
 def _flatten(fetches, leaves: list) -> None:
     if fetches is None:
-        raise TypeError("Argument `fetch` = None has invalid type \"NoneType\". Cannot be None")
+        raise TypeError('Argument `fetch` = None has invalid type "NoneType". Cannot be None')
     if isinstance(fetches, dict):
         for value in fetches.values():
             _flatten(value, leaves)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stretches of a plan that the engine runs as one model: neighbouring steps that all have a lowering. Products of matrices
-stay alone, so that transposed operands are used where they lie."""
+"""Stretches of a plan that the engine runs as one model: neighbouring steps that all have a lowering. Products of
+matrices stay alone, so that transposed operands are used where they lie."""
 
 from __future__ import annotations
 
@@ -45,8 +45,14 @@ class Group:
             numbers: dict[Tensor, int] = {t: i for i, t in enumerate(self.inputs)}
             parts = []
             for step in self.steps:
-                parts.append((step.op.type, tuple(numbers[t] for t in step.op.inputs), tuple(map(_text, step.ins)),
-                              tuple(sorted((k, repr(v)) for k, v in step.op.attrs.items()))))
+                parts.append(
+                    (
+                        step.op.type,
+                        tuple(numbers[t] for t in step.op.inputs),
+                        tuple(map(_text, step.ins)),
+                        tuple(sorted((k, repr(v)) for k, v in step.op.attrs.items())),
+                    )
+                )
                 for tensor in step.op.outputs:
                     numbers[tensor] = len(numbers)
             self._key = ("group", tuple(parts), tuple(numbers[t] for t in self.outputs))
@@ -59,7 +65,9 @@ class Group:
         for tensor in self.inputs:
             numbers[tensor] = stretch.input(specs[tensor])
         for step in self.steps:
-            results = step.op.row.engine(stretch, [numbers[t] for t in step.op.inputs], step.op.attrs, step.ins, step.outs)
+            results = step.op.row.engine(
+                stretch, [numbers[t] for t in step.op.inputs], step.op.attrs, step.ins, step.outs
+            )
             if results is None:
                 return None
             numbers.update(zip(step.op.outputs, results))
@@ -107,7 +115,11 @@ def split(plan: Plan) -> list[Step | Group]:
                 continue
             current.append(step)
             made.update(step.op.outputs)
-        elif current and (step.op.row.stateful or any(t in made for t in step.op.inputs)) and not step.op.row.extra.get("borrowed"):
+        elif (
+            current
+            and (step.op.row.stateful or any(t in made for t in step.op.inputs))
+            and not step.op.row.extra.get("borrowed")
+        ):
             close()
             items.append(step)
         else:

@@ -117,8 +117,8 @@ class Tensor:
     def __bool__(self) -> bool:
         if self._array is None:
             raise NeedsValueError(
-                f"Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: '{self.name}' has no value before the "
-                "graph runs. Use tf.where, or compute it eagerly."
+                f"Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: '{self.name}' has no value before "
+                "the graph runs. Use tf.where, or compute it eagerly."
             )
         return bool(self._array)
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.tf import op as op_module, shape
+from leadline.tf import op as op_module
+from leadline.tf import shape
 from leadline.tf.plan import Plan, Step
 from leadline.tf.tensor import Tensor
 
@@ -90,7 +91,9 @@ class Region:
         inside = {step.op for step in self.steps}
         per_row = sum(
             plan.owned.get(t, 0) // max(self.rows, 1)
-            for step in self.steps if not self.cuts[step.op].combine for t in step.op.outputs
+            for step in self.steps
+            if not self.cuts[step.op].combine
+            for t in step.op.outputs
         )
         outside = sum(size for t, size in plan.owned.items() if t.op not in inside or t in self.collected)
         left = limit - outside

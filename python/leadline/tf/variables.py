@@ -7,7 +7,8 @@ import contextlib
 
 import numpy as np
 
-from leadline.tf import graph as graphs, memory
+from leadline.tf import graph as graphs
+from leadline.tf import memory
 from leadline.tf.convert import convert_to_tensor
 from leadline.tf.dtypes import DType, as_dtype
 from leadline.tf.graph import Graph
@@ -37,9 +38,18 @@ def _assign_with(function):
     return assign
 
 
-row("ReadVariableOp", _infer_read, _no_numpy, stateful=True,
-    extra={"with_state": lambda state, *, variable: [state.read(variable)], "borrowed": True})
-for _name, _function in (("AssignVariableOp", None), ("AssignAddVariableOp", np.add), ("AssignSubVariableOp", np.subtract)):
+row(
+    "ReadVariableOp",
+    _infer_read,
+    _no_numpy,
+    stateful=True,
+    extra={"with_state": lambda state, *, variable: [state.read(variable)], "borrowed": True},
+)
+for _name, _function in (
+    ("AssignVariableOp", None),
+    ("AssignAddVariableOp", np.add),
+    ("AssignSubVariableOp", np.subtract),
+):
     row(_name, _infer_read, _no_numpy, stateful=True, extra={"with_state": _assign_with(_function), "writes": True})
 row("NoOp", lambda call: [], _no_numpy, stateful=True, extra={"with_state": lambda state: []})
 
@@ -53,9 +63,23 @@ class Variable:
 
     __array_priority__ = 100
 
-    def __init__(self, initial_value=None, trainable=None, validate_shape=True, caching_device=None, name=None,
-                 variable_def=None, dtype=None, import_scope=None, constraint=None, synchronization=None,
-                 aggregation=None, shape=None, collections=None, **ignored) -> None:
+    def __init__(
+        self,
+        initial_value=None,
+        trainable=None,
+        validate_shape=True,
+        caching_device=None,
+        name=None,
+        variable_def=None,
+        dtype=None,
+        import_scope=None,
+        constraint=None,
+        synchronization=None,
+        aggregation=None,
+        shape=None,
+        collections=None,
+        **ignored,
+    ) -> None:
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         dtype = None if dtype is None else as_dtype(dtype)
@@ -206,8 +230,10 @@ class Variable:
     def _update(self, op: str, value, function, name):
         value = convert_to_tensor(value, dtype=self._dtype)
         if not compatible(self._dims, value._dims) and not (op != "AssignVariableOp" and value._dims == ()):
-            raise ValueError(f"Cannot assign value to variable '{self.name}': Shape mismatch.The variable shape {self.shape}, "
-                             f"and the assigned value shape {value.shape} are incompatible.")
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch.The variable shape {self.shape}, "
+                f"and the assigned value shape {value.shape} are incompatible."
+            )
         if graphs.building():
             return self._assign_op(op, value, name or op)
         if op == "AssignVariableOp":
@@ -342,20 +368,25 @@ def get_variable_scope() -> _Scope:
     return _scopes[-1]
 
 
-def get_variable(name, shape=None, dtype=None, initializer=None, regularizer=None, trainable=True, collections=None,
-                 **ignored) -> Variable:
+def get_variable(
+    name, shape=None, dtype=None, initializer=None, regularizer=None, trainable=True, collections=None, **ignored
+) -> Variable:
     """The variable of this name in the open variable_scope: a new one, or with reuse the one that exists."""
     scope = _scopes[-1]
     full = f"{scope.name}/{name}" if scope.name else name
     store = _store()
     if full in store:
         if not scope.reuse:
-            raise ValueError(f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE "
-                             "in VarScope?")
+            raise ValueError(
+                f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE "
+                "in VarScope?"
+            )
         return store[full]
     if scope.reuse and scope.reuse != AUTO_REUSE:
-        raise ValueError(f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to set "
-                         "reuse=tf.AUTO_REUSE in VarScope?")
+        raise ValueError(
+            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+            "reuse=tf.AUTO_REUSE in VarScope?"
+        )
     initial = _initial_value(initializer or scope.initializer, shape, as_dtype(dtype or "float32"))
     scope_name = graphs.current()._scopes if graphs.building() else None
     if scope_name is not None:
