@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of leadline.tf in eager mode, with numpy as the oracle. tests/tensorflow holds each op to TensorFlow."""
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -197,6 +199,26 @@ def test_function_reads_and_writes_variables_when_it_runs():
     assert step(tf.constant(2.0)).numpy() == 6 and step(tf.constant(3.0)).numpy() == 12 and v.numpy() == 6
     concrete = step.get_concrete_function(tf.TensorSpec([], tf.float32))
     assert concrete.variables == [v] and concrete(tf.constant(1.0)).numpy() == 14
+
+
+def test_methods_are_traced_for_each_object_and_go_with_it():
+    class Scale(tf.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = tf.Variable(factor)
+
+        @tf.function
+        def __call__(self, x):
+            return x * self.factor
+
+    two, three = Scale(2.0), Scale(3.0)
+    x = tf.constant(5.0)
+    assert two(x).numpy() == 10 and three(x).numpy() == 15 and two(x).numpy() == 10
+    assert two.__call__.get_concrete_function(tf.TensorSpec([])).variables == [two.factor]
+    gone = weakref.ref(two)
+    del two
+    gc.collect()
+    assert gone() is None
 
 
 def test_module_finds_its_variables():

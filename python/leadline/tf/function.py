@@ -8,6 +8,7 @@ cannot be traced; it runs eagerly instead, at each call, with the same results.
 from __future__ import annotations
 
 import functools
+import weakref
 
 import numpy as np
 
@@ -142,18 +143,22 @@ class Function:
         self.python_function = python_function
         self.input_signature = input_signature
         self._traces: dict = {}  # ConcreteFunction, or None where the code has to run eagerly
-        self._bound: dict = {}
+        self._bound: dict = {}  # of methods: a function for each object, which goes with it
         functools.update_wrapper(self, python_function)
 
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
-        key = id(instance)
-        if key not in self._bound:
-            method = functools.partial(self.python_function, instance)
-            method.__name__ = getattr(self.python_function, "__name__", "function")
-            self._bound[key] = (instance, Function(method, self.input_signature))
-        return self._bound[key][1]
+        known = self._bound.get(id(instance))
+        if known is None or known[0]() is not instance:
+            me = weakref.ref(instance, lambda _, key=id(instance): self._bound.pop(key, None))
+
+            @functools.wraps(self.python_function)
+            def method(*args, **kwargs):
+                return self.python_function(me(), *args, **kwargs)
+
+            known = self._bound[id(instance)] = (me, Function(method, self.input_signature))
+        return _Bound(known[1], instance)
 
     def __call__(self, *args, **kwargs):
         if run_eagerly or graphs.building():
@@ -207,6 +212,20 @@ class Function:
         return len(self._traces)
 
 
+class _Bound:
+    """A method that is a Function; keeps its object alive."""
+
+    def __init__(self, function: Function, instance) -> None:
+        self._function = function
+        self.__self__ = instance
+
+    def __call__(self, *args, **kwargs):
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str):
+        return getattr(self._function, name)
+
+
 def function(func=None, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False, **ignored):
     """Makes a function whose code is traced into a graph; also a decorator, with or without arguments."""
     make = functools.partial(Function, input_signature=input_signature)
@@ -230,8 +249,21 @@ def _key(structure):
     try:
         hash(structure)
     except TypeError:
-        return ("id", id(structure))
+        return _Same(structure)
     return (type(structure), structure)
+
+
+class _Same:
+    """Equal for one and the same object, which it keeps."""
+
+    def __init__(self, item) -> None:
+        self._item = item
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, _Same) and self._item is other._item
+
+    def __hash__(self) -> int:
+        return id(self._item)
 
 
 def leaves_of(structure) -> list:

@@ -186,15 +186,15 @@ class Tensor:
         return _unpickle, (self._value("pickle"), self._dtype.name)
 
     def __format__(self, spec: str) -> str:
-        if spec and self._array is not None and not self._array.ndim:
-            return format(self._array.item(), spec)
-        return format(str(self), spec)
+        if self._array is None:
+            return format(str(self), spec)
+        return format(self._array if self._array.ndim else self._array[()], spec)
 
     def __str__(self) -> str:
         if self._array is None:
             return f'Tensor("{self.name}", shape={self.shape}, dtype={self._dtype.name})'
-        line = "\n" if self._array.ndim > 1 else ""
-        return f"tf.Tensor({line}{self._array}, shape={self.shape}, dtype={self._dtype.name})"
+        text = str(self._array)
+        return f"tf.Tensor({chr(10) * (chr(10) in text)}{text}, shape={self.shape}, dtype={self._dtype.name})"
 
     def __repr__(self) -> str:
         if self._array is None:
