@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from leadline import _guard_errors
 from leadline import _guard_transport as transport
 from leadline._leadline import Error, GuardedProcess, GuardReport, InvalidArgumentError, parse_bytes
 
@@ -134,7 +135,7 @@ def _call(fn, args, kwargs, memory, timeout, processes):
     if kind == "result":
         return value
     if kind == "error":
-        raise value from _ChildTraceback(text)
+        raise _guard_errors.unpack(value) from _ChildTraceback(text)
     cause = _ChildTraceback(text) if text else None
     if kind == "unreadable":
         raise InvalidArgumentError(f"'{_name(fn)}' could not be read by the guarded process: {value}. {_NOT_SENT}") from cause

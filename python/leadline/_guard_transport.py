@@ -48,7 +48,7 @@ def send(connection: socket.socket, message: object) -> None:
         buffers.append(view)
         return False
 
-    _pickler_class()(file, protocol=5, buffer_callback=keep).dump(message)
+    pickler_class()(file, protocol=5, buffer_callback=keep).dump(message)
     parts = [file.getbuffer(), *buffers]
     descriptors: list[int] = []
     try:
@@ -128,7 +128,8 @@ def _read(connection: socket.socket, size: int) -> bytearray:
     return data
 
 
-def _pickler_class() -> type[pickle.Pickler]:
+def pickler_class() -> type[pickle.Pickler]:
+    """cloudpickle's where it is installed, else one of our own."""
     try:
         import cloudpickle
     except ImportError:

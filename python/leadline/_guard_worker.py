@@ -10,7 +10,7 @@ import socket
 import sys
 import traceback
 
-from leadline import _guard_transport
+from leadline import _guard_errors, _guard_transport
 from leadline._leadline import die_with_parent
 
 
@@ -52,9 +52,8 @@ def _serve(connection: socket.socket) -> bool:
     except OSError:
         return False
     except BaseException as error:  # noqa: BLE001
-        kind, thing, text = reply
-        what = "result" if kind == "result" else "exception"
-        note = f"The {what}, of type {type(thing).__qualname__}, cannot be sent from the guarded process: {error}"
+        _, thing, text = reply
+        note = f"The result, of type {type(thing).__qualname__}, cannot be sent from the guarded process: {error}"
         _guard_transport.send(connection, ("unsendable", note, text))
     return True
 
@@ -79,4 +78,4 @@ def _call(connection: socket.socket) -> tuple[str, object, str | None]:
         inner = error.__traceback__.tb_next if error.__traceback__ else None  # without this function
         text = "".join(traceback.format_exception(type(error), error, inner))
         error.__traceback__ = None
-        return "error", error, text
+        return "error", _guard_errors.pack(error), text

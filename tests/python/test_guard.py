@@ -159,6 +159,38 @@ def test_exceptions_come_back_as_themselves():
     assert "fails_with" in cause and "test_guard.py" in cause and "_guard_worker" not in cause
 
 
+def test_exceptions_that_hold_what_cannot_travel_arrive_without_it(monkeypatch, tmp_path):
+    (tmp_path / "locked.py").write_text("""
+import threading
+class Locked(ValueError):
+    def __init__(self, lock, words):
+        super().__init__(words, lock)
+        self.lock, self.words = lock, words
+    def __str__(self):
+        return self.words
+def fail():
+    raise Locked(threading.Lock(), "the words")
+""")
+    monkeypatch.syspath_prepend(tmp_path)
+    import locked
+
+    with pytest.raises(locked.Locked, match="the words") as caught:
+        guard(locked.fail)
+    assert caught.value.lock is None and caught.value.args == ("the words", None)
+
+
+def test_an_exception_does_not_bring_its_package_along(monkeypatch, tmp_path):
+    (tmp_path / "heavy.py").write_text("class Heavy(OSError):\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(OSError, match="^too heavy$") as caught:
+        guard(exec, "import heavy; raise heavy.Heavy('too heavy')")
+    assert type(caught.value).__name__ == "Heavy" and "heavy" not in sys.modules
+    assert "heavy.Heavy: too heavy" in str(caught.value.__cause__)
+    with pytest.raises(TypeError, match="Heavy"):  # nor does one that only holds something of it
+        guard(exec, "import heavy; raise TypeError('odd', heavy.Heavy)")
+    assert "heavy" not in sys.modules
+
+
 def test_an_allocation_far_beyond_the_limit_is_a_memory_error():
     with pytest.raises(MemoryError):
         guard(np.ones, 10**12, memory="500MB")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions on their way out of a guarded process.
+
+They arrive as themselves where that is possible without importing anything: TensorFlow's errors must not bring
+TensorFlow into the process that keeps away from it. Otherwise something of the same name and words arrives, whose class
+derives from the nearest base that is known here.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+
+from leadline import _guard_transport as transport
+
+
+def pack(error: BaseException) -> tuple[bytes | None, list[tuple[str, str]], str]:
+    """In the guarded process: the pickle of an exception, if there is one, the names of its classes, its words."""
+    try:
+        words = str(error)
+    except Exception as failure:  # noqa: BLE001
+        words = f"(its text cannot be had: {failure})"
+    names = [(kind.__module__, kind.__qualname__) for kind in type(error).__mro__]
+    for thing in (error, _Stripped(error)):
+        if (data := _dumps(thing)) is not None:
+            return data, names, words
+    return None, names, words
+
+
+def unpack(packed: tuple[bytes | None, list[tuple[str, str]], str]) -> BaseException:
+    """In the caller: the exception, or what looks like it."""
+    data, names, words = packed
+    if data is not None:
+        try:
+            error = _NothingNew(io.BytesIO(data)).load()
+            if isinstance(error, BaseException):
+                return error
+        except Exception:  # noqa: BLE001
+            pass
+    bases = (found for name in names if (found := _known(*name)) is not None)
+    base = next((b for b in bases if isinstance(b, type) and issubclass(b, BaseException)), Exception)
+    module, qualname = names[0]
+    kind = type(qualname.rpartition(".")[2], (base,), {"__module__": module, "__str__": lambda self: words})
+    error = kind.__new__(kind)
+    error.args = (words,)
+    return error
+
+
+def _dumps(thing: object) -> bytes | None:
+    file = io.BytesIO()
+    try:
+        transport.pickler_class()(file, protocol=5).dump(thing)
+    except Exception:  # noqa: BLE001
+        return None
+    return file.getvalue()
+
+
+class _Stripped:
+    """Arrives as the exception, with None for every attribute and argument that cannot travel."""
+
+    def __init__(self, error: BaseException):
+        self._error = error
+
+    def __reduce__(self):
+        state = {name: self._sendable(value) for name, value in vars(self._error).items()}
+        return _restore, (type(self._error), tuple(map(self._sendable, self._error.args)), state)
+
+    @staticmethod
+    def _sendable(value: object) -> object:
+        return value if _dumps(value) is not None else None
+
+
+def _restore(kind: type, args: tuple, state: dict) -> BaseException:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class _NothingNew(pickle.Unpickler):
+    """Finds only what belongs to a package that is imported already."""
+
+    def find_class(self, module: str, name: str) -> object:
+        if module.partition(".")[0] not in sys.modules:
+            raise pickle.UnpicklingError(f"{module} is not imported here")
+        return super().find_class(module, name)
+
+
+def _known(module: str, qualname: str) -> object:
+    thing = sys.modules.get(module)
+    for name in qualname.split("."):
+        thing = getattr(thing, name, None)
+    return thing
