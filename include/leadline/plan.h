@@ -98,6 +98,8 @@ struct Plan {
   std::string to_json() const;
   /// One self-contained page: summary, and a picture of the tensors as bars over time.
   std::string to_html(const std::string& title) const;
+  /// For the output of a notebook's cell: one sentence, and the page in a frame that can reach nothing around it.
+  std::string to_notebook_html(const std::string& title) const;
 };
 
 }  // namespace leadline

@@ -97,7 +97,9 @@ void init_plan(nb::module_& m) {
                     format_bytes(plan.arena_bytes) + " (lower bound " + format_bytes(plan.lower_bound_bytes) + "), " +
                     std::to_string(plan.steps.size()) + " steps" + (plan.complete ? ">" : ", incomplete>");
            })
-      .def("_repr_html_", [](const Plan& plan) { return to_html(plan, "Memory plan"); }, "For notebooks.");
+      .def(
+          "_repr_html_", [](const Plan& plan) { return to_str(plan.to_notebook_html("Memory plan")); },
+          "For notebooks.");
 }
 
 }  // namespace leadline::python

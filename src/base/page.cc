@@ -36,6 +36,17 @@ std::string escape_html(std::string_view text) {
   return result;
 }
 
+std::string escape_lines(std::string_view text) {
+  std::string result;
+  while (true) {
+    const size_t end = text.find('\n');
+    result += escape_html(text.substr(0, end));
+    if (end == std::string_view::npos) return result;
+    result += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::string escape_script(std::string_view json) {
   std::string result;
   result.reserve(json.size());
@@ -60,6 +71,17 @@ std::string make_page(const Page& page) {
       "<script>\n(() => {{\n\"use strict\";{}{}}})();\n</script>\n</body>\n</html>\n",
       escape_html(page.title), kPageLook, page.style, page.body, page.data_id, escape_script(page.data), kPageTools,
       page.script);
+}
+
+std::string make_frame(std::string_view title, std::string_view sentence, std::string_view page) {
+  // The sandbox gives the frame an origin of its own: its script sees nothing of the notebook, and several frames
+  // nothing of each other.
+  return fmt::format(
+      "<div><p style=\"font-size:85%;opacity:.8\">{}</p><iframe title=\"{}\" "
+      "sandbox=\"allow-scripts\" allow=\"clipboard-write\" "
+      "style=\"width:100%;height:720px;border:1px solid rgba(128,128,128,.35);border-radius:8px;resize:vertical;"
+      "overflow:auto\" srcdoc=\"{}\"></iframe></div>",
+      escape_html(sentence), escape_html(title), escape_lines(page));
 }
 
 }  // namespace leadline

@@ -11,6 +11,9 @@ namespace leadline {
 /// Text for an element or a quoted attribute; control characters are made visible.
 std::string escape_html(std::string_view text);
 
+/// The same for text of several lines, which stay lines.
+std::string escape_lines(std::string_view text);
+
 /// JSON that can stand inside a script element: no character of it can end the element or open a comment.
 std::string escape_script(std::string_view json);
 
@@ -23,5 +26,9 @@ struct Page {
   std::string_view script;   ///< runs after the tools of page_parts.h, in a function of its own
 };
 std::string make_page(const Page& page);
+
+/// For the output of a notebook's cell: a sentence, and a page in a frame that can reach nothing around it. A notebook
+/// that is not trusted drops frames; the sentence remains.
+std::string make_frame(std::string_view title, std::string_view sentence, std::string_view page);
 
 }  // namespace leadline

@@ -12,6 +12,17 @@ TEST(Page, TextCannotBecomeMarkup) {
   EXPECT_EQ(escape_html("<b title=\"x\" id='y'>&\x1b"), "&lt;b title=&quot;x&quot; id=&#39;y&#39;&gt;&amp;\\x1b");
 }
 
+TEST(Page, LinesStayLines) { EXPECT_EQ(escape_lines("<a>\n\x1b\n"), "&lt;a&gt;\n\\x1b\n"); }
+
+TEST(Page, FrameIsClosedToItsSurroundings) {
+  const std::string cell = make_frame("<t>", "<s> & \"q\"", "<p title=\"x\">\n</p><script>f()</script>");
+  EXPECT_NE(cell.find("title=\"&lt;t&gt;\""), std::string::npos);
+  EXPECT_NE(cell.find("<p style=\"font-size:85%;opacity:.8\">&lt;s&gt; &amp; &quot;q&quot;</p>"), std::string::npos);
+  EXPECT_NE(cell.find("srcdoc=\"&lt;p title=&quot;x&quot;&gt;\n&lt;/p&gt;"), std::string::npos);
+  EXPECT_EQ(cell.find("<script"), std::string::npos);
+  EXPECT_EQ(cell.find("allow-same-origin"), std::string::npos);
+}
+
 TEST(Page, JsonCannotEndItsElement) {
   EXPECT_EQ(escape_script(R"(["</script>","<!--","&amp;"])"), R"(["\u003c/script\u003e","\u003c!--","\u0026amp;"])");
 }

@@ -79,17 +79,6 @@ std::string exact_pattern(std::string_view text) {
   return result + '$';
 }
 
-std::string escape_lines(std::string_view text) {
-  std::string result;
-  while (true) {
-    const size_t end = text.find('\n');
-    result += escape_html(text.substr(0, end));
-    if (end == std::string_view::npos) return result;
-    result += '\n';
-    text.remove_prefix(end + 1);
-  }
-}
-
 std::vector<Command> page_commands(const DebugResult& result, const DebugRun& run) {
   const std::string model = run.float_model.empty() ? "model.tflite" : run.float_model;
   const std::string quantized = run.quantized_model.empty() ? "model.int8.tflite" : run.quantized_model;

@@ -24,7 +24,4 @@ std::string python_literal(std::string_view text);
 /// A regular expression that matches the text alone.
 std::string exact_pattern(std::string_view text);
 
-/// escape_html line by line: line ends stay.
-std::string escape_lines(std::string_view text);
-
 }  // namespace leadline::debug

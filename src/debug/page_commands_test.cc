@@ -24,8 +24,6 @@ TEST(PageCommands, LiteralsOfPythonEndWhereTheyShould) {
 
 TEST(PageCommands, PatternsMatchTheNameAlone) { EXPECT_EQ(exact_pattern("a.b[0]/c+d"), "^a\\.b\\[0\\]/c\\+d$"); }
 
-TEST(PageCommands, LinesStayLines) { EXPECT_EQ(escape_lines("<a>\n\x1b\n"), "&lt;a&gt;\n\\x1b\n"); }
-
 TEST(PageCommands, RepeatTheRunAndKeepTheFirstSuspectsInFloat) {
   DebugResult result;
   result.layers.resize(5);

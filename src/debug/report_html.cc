@@ -198,7 +198,7 @@ void add_commands(std::string& page, const DebugResult& result, const DebugRun& 
     print(page,
           "<div class=\"panel command\"><div class=head><span>{}</span><button type=button class=copy>Copy</button>"
           "</div><pre tabindex=0>{}</pre></div>\n",
-          escape_html(command.title), debug::escape_lines(command.text));
+          escape_html(command.title), escape_lines(command.text));
   }
   page += "</section>\n";
 }
@@ -242,14 +242,7 @@ std::string DebugResult::to_html(const DebugRun& run) const {
 }
 
 std::string DebugResult::to_notebook_html(const DebugRun& run) const {
-  // The sandbox gives the frame an origin of its own: its script sees nothing of the notebook, and several frames
-  // nothing of each other. Where a notebook is not trusted it drops frames, and the sentence remains.
-  return fmt::format(
-      "<div><p style=\"font-size:85%;opacity:.8\">{}</p><iframe title=\"Quantization report\" "
-      "sandbox=\"allow-scripts\" allow=\"clipboard-write\" "
-      "style=\"width:100%;height:720px;border:1px solid rgba(128,128,128,.35);border-radius:8px;resize:vertical;"
-      "overflow:auto\" srcdoc=\"{}\"></iframe></div>",
-      escape_html(find_verdict(*this, debug::layer_labels(layers)).text), debug::escape_lines(to_html(run)));
+  return make_frame("Quantization report", find_verdict(*this, debug::layer_labels(layers)).text, to_html(run));
 }
 
 }  // namespace leadline

@@ -129,4 +129,11 @@ std::string Plan::to_html(const std::string& title) const {
   return make_page({title + " \u00b7 memory plan", plan::kPageStyle, page, "plan", to_json(), plan::kPageScript});
 }
 
+std::string Plan::to_notebook_html(const std::string& title) const {
+  const std::string sentence =
+      fmt::format("Peak {}, arena {} (lower bound {}), {} steps{}", format_bytes(peak_bytes), format_bytes(arena_bytes),
+                  format_bytes(lower_bound_bytes), steps.size(), complete ? "" : ", incomplete");
+  return make_frame("Memory plan", sentence, to_html(title));
+}
+
 }  // namespace leadline

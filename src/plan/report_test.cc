@@ -158,6 +158,9 @@ TEST(Report, HtmlIsOnePageThatNamesCannotBreakOutOf) {
   EXPECT_FALSE(contains(page, "<!-- "));
   EXPECT_TRUE(contains(page, "&lt;/script&gt;"));
   EXPECT_TRUE(contains(page, "\\u003c/script\\u003e"));
+  const std::string cell = sample_plan().to_notebook_html(kHostile);
+  EXPECT_FALSE(contains(cell, "<script"));
+  EXPECT_FALSE(contains(cell, "<style"));
 }
 
 TEST(Report, HtmlDataIsThePlan) {
