@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time and peak memory of programs written for TensorFlow, on TensorFlow and on leadline.tf: the table of docs/seeds.md.
+
+    python bench/seeds.py ../shared/seeds/examples/*.py [--tensorflow .venv-tensorflow/bin/python] [--rounds 3]
+
+Each run is a process of its own, from its start to its end; the fastest of the rounds counts. "work" is the time without
+imports: a second set of runs imports TensorFlow, Keras and tf.lite first and starts the clock then. The peak is what the
+system counted for the process (ru_maxrss). Programs find a SavedModel at path/to/saved_model, made by TensorFlow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT_SECONDS = 600
+
+# Both engines: the program's text as __main__. Only for "work" are the imports done first.
+_CHILD = """
+import sys, time
+engine, path, imports_first = sys.argv[1:4]
+source = open(path).read()
+if engine == "leadline":
+    import leadline.tf
+    leadline.tf.install()
+if imports_first == "yes":
+    import numpy
+    import tensorflow as tf
+    tf.lite.TFLiteConverter, tf.lite.Interpreter
+    if "keras" in source:
+        tf.keras.layers.Conv2D
+begin = time.perf_counter()
+try:
+    exec(compile(source, path, "exec"), {"__name__": "__main__"})
+finally:
+    print(f"WORK {time.perf_counter() - begin:.6f}", file=sys.stderr, flush=True)
+"""
+
+_SAVED_MODEL = """
+import sys, tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Input((32, 32, 3)), tf.keras.layers.Conv2D(32, 3, activation="relu"),
+                             tf.keras.layers.Flatten(), tf.keras.layers.Dense(10)])
+model.export(sys.argv[1], verbose=False)
+"""
+
+
+def environment() -> dict[str, str]:
+    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    env.pop("KERAS_BACKEND", None)
+    return env
+
+
+def run_once(python: str, engine: str, program: Path, imports_first: bool, saved_model: Path | None) -> dict:
+    with tempfile.TemporaryDirectory(prefix="seeds") as folder:
+        if saved_model is not None and "path/to/saved_model" in program.read_text():
+            shutil.copytree(saved_model, Path(folder) / "path/to/saved_model")
+        command = [python, "-c", _CHILD, engine, str(program.resolve()), "yes" if imports_first else "no"]
+        with tempfile.TemporaryFile() as output:
+            begin = time.perf_counter()
+            process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env=environment())
+            status, usage = wait(process, begin)
+            seconds = time.perf_counter() - begin
+            output.seek(0)
+            text = output.read().decode("utf-8", "replace")
+    work = re.findall(r"^WORK ([0-9.]+)$", text, re.MULTILINE)
+    text = re.sub(r"^WORK .*\n", "", text, flags=re.MULTILINE)
+    return {
+        "seconds": seconds,
+        "work_seconds": float(work[-1]) if work else None,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "megabytes": usage.ru_maxrss * 1024 / 1e6,
+        "end": end_of(text, status),
+    }
+
+
+def wait(process: subprocess.Popen, begin: float):
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, usage
+        if time.perf_counter() - begin > LIMIT_SECONDS:
+            process.kill()
+        time.sleep(0.002)
+
+
+def end_of(text: str, status: int) -> str:
+    """How a run ended, in a few words."""
+    if status == 0:
+        return "finishes"
+    if status < 0:
+        return f"killed by signal {-status}"
+    errors = re.findall(r"^(?:\w+\.)*(\w+(?:Error|Exception|Exhausted\w*)): ?(.*)$", text, re.MULTILINE)
+    return f"{errors[-1][0]}: {errors[-1][1][:90]}" if errors else f"exit code {status}"
+
+
+def measure(python: str, engine: str, program: Path, rounds: int, saved_model: Path | None) -> dict:
+    runs = [run_once(python, engine, program, False, saved_model) for _ in range(rounds)]
+    best = min(runs, key=lambda run: run["seconds"])
+    if best["work_seconds"] is not None:  # else it does not even compile
+        again = [run_once(python, engine, program, True, saved_model)["work_seconds"] for _ in range(rounds)]
+        best["work_seconds"] = min(filter(None, again), default=None)
+    best["megabytes"] = min(run["megabytes"] for run in runs)
+    return best
+
+
+def table(rows: dict[str, dict[str, dict]]) -> str:
+    engines = list(next(iter(rows.values())))
+    head = "".join(f" {e} ends with | s | work s | peak MB |" for e in engines)
+    lines = [f"| program |{head}", "|---|" + "---|---:|---:|---:|" * len(engines)]
+    for name, row in rows.items():
+        cells = ""
+        for engine in engines:
+            run = row[engine]
+            work = f"{run['work_seconds']:.2f}" if run["work_seconds"] is not None else ""
+            cells += f" {run['end'].replace('|', ' ')} | {run['seconds']:.2f} | {work} | {run['megabytes']:.0f} |"
+        lines.append(f"| {name} |{cells}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="+", type=Path)
+    parser.add_argument("--python", default=str(ROOT / ".venv/bin/python"), help="has Leadline and no TensorFlow")
+    parser.add_argument("--tensorflow", metavar="PYTHON", help="has TensorFlow")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds must be positive")
+    with tempfile.TemporaryDirectory(prefix="seeds") as folder:
+        saved_model = None
+        if options.tensorflow:
+            saved_model = Path(folder) / "saved_model"
+            command = [options.tensorflow, "-c", _SAVED_MODEL, str(saved_model)]
+            subprocess.run(command, check=True, env=environment(), capture_output=True, timeout=LIMIT_SECONDS)
+        engines = {"leadline": options.python}
+        if options.tensorflow:
+            engines = {"tensorflow": options.tensorflow, **engines}
+        rows = {}
+        for program in options.programs:
+            rows[program.stem] = {
+                engine: measure(python, engine, program, options.rounds, saved_model)
+                for engine, python in engines.items()
+            }
+            print(f"{program.stem}: done", file=sys.stderr)
+    print(json.dumps(rows, indent=2) if options.json else table(rows))
+
+
+if __name__ == "__main__":
+    main()
