@@ -45,7 +45,8 @@ def fails(error: str, *words: str, says: dict[str, int] | None = None, seconds: 
 
 _PRODUCT = {"^Tensor Defined$": 1, "^Matrix product defined$": 1, "^Starting Computation$": 1}
 _NO_TEBIBYTES = ("4000000000000|3.6 TiB|4.0 TB", "tf.random.normal")
-_CUT_OFF = fails("IndentationError", "expected an indented block after 'with' statement on line 9")
+# A notebook looks at a cell before Python does, and has words of its own for one that stops too early.
+_CUT_OFF = fails("SyntaxError|IndentationError", "incomplete input|expected an indented block after 'with' statement")
 _QUANTIZED = Expected({r"^Quantization iteration: \d$": 5, "Model converted and allocated": 5, "failed": 0})
 _DEBUGGED = Expected({r"^Iteration: \d, creating debugger$": 3, "^Interpreter created successfully": 3, "^Error": 0})
 _TWENTY = Expected({r"^ Output: \[0?\.\d+ +0?\.\d+ *\]$": 20, "Error": 0})
@@ -134,5 +135,5 @@ OWN = {
         Expected({r"^shapes \(300, 300\) \(3,\)$": 1, r"^value \[1\.0, 2\.0, 3\.0\]$": 1}),
     ) * 2,
     "forgotten_sessions": (Expected({r"^doubled \[2\.0, 5\.0\] with 50 open$": 1}),) * 2,
-    "cut_off": (fails("IndentationError", "expected an indented block after 'with' statement on line 3"),) * 2,
+    "cut_off": (_CUT_OFF, _CUT_OFF),
 }  # fmt: skip

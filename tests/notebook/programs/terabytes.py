@@ -5,4 +5,4 @@ import tensorflow as tf
 with tf.Graph().as_default():
     huge = tf.random.uniform([20000, 20000, 5000])
     with tf.compat.v1.Session() as session:
-        print(session.run(tf.reduce_sum(huge)))
+        print(session.run(huge * 2.0))
