@@ -87,6 +87,7 @@ def guard(
     The child is kept for the next call with the same limits: what it has imported stays imported. It protects from
     accidents, not from malice.
     """
+    __tracebackhide__ = True
     limit = _parse_memory(memory)
     if isinstance(memory, str) and memory.rstrip().endswith("%"):
         limit = memory.strip()  # of what there is when a child starts: a child that is there has its limit already
@@ -106,6 +107,7 @@ def guard(
 def _decorate(fn, *, memory, timeout, processes):
     @functools.wraps(fn)
     def guarded(*args, **kwargs):
+        __tracebackhide__ = True
         return _call(fn, args, kwargs, memory, timeout, processes)
 
     return guarded
@@ -127,6 +129,7 @@ def _name(fn) -> str:
 
 
 def _call(fn, args, kwargs, memory, timeout, processes):
+    __tracebackhide__ = True  # notebooks leave such frames out: the guard's own are not the user's
     worker = _take(memory, processes)
     try:
         kind, value, text = worker.call(fn, args, kwargs, timeout)
@@ -179,6 +182,7 @@ class _Worker:
             raise
 
     def call(self, fn, args, kwargs, timeout: float | None) -> tuple[str, Any, str | None]:
+        __tracebackhide__ = True
         os.ftruncate(self._stack, 0)
         os.lseek(self._stack, 0, os.SEEK_SET)  # the child writes at the same position
         self._decoders = {}
@@ -215,6 +219,7 @@ class _Worker:
             self._stack = -1
 
     def _await_reply(self, name: str):
+        __tracebackhide__ = True
         watched = self._connection.fileno()
         kill_at = float("inf")
         interrupted = False

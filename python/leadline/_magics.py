@@ -48,6 +48,7 @@ def run_guarded_cell(shell, line: str, cell: str) -> Any:
     The cell sees the variables of --in and what it imports itself; those of --out come back. The value of a last
     expression is the value of the cell.
     """
+    __tracebackhide__ = True
     parser = _guard_parser()
     try:
         options = parser.parse_args(shlex.split(line))
@@ -94,6 +95,7 @@ def register(shell) -> None:
     """Adds the magics to an IPython shell."""
 
     def guard_magic(line: str, cell: str) -> Any:
+        __tracebackhide__ = True
         return run_guarded_cell(shell, line, cell)
 
     guard_magic.__doc__ = run_guarded_cell.__doc__
