@@ -2,6 +2,7 @@
 """What a notebook shows of Leadline: reports as HTML in the kernel's messages and in a browser, bars while work goes on,
 and the stop button."""
 
+import gc
 import sys
 import threading
 import time
@@ -45,6 +46,8 @@ def notebook(tmp_path_factory):
     client.create_kernel_manager()
     client.km.kernel_spec.argv[0] = sys.executable  # not another Python of the same name
     client.execute()
+    del client
+    gc.collect()  # its sockets
     return dict(zip(CELLS, book.cells, strict=True)), book
 
 
