@@ -4,7 +4,6 @@
 #include "ops/batch_matmul.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "kernels/gemm/gemm_i8.h"
@@ -14,32 +13,12 @@
 #include "ops/common.h"
 #include "ops/contraction.h"
 #include "ops/families.h"
+#include "ops/float_matmul.h"
 #include "ops/half_activations.h"
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
-
-/// The products of one run: `batches` of [m, k] times [k, n]. Left-hand matrices are row-major once adj_x is undone.
-struct Products {
-  int64_t m = 0, n = 0, k = 0;
-  bool adj_x = false;
-  bool adj_y = false;
-  int64_t lhs_matrices = 1, rhs_matrices = 1, batches = 1;
-  Shape batch;
-  std::array<int64_t, kMaxRank> lhs_step{}, rhs_step{};  // in matrices, per dimension of `batch`; 0 where stretched
-
-  int64_t matrix(const std::array<int64_t, kMaxRank>& step, int64_t index) const {
-    int64_t result = 0;
-    for (int axis = batch.rank() - 1; axis >= 0; --axis) {
-      result += index % batch[axis] * step[static_cast<size_t>(axis)];
-      index /= batch[axis];
-    }
-    return result;
-  }
-  int64_t lhs_matrix(int64_t index) const { return matrix(lhs_step, index); }
-  int64_t rhs_matrix(int64_t index) const { return matrix(rhs_step, index); }
-};
 
 Shape outer_dims(const Shape& shape) { return Shape(shape.dims().first(static_cast<size_t>(shape.rank() - 2))); }
 
@@ -341,6 +320,9 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
     return make_kernel([p](RunContext& run) { run_int16<int8_t>(p, run); });
   }
   if (!p.adj_x) merge_rows(p);
+  // A constant is packed ahead, but transposing the left-hand side would take as much scratch as it has bytes.
+  const bool packs_ahead = fixed_input(c, 1, 0) && !p.adj_x;
+  if (c.input(1).dtype() == DType::kFloat32 && !packs_ahead) return make_float_matmul(c, p);
   return std::make_unique<GemmBatchMatmul>(c, p);
 }
 

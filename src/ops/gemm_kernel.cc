@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm_kernel.h"
 
+#include "ops/float_matmul.h"
+
 namespace leadline::ops {
 namespace {
 
@@ -88,6 +90,19 @@ class GemmKernel final : public Kernel {
 
 std::unique_ptr<Kernel> make_gemm_kernel(PrepareContext& c, const Contraction& contraction, int64_t m, int64_t n,
                                          int64_t k) {
+  const bool float_bias = !contraction.has_bias || contraction.bias_type == DType::kFloat32;
+  const bool plain = contraction.weight_type == DType::kFloat32 && contraction.arithmetic == Arithmetic::kFloat &&
+                     float_bias && contraction.rule.activations == 0 && contraction.rule.weights == 1;
+  if (plain && !contraction.has_fixed_weights) {
+    Products products;
+    products.m = m;
+    products.n = n;
+    products.k = k;
+    products.adj_y = true;
+    return make_float_matmul(
+        c, products,
+        {.bias = contraction.has_bias ? contraction.rule.bias : -1, .lo = contraction.lo, .hi = contraction.hi});
+  }
   return std::make_unique<GemmKernel>(c, contraction, m, n, k);
 }
 

@@ -43,12 +43,39 @@ void pack_with(int64_t n, int64_t k, float* packed, Read read) {
   }
 }
 
+// Whole panels are read a cache line of one column at a time: with the columns a power of two apart, lines of
+// different columns would drive each other out of the cache.
 void pack_nk(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  pack_with(n, k, reinterpret_cast<float*>(packed), [=](int64_t col, int64_t i) { return b[col * ldb + i]; });
+  constexpr int64_t kLine = 16;
+  auto* panels = reinterpret_cast<float*>(packed);
+  const int64_t whole = n / kPanel * kPanel;
+  for (int64_t col = 0; col < whole; col += kPanel) {
+    for (int64_t i0 = 0; i0 < k; i0 += kLine) {
+      const int64_t count = std::min(kLine, k - i0);
+      for (int64_t j = 0; j < kPanel; ++j) {
+        const float* from = b + (col + j) * ldb + i0;
+        float* to = panels + col * k + i0 * kPanel + j;
+        for (int64_t i = 0; i < count; ++i) to[i * kPanel] = from[i];
+      }
+    }
+  }
+  const float* rest = b + whole * ldb;
+  pack_with(n - whole, k, panels + whole * k, [=](int64_t col, int64_t i) { return rest[col * ldb + i]; });
 }
 
 void pack_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  pack_with(n, k, reinterpret_cast<float*>(packed), [=](int64_t col, int64_t i) { return b[i * ldb + col]; });
+  const D d;
+  auto* panels = reinterpret_cast<float*>(packed);
+  const int64_t whole = n / kPanel * kPanel;
+  for (int64_t col = 0; col < whole; col += kPanel) {
+    float* to = panels + col * k;
+    for (int64_t i = 0; i < k; ++i, to += kPanel) {
+      hn::Store(hn::LoadU(d, b + i * ldb + col), d, to);
+      hn::Store(hn::LoadU(d, b + i * ldb + col + kLanes), d, to + kLanes);
+    }
+  }
+  const float* rest = b + whole;
+  pack_with(n - whole, k, panels + whole * k, [=](int64_t col, int64_t i) { return rest[i * ldb + col]; });
 }
 
 float f16_to_f32(uint16_t bits) {
@@ -89,7 +116,8 @@ template <int Rows, int Vectors>
 HWY_NOINLINE void tile(const GemmF32& g, const Block& block, const float* a, const float* b, float* c, int64_t col) {
   const D d;
   constexpr int64_t kWidth = Vectors == 1 ? kLanes : kPanel;
-  const int64_t lda = g.lda;
+  const int64_t next_row = g.a_packed ? 1 : g.lda;
+  const int64_t next_k = g.a_packed ? kGemmTileRows : 1;
   const int64_t ldc = g.ldc;
   const int64_t columns = g.n - col;
   Accumulators<V, Rows, Vectors> acc;
@@ -106,9 +134,9 @@ HWY_NOINLINE void tile(const GemmF32& g, const Block& block, const float* a, con
     });
   }
   const int64_t panel_stride = block.panel_stride;
-  for (int64_t i = 0; i < block.depth; ++i) {
+  for (int64_t i = 0; i < block.depth; ++i, a += next_k) {
     if constexpr (Rows == 1) {
-      const V av = hn::Set(d, a[i]);
+      const V av = hn::Set(d, *a);
       unroll<Vectors>([&](auto v) HWY_ATTR {
         const V bv = hn::Load(d, b + (v / 2) * panel_stride + (v % 2) * kLanes);
         acc.template at<0, v>() = hn::MulAdd(av, bv, acc.template at<0, v>());
@@ -119,7 +147,7 @@ HWY_NOINLINE void tile(const GemmF32& g, const Block& block, const float* a, con
         bv.template at<0, v>() = hn::Load(d, b + (v / 2) * panel_stride + (v % 2) * kLanes);
       });
       unroll<Rows>([&](auto r) HWY_ATTR {
-        const V av = hn::Set(d, a[r * lda + i]);
+        const V av = hn::Set(d, a[r * next_row]);
         unroll<Vectors>([&](auto v) HWY_ATTR {
           acc.template at<r, v>() = hn::MulAdd(av, bv.template at<0, v>(), acc.template at<r, v>());
         });
@@ -177,7 +205,8 @@ constexpr int64_t kRows = 96;
 static_assert(kRows % kGemmTileRows == 0);
 
 void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end, int64_t k_begin,
-           int64_t k_end) {
+           int64_t k_end, bool first, bool last) {
+  const int64_t next_k = g.a_packed ? kGemmTileRows : 1;
   const bool few_rows = row_end - row_begin <= kGemmTileRows;
   const int64_t depth = few_rows ? std::max<int64_t>(k_end - k_begin, 1) : kDepth;
   for (int64_t r0 = row_begin; r0 < row_end; r0 += kRows) {
@@ -185,13 +214,13 @@ void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_beg
     int64_t k0 = k_begin;
     do {
       const int64_t k1 = std::min(k_end, k0 + depth);
-      const Block block{k0, k1 - k0, kPanel * g.k, k0 == 0, k1 == g.k};
+      const Block block{k0, k1 - k0, kPanel * g.k, first && k0 == k_begin, last && k1 == k_end};
       for (int64_t col = col_begin; col < col_end;) {
         // With one tile of rows there is nothing to reuse a panel for, and wide tiles want all columns.
         const int64_t next = few_rows ? col_end : std::min(col_end, col + kPanel);
         for (int64_t r = r0; r < r1; r += kGemmTileRows) {
-          rows_by_columns(g, block, std::min(kGemmTileRows, r1 - r), g.a + r * g.lda + (k0 - k_begin), g.c + r * g.ldc,
-                          col, next);
+          rows_by_columns(g, block, std::min(kGemmTileRows, r1 - r), g.a + r * g.lda + (k0 - k_begin) * next_k,
+                          g.c + r * g.ldc, col, next);
         }
         col = next;
       }
@@ -215,6 +244,24 @@ HWY_EXPORT(slice);
 
 int64_t packed_bytes_f32(int64_t n, int64_t k) { return (n + 15) / 16 * 16 * k * static_cast<int64_t>(sizeof(float)); }
 
+// Tiles of kGemmTileRows rows, k after k. A tile that has fewer rows still begins at its first row times k.
+void pack_f32_rows(const float* a, int64_t lda, int64_t m, int64_t k, float* packed) {
+  constexpr int64_t kGroup = 16;  // rows of the source that are read side by side
+  for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
+    const int64_t k1 = std::min(k, k0 + kGroup);
+    for (int64_t row = 0; row < m; row += kGemmTileRows) {
+      float* to = packed + row * k + k0 * kGemmTileRows;
+      if (m - row >= kGemmTileRows) {
+        for (int64_t i = k0; i < k1; ++i, to += kGemmTileRows) {
+          std::memcpy(to, a + i * lda + row, kGemmTileRows * sizeof(float));
+        }
+      } else {
+        for (int64_t i = k0; i < k1; ++i, to += kGemmTileRows) std::copy_n(a + i * lda + row, m - row, to);
+      }
+    }
+  }
+}
+
 void pack_f32(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
   HWY_DYNAMIC_DISPATCH(pack_nk)(b, ldb, n, k, packed);
 }
@@ -229,7 +276,12 @@ void pack_f32_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* p
 
 void gemm_f32_slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end,
                     int64_t k_begin, int64_t k_end) {
-  HWY_DYNAMIC_DISPATCH(slice)(g, row_begin, row_end, col_begin, col_end, k_begin, k_end);
+  HWY_DYNAMIC_DISPATCH(slice)(g, row_begin, row_end, col_begin, col_end, k_begin, k_end, k_begin == 0, k_end == g.k);
+}
+
+void gemm_f32_part(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end, bool first,
+                   bool last) {
+  HWY_DYNAMIC_DISPATCH(slice)(g, row_begin, row_end, col_begin, col_end, 0, g.k, first, last);
 }
 
 void gemm_f32_range(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) {

@@ -30,7 +30,13 @@ struct GemmF32 {
   int64_t ldc = 0;
   float lo = -std::numeric_limits<float>::infinity();
   float hi = std::numeric_limits<float>::infinity();
+  /// A is packed by pack_f32_rows, lda == k, and row ranges begin at multiples of kGemmTileRows.
+  bool a_packed = false;
 };
+
+/// Packs A given as [K,M], rows `lda` elements apart, into k floats for every row, m rounded up to
+/// kGemmTileRows.
+void pack_f32_rows(const float* a, int64_t lda, int64_t m, int64_t k, float* packed);
 
 /// Bytes of a packed B: about 4 * k * n with n rounded up to 16. The same on every CPU, but the layout inside is not:
 /// packed bytes do not leave the process.
@@ -53,6 +59,12 @@ void gemm_f32_range(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_
 /// ascending ranges that cover [0, k) give the bits of gemm_f32_range.
 void gemm_f32_slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end,
                     int64_t k_begin, int64_t k_end);
+
+/// Computes one of several products that are added up in C; `g` describes this one, with its own k. The first starts
+/// from the bias, the others from what C holds; the last clamps. In ascending order they give the bits of the product
+/// with all their k.
+void gemm_f32_part(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end, bool first,
+                   bool last);
 
 /// The whole product, split over the pool by rows when there are many, by columns when there are few.
 void gemm_f32(const GemmF32& g, ThreadPool& pool);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// C is computed in blocks that stay in the third-level cache while k goes from first to last in slices. For each slice
+// the threads pack their shares of A's rows and B's columns, wait for each other, and multiply.
+#include "kernels/gemm/matmul_f32.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/buffer.h"
+#include "kernels/gemm/gemm_f32.h"
+#include "kernels/gemm/split.h"
+
+namespace leadline::kernels {
+namespace {
+
+// A block of C has 8 MiB. A larger one needs less packing (each packed value is used for as many products as the block
+// has rows or columns) and more cache.
+constexpr int64_t kBlockRows = 2046;  // a multiple of the tile's 6 rows
+constexpr int64_t kBlockColumns = 1024;
+constexpr int64_t kDepth = 256;
+static_assert(kBlockRows % kGemmTileRows == 0 && kBlockColumns % kGemmColumnGrain == 0);
+
+/// A's rows are read as they are when that is contiguous, and B has too few columns to earn back a copy.
+constexpr int64_t kFewColumns = 192;
+
+/// Packing fewer values takes less time than handing it out.
+constexpr int64_t kMinPackedValues = 32 * 1024;
+
+bool packs_rows(bool transposed, int64_t n) { return transposed || n > kFewColumns; }
+
+/// Packs A's rows [begin, end), columns [k, k + depth): tiles where A is transposed, else rows of `depth`.
+void pack_rows(const MatmulF32& g, int64_t begin, int64_t end, int64_t k, int64_t depth, float* target) {
+  if (g.a_transposed) return pack_f32_rows(g.a + k * g.lda + begin, g.lda, end - begin, depth, target);
+  for (int64_t row = begin; row < end; ++row, target += depth) {
+    std::memcpy(target, g.a + row * g.lda + k, static_cast<size_t>(depth) * sizeof(float));
+  }
+}
+
+/// Bytes of A's packed rows, for a slice of k and a block of C.
+int64_t packed_rows_bytes(int64_t rows, int64_t depth) {
+  return align_up((rows + kGemmTileRows - 1) / kGemmTileRows * kGemmTileRows * depth * 4);
+}
+
+/// Packs B's columns [begin, end), rows [k, k + depth) to where they lie in a packed block that starts at `col`.
+void pack_columns(const MatmulF32& g, int64_t col, int64_t begin, int64_t end, int64_t k, int64_t depth,
+                  std::byte* target) {
+  std::byte* to = target + (begin - col) * depth * static_cast<int64_t>(sizeof(float));
+  if (g.b_transposed) {
+    pack_f32(g.b + begin * g.ldb + k, g.ldb, end - begin, depth, to);
+  } else {
+    pack_f32_kn(g.b + k * g.ldb + begin, g.ldb, end - begin, depth, to);
+  }
+}
+
+struct Block {
+  int64_t row = 0, rows = 0;
+  int64_t col = 0, cols = 0;
+};
+
+void multiply_block(const MatmulF32& g, const Block& block, std::byte* workspace, ThreadPool& pool) {
+  const bool packs_a = packs_rows(g.a_transposed, g.n);
+  auto* packed_a = reinterpret_cast<float*>(workspace);
+  std::byte* packed_b = workspace + (packs_a ? packed_rows_bytes(block.rows, std::min(g.k, kDepth)) : 0);
+  int64_t k = 0;
+  do {
+    const int64_t depth = std::min(kDepth, g.k - k);
+    const GemmSplit split = split_gemm(block.rows, block.cols, depth, kGemmColumnGrain, pool.size());
+    const int64_t packers = (block.rows + block.cols) * depth < kMinPackedValues ? 1 : split.parts;
+    pool.parallel_for(packers, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const PartRange cols = part_range(block.cols, kGemmColumnGrain, packers, part);
+        pack_columns(g, block.col, block.col + cols.begin, block.col + cols.end, k, depth, packed_b);
+        if (!packs_a) continue;
+        const PartRange rows = part_range(block.rows, kGemmTileRows, packers, part);
+        pack_rows(g, block.row + rows.begin, block.row + rows.end, k, depth, packed_a + rows.begin * depth);
+      }
+    });
+    const GemmF32 product{.a = packs_a ? packed_a : g.a + block.row * g.lda + k,
+                          .lda = packs_a ? depth : g.lda,
+                          .m = block.rows,
+                          .b = packed_b,
+                          .n = block.cols,
+                          .k = depth,
+                          .bias = g.bias == nullptr ? nullptr : g.bias + block.col,
+                          .c = g.c + block.row * g.ldc + block.col,
+                          .ldc = g.ldc,
+                          .lo = g.lo,
+                          .hi = g.hi,
+                          .a_packed = g.a_transposed};
+    pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const PartRange rows =
+            split.by_rows ? part_range(block.rows, kGemmTileRows, split.parts, part) : PartRange{0, block.rows};
+        const PartRange cols =
+            split.by_rows ? PartRange{0, block.cols} : part_range(block.cols, kGemmColumnGrain, split.parts, part);
+        gemm_f32_part(product, rows.begin, rows.end, cols.begin, cols.end, k == 0, k + depth == g.k);
+      }
+    });
+    k += depth;
+  } while (k < g.k);
+}
+
+}  // namespace
+
+int64_t matmul_f32_workspace_bytes(int64_t m, int64_t n, int64_t k, bool a_transposed) {
+  const int64_t depth = std::min(k, kDepth);
+  const int64_t rows = packs_rows(a_transposed, n) ? packed_rows_bytes(std::min(m, kBlockRows), depth) : 0;
+  return rows + align_up(packed_bytes_f32(std::min(n, kBlockColumns), depth));
+}
+
+void matmul_f32(const MatmulF32& g, std::byte* workspace, ThreadPool& pool) {
+  for (int64_t row = 0; row < g.m; row += kBlockRows) {
+    for (int64_t col = 0; col < g.n; col += kBlockColumns) {
+      multiply_block(g, {row, std::min(kBlockRows, g.m - row), col, std::min(kBlockColumns, g.n - col)}, workspace,
+                     pool);
+    }
+  }
+}
+
+}  // namespace leadline::kernels
