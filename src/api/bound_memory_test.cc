@@ -351,6 +351,27 @@ TEST(BoundMemory, IsHeldAsLongAsItIsBound) {
   EXPECT_EQ(values.use_count(), 1);
 }
 
+TEST(LargeProducts, TakeLittleBesideTheirOperands) {
+  constexpr int64_t kSize = 20'000;
+  InterpreterOptions options;
+  options.num_threads = 4;
+  for (const bool adjoint : {false, true}) {
+    for (const DType rhs : {kF32, DType::kInt8}) {
+      Sketch s;
+      const int x = s.input("x", kF32, {2, kSize, kSize});
+      const int y = s.input("y", rhs, {kSize, kSize});
+      if (rhs == DType::kInt8) {
+        s.subgraph().values[static_cast<size_t>(y)].quantization.scale = {0.5F};
+        s.subgraph().values[static_cast<size_t>(y)].quantization.zero_point = {0};
+      }
+      s.outputs({s.compute("BATCH_MATMUL", {x, y}, "z", kF32, {2, kSize, kSize},
+                           {{"adj_x", int64_t{adjoint}}, {"adj_y", int64_t{adjoint}}})});
+      const Plan plan = Interpreter(s.load(), options).plan();
+      EXPECT_LT(plan.steps[0].scratch_bytes, 16 << 20) << adjoint << dtype_name(rhs);
+    }
+  }
+}
+
 TEST(BoundMemory, IsNotTouchedPastItsEnd) {
   for (const int64_t n : {1, 2, 3, 5, 7, 8, 9, 15, 17, 31, 33, 63, 65}) {
     Sketch s;

@@ -197,8 +197,59 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, BatchMatmulForms,
     testing::Combine(testing::Values(Case{{}, {}, 3, 4, 5}, Case{{2}, {2}, 7, 16, 33}, Case{{5}, {1}, 2, 9, 4},
                                      Case{{}, {3}, 4, 5, 6}, Case{{2, 1}, {1, 3}, 2, 3, 4},
-                                     Case{{2, 1, 2}, {3, 1}, 4, 20, 3}, Case{{2, 1, 2, 1, 2}, {2, 2, 1}, 1, 6, 2}),
+                                     Case{{2, 1, 2}, {3, 1}, 4, 20, 3}, Case{{2, 1, 2, 1, 2}, {2, 2, 1}, 1, 6, 2},
+                                     Case{{3}, {3}, 1, 17, 9}, Case{{2}, {1, 2}, 5, 40, 1}, Case{{9}, {9}, 6, 10, 35},
+                                     Case{{}, {2}, 1, 3, 1}),
                      testing::Bool(), testing::Bool()));
+
+/// More columns than are packed at once, more rows than are prepared at once.
+class LargeIntegerProducts : public testing::TestWithParam<std::tuple<bool, bool>> {
+ protected:
+  static constexpr int64_t kM = 13, kN = 70, kK = 70'000;
+  OpTester tester() const {
+    BatchMatmulAttributes a;
+    std::tie(a.adj_x, a.adj_y) = GetParam();
+    OpTester t("BATCH_MATMUL");
+    t.threads(2).attributes(a);
+    return t;
+  }
+  Shape lhs_shape() const { return std::get<0>(GetParam()) ? Shape{kK, kM} : Shape{kM, kK}; }
+  Shape rhs_shape() const { return std::get<1>(GetParam()) ? Shape{kN, kK} : Shape{kK, kN}; }
+};
+
+TEST_P(LargeIntegerProducts, AreExact) {
+  const auto lhs = random_values<int8_t>(kM * kK, 1, -128, 127);
+  const auto rhs = random_values<int8_t>(kN * kK, 2, -128, 127);
+  OpTester t = tester();
+  t.input<int8_t>(lhs_shape(), lhs, {}, false).input<int8_t>(rhs_shape(), rhs, {}, false).output(DType::kInt32).run();
+  const auto [adj_x, adj_y] = GetParam();
+  const ref::MatmulShape s{.m = kM,
+                           .n = kN,
+                           .k = kK,
+                           .a_row = adj_x ? 1 : kK,
+                           .a_depth = adj_x ? kM : 1,
+                           .b_column = adj_y ? kK : 1,
+                           .b_depth = adj_y ? 1 : kN,
+                           .c_row = kN};
+  std::vector<int32_t> expected(kM * kN);
+  ref::matmul(s, lhs.data(), ref::FixedZero{}, rhs.data(), 0, ref::FinishInt32{}, expected.data(), 0, kM);
+  EXPECT_EQ(t.result<int32_t>(0), expected);
+}
+
+TEST_P(LargeIntegerProducts, OfDynamicRangeAreThoseOfConstants) {
+  const auto lhs = random_values<float>(kM * kK, 1);
+  const auto rhs = random_values<int8_t>(kN * kK, 2, -127, 127);
+  std::vector<std::vector<float>> results;
+  for (const bool known : {true, false}) {
+    OpTester t = tester();
+    t.input<float>(lhs_shape(), lhs, {}, false).input<int8_t>(rhs_shape(), rhs, quantized(0.01F), known);
+    t.output(DType::kFloat32).run();
+    results.push_back(t.result<float>(0));
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, LargeIntegerProducts, testing::Combine(testing::Bool(), testing::Bool()));
 
 TEST(BatchMatmul, NothingToSumGivesZeros) {
   OpTester t("BATCH_MATMUL");
