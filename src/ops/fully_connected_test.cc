@@ -157,6 +157,21 @@ INSTANTIATE_TEST_SUITE_P(Sizes, FullyConnectedSizes,
                                          std::tuple{7, 33, 40, 2}, std::tuple{130, 70, 65, 2},
                                          std::tuple{1, 300, 300, 2}));
 
+TEST(FullyConnected, RowsOfDynamicRangeDoNotDependOnHowManyThereAre) {
+  constexpr int64_t kM = 50, kK = 100'000, kN = 3;  // more than are quantized at once
+  constexpr int64_t kLast = 7;
+  const auto input = random_values<float>(kM * kK, 1);
+  const auto weights = random_values<int8_t>(kN * kK, 2, -127, 127);
+  const auto run = [&](int64_t rows) {
+    OpTester t("FULLY_CONNECTED");
+    t.threads(2).input<float>({rows, kK}, std::vector<float>(input.end() - rows * kK, input.end()), {}, false);
+    t.input<int8_t>({kN, kK}, weights, quantized(0.01F)).output(DType::kFloat32).run();
+    const auto result = t.result<float>(0);
+    return std::vector<float>(result.end() - kLast * kN, result.end());
+  };
+  EXPECT_EQ(run(kM), run(kLast));
+}
+
 TEST(FullyConnected, WeightsComputedAtRunTimeGiveTheSameResult) {
   // Rows of an odd number of int4 weights round the activations in the same way in both cases.
   const auto input = random_values<float>(3 * 21, 1);

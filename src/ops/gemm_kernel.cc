@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm_kernel.h"
 
+#include <algorithm>
+
+#include "kernels/gemm/split.h"
 #include "ops/float_matmul.h"
 
 namespace leadline::ops {
 namespace {
+
+/// Quantized rows of dynamic range that exist at the same time.
+constexpr int64_t kRowBytes = 4 << 20;
 
 /// Rows times packed weights.
 class GemmKernel final : public Kernel {
@@ -56,17 +62,20 @@ class GemmKernel final : public Kernel {
                                               .hi = f.level_hi};
       return kernels::gemm_i8(g, output, workspace, c.pool());
     }
-    rows_.quantize(c, input.as<float>());
     g.a = rows_.values(c);
     g.a_row_zero_points = rows_.zeros(c);
-    const kernels::DequantizedOutput output{.c = c.output(0).mutable_as<float>(),
-                                            .ldc = n,
-                                            .row_scale = rows_.scales(c),
-                                            .scale = weights_.scales(c),
-                                            .bias = weights_.float_bias(c),
-                                            .lo = f.lo,
-                                            .hi = f.hi};
-    kernels::gemm_i8(g, output, workspace, c.pool());
+    kernels::DequantizedOutput output{.ldc = n,
+                                      .row_scale = rows_.scales(c),
+                                      .scale = weights_.scales(c),
+                                      .bias = weights_.float_bias(c),
+                                      .lo = f.lo,
+                                      .hi = f.hi};
+    for (int64_t row = 0; row < m_; row += band_) {
+      g.m = std::min(band_, m_ - row);
+      rows_.quantize(c, input.as<float>() + row * k, g.m);
+      output.c = c.output(0).mutable_as<float>() + row * n;
+      kernels::gemm_i8(g, output, workspace, c.pool());
+    }
   }
 
  private:
@@ -76,11 +85,16 @@ class GemmKernel final : public Kernel {
     if (contraction.arithmetic != Arithmetic::kFloat) {
       workspace_at_ = scratch.take(c.threads() * kernels::gemm_i8_workspace_bytes(m_, k));
     }
-    if (contraction.arithmetic == Arithmetic::kHybrid) rows_ = QuantizedRows(m_, k, contraction.row_rule, scratch);
+    if (contraction.arithmetic == Arithmetic::kHybrid) {
+      const int64_t fitting = kRowBytes / std::max<int64_t>(k, 1) / kernels::kGemmTileRows * kernels::kGemmTileRows;
+      band_ = std::min(m_, std::max(fitting, kernels::kGemmTileRows * c.threads()));
+      rows_ = QuantizedRows(band_, k, contraction.row_rule, scratch);
+    }
     weights_.request(c, "gemm", packed, scratch);
   }
 
   int64_t m_;
+  int64_t band_ = 0;  // rows that dynamic range quantizes at a time
   PackedWeights<GemmLayout> weights_;
   QuantizedRows rows_;        // dynamic range
   int64_t workspace_at_ = 0;  // scratch

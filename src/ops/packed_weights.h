@@ -150,9 +150,11 @@ class QuantizedRows {
         scales_at_(scratch.take(rows * 4)),
         zeros_at_(scratch.take(rows * 4)) {}
 
-  void quantize(const RunContext& c, const float* values) const {
+  void quantize(const RunContext& c, const float* values) const { quantize(c, values, rows_); }
+  /// The first `rows` only.
+  void quantize(const RunContext& c, const float* values, int64_t rows) const {
     kernels::quantize_rows(
-        values, rows_, size_, reinterpret_cast<int8_t*>(c.scratch() + values_at_),
+        values, rows, size_, reinterpret_cast<int8_t*>(c.scratch() + values_at_),
         {reinterpret_cast<float*>(c.scratch() + scales_at_), reinterpret_cast<int32_t*>(c.scratch() + zeros_at_)},
         c.pool(), rule_);
   }
