@@ -50,6 +50,7 @@ struct Stat {
   char state = '?';
   pid_t parent = 0;
   pid_t session = 0;
+  uint64_t start = 0;
 };
 
 std::optional<Stat> read_stat(pid_t pid) {
@@ -59,9 +60,12 @@ std::optional<Stat> read_stat(pid_t pid) {
   if (name_end == std::string::npos) return std::nullopt;
   Stat stat;
   int group = 0;
-  if (sscanf(text->c_str() + name_end + 1, " %c %d %d %d", &stat.state, &stat.parent, &group, &stat.session) != 4) {
-    return std::nullopt;
-  }
+  // state ppid pgrp session, then 15 fields of no interest before starttime
+  constexpr const char* kFormat = " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu";
+  unsigned long long start = 0;
+  const char* const fields = text->c_str() + name_end + 1;
+  if (sscanf(fields, kFormat, &stat.state, &stat.parent, &group, &stat.session, &start) != 5) return std::nullopt;
+  stat.start = start;
   return stat;
 }
 
@@ -164,22 +168,22 @@ std::optional<ProcessMemory> process_memory(pid_t pid) {
   return memory;
 }
 
-std::vector<pid_t> process_tree(pid_t root) {
-  std::vector<pid_t> tree = whole_tree(root);
-  std::erase_if(tree, [](pid_t pid) {
+std::vector<Process> process_tree(pid_t root) {
+  std::vector<Process> tree;
+  for (const pid_t pid : whole_tree(root)) {
     const std::optional<Stat> stat = read_stat(pid);
-    return !stat || is_dead(*stat);
-  });
-  if (!tree.empty() && tree[0] != root) tree.clear();
+    if (stat && !is_dead(*stat)) tree.push_back({pid, stat->start});
+  }
+  if (!tree.empty() && tree[0].pid != root) tree.clear();
   return tree;
 }
 
-int64_t tree_memory(const std::vector<pid_t>& tree, int64_t limit) {
+int64_t tree_memory(const std::vector<Process>& tree, int64_t limit) {
   int64_t sum = 0;
-  for (const pid_t pid : tree) sum += process_memory(pid).value_or(ProcessMemory{}).resident;
+  for (const auto [pid, start] : tree) sum += process_memory(pid).value_or(ProcessMemory{}).resident;
   if (tree.size() < 2 || limit == 0 || sum <= limit) return sum;
   int64_t shared_once = 0;
-  for (const pid_t pid : tree) {
+  for (const auto [pid, start] : tree) {
     const std::optional<int64_t> share = proportional_memory(pid);
     shared_once += share ? *share : process_memory(pid).value_or(ProcessMemory{}).resident;
   }
@@ -212,15 +216,19 @@ void kill_tree(pid_t root) {
   await_end(killed);
 }
 
-void kill_leftovers(pid_t session, const std::string& marker) {
+void kill_leftovers(pid_t session, const std::string& marker, const std::vector<Process>& known) {
   const pid_t self = getpid();
+  const auto is_known = [&](pid_t pid, uint64_t start) {
+    return std::ranges::any_of(known, [&](const Process& one) { return one.pid == pid && one.start == start; });
+  };
   for (int round = 0; round < kRounds; ++round) {
     std::vector<Descriptor> killed;
     for_each_number("/proc", [&](pid_t pid) {
       const auto belongs = [&](pid_t candidate) {
         const std::optional<Stat> stat = read_stat(candidate);
         if (!stat || is_dead(*stat)) return false;
-        return (session != 0 && stat->session == session) || has_marker(candidate, marker);
+        return (session != 0 && stat->session == session) || is_known(candidate, stat->start) ||
+               has_marker(candidate, marker);
       };
       if (pid == self || !belongs(pid)) return;
       killed.push_back(signal_if(pid, SIGKILL, belongs));

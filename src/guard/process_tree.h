@@ -19,20 +19,27 @@ struct ProcessMemory {
 };
 std::optional<ProcessMemory> process_memory(pid_t pid);
 
+/// A process. Its start, in the kernel's ticks, tells it from a later one of the same number.
+struct Process {
+  pid_t pid = 0;
+  uint64_t start = 0;
+};
+
 /// The root first, then its descendants, without zombies. Empty when the root is gone.
-std::vector<pid_t> process_tree(pid_t root);
+std::vector<Process> process_tree(pid_t root);
 
 /// Resident bytes of the processes. Pages that several of them share after a fork count once when a plain sum would
 /// pass `limit` (0: plain sum), for that takes longer to find out.
-int64_t tree_memory(const std::vector<pid_t>& tree, int64_t limit);
+int64_t tree_memory(const std::vector<Process>& tree, int64_t limit);
 
 /// Kills what descends from `root`, then `root`. Everything is stopped first, so that nobody forks away.
 /// The root is an unreaped child of the caller, or the caller.
 void kill_tree(pid_t root);
 
 /// Kills what a root that is dead but not reaped has left to others: members of the session it led (`session`, 0:
-/// none), and processes whose environment has `marker`. Returns when they are gone, or after some seconds.
-void kill_leftovers(pid_t session, const std::string& marker);
+/// none), processes whose environment has `marker`, and those of `known`. Returns when they are gone, or after some
+/// seconds.
+void kill_leftovers(pid_t session, const std::string& marker, const std::vector<Process>& known);
 
 /// Kills and reaps every child of the calling process, and the children that these leave to it.
 void kill_children();

@@ -234,12 +234,13 @@ void Supervisor::watch() {
 /// One sample.
 void Supervisor::look() {
   const GuardLimits& limits = options_.request.limits;
-  const std::vector<pid_t> tree = process_tree(pid_);
+  std::vector<Process> tree = process_tree(pid_);
   const int64_t resident = cgroup_ ? cgroup_->current_bytes() : tree_memory(tree, limits.memory_bytes);
   const ProcessMemory root = process_memory(pid_).value_or(ProcessMemory{});
   const std::lock_guard lock(mutex_);
   resident_ = resident;
   processes_ = std::ssize(tree);
+  if (!tree.empty()) known_ = std::move(tree);
   ++looks_;
   // A rise and fall between two samples shows in the kernel's own peak, which has pages of files in it.
   file_ = std::max(file_, root.file);
@@ -284,7 +285,7 @@ void Supervisor::finish() {
   bool group_full = false;
   bool machine_oom = false;
   survives([&] {
-    kill_leftovers(options_.request.own_session ? pid_ : 0, marker_);
+    kill_leftovers(options_.request.own_session ? pid_ : 0, marker_, known_);
     machine_oom = machine_oom_kills() > machine_oom_kills_;
     if (!cgroup_) return;
     group_oom = cgroup_->oom_kills() > 0;

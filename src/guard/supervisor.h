@@ -14,10 +14,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "guard/advice.h"
 #include "guard/cgroup_scope.h"
 #include "guard/descriptor.h"
+#include "guard/process_tree.h"
 #include "guard/spawn.h"
 #include "leadline/guard_report.h"
 
@@ -91,6 +93,7 @@ class Supervisor {
   double timeout_ = 0.0;
   std::optional<GuardCause> wanted_;  // why it is to be killed: the caller's wish or a limit
   bool put_down_ = false;             // the guard did kill it
+  std::vector<Process> known_;        // the tree as it was last seen; of the thread alone
   int64_t resident_ = 0;
   int64_t processes_ = 0;
   int64_t peak_ = 0;

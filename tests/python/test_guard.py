@@ -402,6 +402,21 @@ def test_fifty_processes_in_sessions_of_their_own_are_gone_with_the_call(tmp_pat
     assert guard(int) == 0
 
 
+def test_a_process_that_hides_is_gone_too(tmp_path):
+    """In a session of its own, with an environment of its own, orphaned by a crash."""
+    path = tmp_path / "pid"
+
+    def hide():
+        subprocess.Popen(["env", "-i", "setsid", "sh", "-c", f"echo $$ > {path}; exec sleep 1000"])
+        while not path.exists() or not path.read_text():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    assert death(hide, timeout=60).signal == signal.SIGSEGV
+    assert not alive(path.read_text().strip())
+
+
 def test_a_fork_that_runs_on_does_not_answer():
     def split():
         if os.fork() == 0:
