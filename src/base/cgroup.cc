@@ -2,10 +2,13 @@
 // Reads limits of control groups. A file that is missing or malformed is a limit that does not exist.
 #include "base/cgroup.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 namespace leadline {
@@ -120,10 +123,19 @@ std::optional<double> cpus_allowed(const Group& group) {
 }  // namespace
 
 std::optional<std::string> read_text_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return std::nullopt;
+  // Not a stream: iterators of one throw when a read fails, as it does for a process that ends meanwhile.
+  constexpr size_t kMost = size_t{16} << 20;  // what the kernel tells is small
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> piece;
+  ssize_t size = 0;
+  do {
+    size = read(file, piece.data(), piece.size());
+    if (size > 0) text.append(piece.data(), static_cast<size_t>(size));
+  } while ((size > 0 && text.size() < kMost) || (size < 0 && errno == EINTR));
+  close(file);
+  if (size < 0) return std::nullopt;
   return text;
 }
 

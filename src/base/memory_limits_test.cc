@@ -8,6 +8,7 @@
 
 #include <limits>
 
+#include "base/cgroup.h"
 #include "base/fake_system.h"
 
 namespace leadline {
@@ -152,6 +153,13 @@ TEST(MemoryLimits, SeesTheResourceLimitsOfTheProcess) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 #endif
+
+TEST(ReadTextFile, WhatCannotBeReadIsNothing) {
+  EXPECT_FALSE(read_text_file("/proc/self/mem"));  // opens, and fails to read: so does a process that has just ended
+  EXPECT_FALSE(read_text_file("/proc"));
+  EXPECT_FALSE(read_text_file("/proc/self/no such file"));
+  EXPECT_TRUE(read_text_file("/proc/self/status"));
+}
 
 }  // namespace
 }  // namespace leadline
