@@ -32,8 +32,9 @@ struct GuardEvent {
 };
 
 /// A child process in the care of a thread, which samples the memory of its process tree, keeps its limits and reaps
-/// it. The child is a fresh program, never a copy of the caller. It dies when this object or the calling process does,
-/// and with it every process it started.
+/// it. The child is a fresh program, never a copy of the caller. It dies when this object does, and with it every
+/// process it started. It dies when the calling process does; a child that has called die_with_parent() takes with it
+/// what it started, another leaves that behind when the caller is killed.
 ///
 /// One thread at a time may call wait(); the other members are thread-safe. The caller must call wait() until the end:
 /// a child whose output nobody takes blocks when the pipe is full.

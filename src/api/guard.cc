@@ -91,7 +91,7 @@ GuardEvent GuardedProcess::Impl::wait(double seconds, int watched) {
                                    {supervisor.errors(), POLLIN, 0},
                                    {supervisor.end_event(), POLLIN, 0},
                                    {watched, POLLIN, 0}}};
-  const int milliseconds = static_cast<int>(std::clamp(seconds, 0.0, 3600.0) * 1000);
+  const int milliseconds = seconds > 0 ? static_cast<int>(std::min(seconds, 3600.0) * 1000) : 0;  // NaN: 0
   if (poll(events.data(), events.size(), milliseconds) <= 0) return event;
   for (int turn = 0; turn < 2 && event.stream == 0; ++turn) {
     const int stream = next_stream_;

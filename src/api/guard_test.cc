@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <atomic>
+#include <limits>
 #include <string>
+#include <thread>
 
 #include "base/cgroup.h"
 #include "leadline/error.h"
@@ -39,8 +41,14 @@ Ended run_shell(const std::string& script, GuardLimits limits = {}) {
   return run_to_end(process);
 }
 
-/// Processes, zombies aside, whose command line has `word`.
-int count_processes(const std::string& word) {
+const pid_t kRun = getpid();
+
+/// Seconds to sleep that no other run of these tests sleeps: a process of this one is known by them.
+std::string nap(int number) { return std::to_string(7380 + number) + "." + std::to_string(kRun); }
+
+/// Processes, zombies aside, that sleep nap(number).
+int count_naps(int number) {
+  const std::string word = std::string("sleep") + '\0' + nap(number) + '\0';
   int count = 0;
   DIR* proc = opendir("/proc");
   while (const dirent* entry = readdir(proc)) {
@@ -115,42 +123,42 @@ TEST(Guard, TheMemoryLimitIsThatOfTheWholeTree) {
 }
 
 TEST(Guard, KillsAtTheProcessLimit) {
-  const Ended ended = run_shell("while :; do sleep 7381 & done", {.processes = 20, .timeout_seconds = 60});
+  const Ended ended = run_shell("while :; do sleep " + nap(1) + " & done", {.processes = 20, .timeout_seconds = 60});
   EXPECT_EQ(ended.report.cause, GuardCause::kProcesses) << ended.report.summary;
-  EXPECT_EQ(count_processes(std::string("sleep\0007381", 10)), 0);
+  EXPECT_EQ(count_naps(1), 0);
 }
 
 TEST(Guard, NothingOfTheTreeStays) {
   // In the background; in a session of its own; orphaned by a shell that is gone.
-  const std::string script =
-      "sleep 7382 & setsid sleep 7382 & sh -c 'setsid sleep 7382 >/dev/null 2>&1 </dev/null & exit' ; sleep 0.2; ";
-  const std::string word("sleep\0007382", 10);
+  const std::string script = "n=" + nap(2) + "; sleep $n & setsid sleep $n & " +
+                             "n=$n sh -c 'setsid sleep $n >/dev/null 2>&1 </dev/null & exit'; sleep 0.2; ";
   EXPECT_EQ(run_shell(script + "exit 3").report.exit_code, 3);
-  EXPECT_EQ(count_processes(word), 0);
+  EXPECT_EQ(count_naps(2), 0);
   EXPECT_EQ(run_shell(script + "kill -SEGV $$").report.signal, SIGSEGV);
-  EXPECT_EQ(count_processes(word), 0);
-  EXPECT_EQ(run_shell(script + "sleep 7382", {.timeout_seconds = 0.5}).report.cause, GuardCause::kTimeout);
-  EXPECT_EQ(count_processes(word), 0);
+  EXPECT_EQ(count_naps(2), 0);
+  EXPECT_EQ(run_shell(script + "sleep $n", {.timeout_seconds = 0.5}).report.cause, GuardCause::kTimeout);
+  EXPECT_EQ(count_naps(2), 0);
 }
 
 TEST(Guard, TheDestructorKills) {
   {
-    GuardedProcess process({.command = {"sh", "-c", "sleep 7383 & sleep 7383"}, .environment = {}, .inherited = {}});
+    GuardedProcess process(
+        {.command = {"sh", "-c", "sleep " + nap(3) + " & sleep " + nap(3)}, .environment = {}, .inherited = {}});
     while (process.processes() < 3) usleep(1000);
   }
-  EXPECT_EQ(count_processes(std::string("sleep\0007383", 10)), 0);
+  EXPECT_EQ(count_naps(3), 0);
 }
 
 TEST(Guard, TheEndOfTheCallerIsTheEndOfTheChild) {
   const pid_t caller = fork();
   if (caller == 0) {
-    GuardedProcess process({.command = {"sleep", "7384"}, .environment = {}, .inherited = {}});
-    while (count_processes(std::string("sleep\0007384", 10)) == 0) usleep(1000);
+    GuardedProcess process({.command = {"sleep", nap(4)}, .environment = {}, .inherited = {}});
+    while (count_naps(4) == 0) usleep(1000);
     ::kill(getpid(), SIGKILL);
   }
   waitpid(caller, nullptr, 0);
-  for (int i = 0; i < 1000 && count_processes(std::string("sleep\0007384", 10)) > 0; ++i) usleep(2000);
-  EXPECT_EQ(count_processes(std::string("sleep\0007384", 10)), 0);
+  for (int i = 0; i < 1000 && count_naps(4) > 0; ++i) usleep(2000);
+  EXPECT_EQ(count_naps(4), 0);
 }
 
 TEST(Guard, MuchOutputPassesAndItsEndIsKept) {
@@ -215,6 +223,53 @@ TEST(Guard, DescriptorsOfTheCallerAreNotInherited) {
   GuardedProcess process({.command = {"sh", "-c", script}, .environment = {}, .inherited = {leaked}});
   EXPECT_EQ(run_to_end(process).report.exit_code, 0);
   close(leaked);
+}
+
+TEST(Guard, OtherThreadsMayAskInterruptAndKill) {
+  for (int round = 0; round < 3; ++round) {
+    GuardedProcess process({.command = {"sh", "-c", "trap '' INT; while :; do echo x; sleep 0.01; done"},
+                            .environment = {},
+                            .limits = {.memory_bytes = 500 * kMiB, .timeout_seconds = 60},
+                            .inherited = {}});
+    while (process.wait(60).stream == 0) {  // from here on it is deaf to SIGINT
+    }
+    std::atomic<bool> done = false;
+    std::thread asking([&] {
+      while (!done) {
+        process.report();
+        process.resident_bytes();
+        process.processes();
+      }
+    });
+    std::thread calling([&] {
+      for (int i = 0; i < 20; ++i) {
+        process.interrupt();
+        process.start_call(50);
+        usleep(3000);
+        process.end_call();
+      }
+      process.kill();
+    });
+    const Ended ended = run_to_end(process);
+    done = true;
+    asking.join();
+    calling.join();
+    EXPECT_EQ(ended.report.cause, GuardCause::kInterrupt) << ended.report.summary;
+  }
+}
+
+TEST(Guard, OddTimesAndLimitsAreHarmless) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  GuardedProcess process({.command = {"sh", "-c", "sleep 0.1; exit 4"},
+                          .environment = {},
+                          .limits = {.memory_bytes = std::numeric_limits<int64_t>::max(), .timeout_seconds = kInfinity},
+                          .inherited = {}});
+  EXPECT_FALSE(process.wait(kNan).ended);
+  EXPECT_FALSE(process.wait(-5).ended);
+  process.start_call(kNan);
+  EXPECT_EQ(run_to_end(process).report.exit_code, 4);
+  EXPECT_THROW(GuardedProcess({.command = {"true"}, .environment = {}, .limits = {.timeout_seconds = kNan}}), Error);
 }
 
 }  // namespace

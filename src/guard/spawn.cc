@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string_view>
 
 #include "base/error.h"
@@ -172,7 +173,9 @@ int read_news(int pipe, bool& joined) {
 
 int64_t data_limit(int64_t memory) {
   constexpr int64_t kRoom = int64_t{1} << 30;
-  return memory + std::max(memory / 2, kRoom);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t room = std::max(memory / 2, kRoom);
+  return memory > kMost - room ? kMost : memory + room;
 }
 
 Spawned spawn(const SpawnRequest& request) {

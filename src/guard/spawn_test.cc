@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "base/cgroup.h"
@@ -56,6 +57,12 @@ TEST(Spawn, OnlyDescriptorsThatAreAskedForReachTheChild) {
   reap(child.pid);
   EXPECT_NE(list.find("\n" + std::to_string(kept.get()) + "\n"), std::string::npos) << list;
   EXPECT_EQ(list.find("\n" + std::to_string(lost.get()) + "\n"), std::string::npos) << list;
+}
+
+TEST(Spawn, AnyLimitHasARoomAboveIt) {
+  EXPECT_EQ(data_limit(1000), 1000 + (int64_t{1} << 30));
+  EXPECT_EQ(data_limit(int64_t{8} << 30), int64_t{12} << 30);
+  EXPECT_EQ(data_limit(std::numeric_limits<int64_t>::max() - 5), std::numeric_limits<int64_t>::max());
 }
 
 TEST(Spawn, SignalsOfTheCallerAreNotTheChilds) {
