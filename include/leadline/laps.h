@@ -51,7 +51,8 @@ struct LapReport {
 };
 
 /// Takes a sample after each round. Its own memory does not grow: after kMostSamples it keeps every second sample, and
-/// so on; after the first kEveryRound rounds it takes at most 5 % of the loop's time. Not thread-safe.
+/// so on; after the first kEveryRound rounds it takes 5 % of the loop's time, but never waits for more than a quarter
+/// of the rounds. Not thread-safe.
 class Laps {
  public:
   static constexpr int64_t kEveryRound = 24;

@@ -188,7 +188,7 @@ class Laps:
         self._live: Counter[tuple[str, str | None, int]] = Counter()
 
     def lap(self) -> None:
-        """Ends a round: takes a sample of the process. From round 25 on only as often as takes 5 % of the time."""
+        """Ends a round: takes a sample of the process. From round 25 on only now and then, about 5 % of the time."""
         if self._native.samples_next():
             if self._collect:
                 gc.collect()

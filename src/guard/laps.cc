@@ -69,13 +69,25 @@ int64_t heap_in_use() {
   return function != nullptr ? in_use(function) : -1;
 }
 
+using Points = std::vector<guard::SeriesPoint>;
+
+/// Points that lie evenly over the rounds: the first rounds of a long loop are sampled closely, and would decide alone.
+Points spread(const Points& points) {
+  constexpr int64_t kPlaces = 64;
+  Points result;
+  for (const guard::SeriesPoint& point : points) {
+    if (result.empty() || point.round - result.back().round >= points.back().round / kPlaces) result.push_back(point);
+  }
+  return result.size() >= guard::kFewestPoints ? result : points;
+}
+
 Growth fit(const std::vector<LapSample>& samples, int64_t LapSample::* quantity, double floor) {
-  std::vector<guard::SeriesPoint> points;
+  Points points;
   points.reserve(samples.size());
   for (const LapSample& sample : samples) {
     if (sample.*quantity >= 0) points.push_back({sample.round, sample.*quantity});
   }
-  return guard::fit_growth(points, floor);
+  return guard::fit_growth(spread(points), floor);
 }
 
 int64_t rounded(double value) { return std::llround(std::clamp(value, -9e18, 9e18)); }
@@ -160,7 +172,9 @@ bool Laps::samples_next() {
   if (next_) return true;
   asked_ = Clock::now();
   const int64_t round = round_ + 1;
-  next_ = round <= kEveryRound || (round % stride_ == 0 && spent_ * kLargestShare <= asked_ - start_);
+  const int64_t last = samples_.empty() ? 0 : samples_.back().round;
+  next_ = round <= kEveryRound || round - last > last / 4 ||
+          (round % stride_ == 0 && spent_ * kLargestShare <= asked_ - start_);
   return next_;
 }
 
