@@ -230,7 +230,8 @@ class TFLiteConverter(_Settings):
     def from_concrete_functions(
         cls, funcs: Sequence, trackable_obj=None, *, budget: Budget | None = None
     ) -> TFLiteConverter:
-        """Functions of TensorFlow's (tf.function's get_concrete_function()), through a temporary SavedModel.
+        """Functions of TensorFlow's (tf.function's get_concrete_function()), through a temporary SavedModel, or one of
+        leadline.tf's.
 
         One becomes the signature serving_default, several become signatures with their names. `trackable_obj` holds
         their variables; without it those they refer to are taken.
@@ -243,6 +244,10 @@ class TFLiteConverter(_Settings):
                 raise InvalidArgumentError(
                     f"expected concrete functions (function.get_concrete_function(...)), got {type(function).__name__}"
                 )
+        if all(type(function).__module__ == "leadline.tf.functions" for function in functions):
+            from leadline.tf.export import converter_of
+
+            return cls(converter_of(functions))
         import tensorflow as tf  # whoever has concrete functions has it loaded
 
         holder = trackable_obj

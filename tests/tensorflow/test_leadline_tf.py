@@ -51,6 +51,40 @@ def test_gives_the_same_in_a_function(name):
     assert_same(as_arrays(result), as_arrays(function(tensorflow)), tolerance)
 
 
+class Shapeless:
+    """leadline.tf, with placeholders of unknown sizes in place of constants."""
+
+    def __init__(self, rank_known: bool):
+        self.rank_known = rank_known
+        self.feeds = {}
+
+    def constant(self, value, *args, **options):
+        if not isinstance(value, np.ndarray) or args or options:
+            return tf.constant(value, *args, **options)
+        tensor = tf.compat.v1.placeholder(value.dtype, [None] * value.ndim if self.rank_known else None)
+        self.feeds[tensor] = value
+        return tensor
+
+    def __getattr__(self, name):
+        return getattr(tf, name)
+
+
+@pytest.mark.parametrize("rank_known", [True, False])
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith(("variable", "map_fn", "while_loop"))])
+def test_sizes_that_are_known_only_when_it_runs(name, rank_known):
+    """The same result, or an error that says what has to be known."""
+    function, tolerance = CASES[name]
+    module = Shapeless(rank_known)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        try:
+            result = function(module)
+        except (NotImplementedError, ValueError, TypeError) as error:
+            assert any(word in str(error) for word in ("unknown", "not supported", "no value", "symbolic", "known", "None"))
+            return
+        found = session.run(result, module.feeds)
+    assert_same(as_arrays(found), as_arrays(function(tensorflow)), tolerance)
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_fails_as_tensorflow_fails(name):
     """The same except clause catches both: the class of that name in `errors`, or a built-in one."""

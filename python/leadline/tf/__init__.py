@@ -31,10 +31,10 @@ from leadline.tf import (
 )
 from leadline.tf.array import (
     argsort, boolean_mask, broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, fill, gather,
-    gather_nd, identity, linspace, meshgrid, newaxis, one_hot, ones, ones_like, pad, range, rank, repeat, reshape, reverse, roll,
-    scatter_nd, searchsorted, sequence_mask, shape, shape_n, size, slice, sort, split, squeeze, stack, stop_gradient,
-    strided_slice, tensor_scatter_nd_add, tensor_scatter_nd_sub, tensor_scatter_nd_update, tile, transpose, unique,
-    unique_with_counts, unstack, where, zeros, zeros_like,
+    gather_nd, identity, linspace, meshgrid, newaxis, one_hot, ones, ones_like, pad, range, rank, repeat, reshape,
+    reverse, roll, scatter_nd, searchsorted, sequence_mask, shape, shape_n, size, slice, sort, split, squeeze, stack,
+    stop_gradient, strided_slice, tensor_scatter_nd_add, tensor_scatter_nd_sub, tensor_scatter_nd_update, tile,
+    transpose, unique, unique_with_counts, unstack, where, zeros, zeros_like,
 )  # fmt: skip
 from leadline.tf.config import device
 from leadline.tf.control import (
@@ -45,19 +45,19 @@ from leadline.tf.dtypes import (
     DType, as_dtype, bool, complex64, complex128, double, float16, float32, float64, half, int8, int16, int32, int64,
     resource, string, uint8, uint16, uint32, uint64, variant,
 )  # fmt: skip
-from leadline.tf.function import TensorSpec, function
+from leadline.tf.functions import TensorSpec, function
 from leadline.tf.graph import Graph, Operation, executing_eagerly, name_scope
-from leadline.tf.install import install, uninstall
+from leadline.tf.installer import install, uninstall
 from leadline.tf.linalg import einsum, eye, matmul, norm, tensordot
 from leadline.tf.math import (
     abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, cast, clip_by_value, complex, cos,
-    cosh, cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
-    maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp, reduce_max,
-    reduce_mean, reduce_min, reduce_prod, reduce_sum, round, saturate_cast, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square,
-    subtract, tan, tanh, truediv, truncatediv, truncatemod,
+    cosh, cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not,
+    logical_or, maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp,
+    reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum, round, saturate_cast, scalar_mul, sigmoid, sign,
+    sin, sinh, sqrt, square, subtract, tan, tanh, truediv, truncatediv, truncatemod,
 )  # fmt: skip
 from leadline.tf.memory import get_budget, set_budget
-from leadline.tf.shape import TensorShape
+from leadline.tf.shapes import TensorShape
 from leadline.tf.tensor import Tensor
 from leadline.tf.variables import Variable, group, no_op
 

@@ -13,7 +13,7 @@ from leadline.tf.convert import constant, convert_all, convert_to_tensor
 from leadline.tf.dtypes import as_dtype
 from leadline.tf.math import _static, cast
 from leadline.tf.op import apply
-from leadline.tf.shape import TensorShape
+from leadline.tf.shapes import TensorShape
 from leadline.tf.tensor import Tensor
 
 newaxis = None
@@ -208,13 +208,8 @@ def repeat(input, repeats, axis=None, name=None) -> Tensor:
     x = convert_to_tensor(input)
     if axis is None:
         x, axis = reshape(x, [-1]), 0
-    counts = np.asarray(_static(repeats))
-    if x.shape[axis] is None:
-        raise NotImplementedError("tf.repeat along an axis of unknown size is not supported by leadline.tf")
-    places = np.repeat(
-        np.arange(x.shape[axis]), counts if counts.ndim and counts.size > 1 else int(counts.reshape(-1)[0])
-    )
-    return gather(x, places.astype(np.int32), axis=axis, name=name)
+    counts = tuple(int(n) for n in np.ravel(_static(repeats)))
+    return apply("Repeat", [x], name or "repeat", counts=counts, axis=int(axis))
 
 
 def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None) -> Tensor:
@@ -417,12 +412,12 @@ def shape_n(input, out_type=dtypes.int32, name=None) -> list[Tensor]:
 
 
 def broadcast_static_shape(shape_x, shape_y) -> TensorShape:
-    from leadline.tf.shape import broadcast
+    from leadline.tf.shapes import broadcast
 
     return TensorShape(broadcast(TensorShape(shape_x)._dims, TensorShape(shape_y)._dims))
 
 
 def searchsorted(sorted_sequence, values, side="left", out_type=dtypes.int32, name=None) -> Tensor:
-    """Where values would be put into a sorted vector. Eager only."""
-    found = np.searchsorted(np.asarray(convert_to_tensor(sorted_sequence)), np.asarray(convert_to_tensor(values)), side)
-    return constant(found, as_dtype(out_type))
+    """Where values would be put into a sorted vector."""
+    inputs = convert_all([sorted_sequence, values])
+    return apply("SearchSorted", inputs, name or "searchsorted", side=side, out_type=as_dtype(out_type))

@@ -202,12 +202,12 @@ threading = _Threading()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    from leadline.tf import function
+    from leadline.tf import functions
 
-    function.run_eagerly = bool(run_eagerly)
+    functions.run_eagerly = bool(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
-    from leadline.tf import function
+    from leadline.tf import functions
 
-    return function.run_eagerly
+    return functions.run_eagerly

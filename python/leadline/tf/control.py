@@ -13,7 +13,7 @@ from leadline.tf import graph as graphs
 from leadline.tf.array import stack
 from leadline.tf.convert import constant, convert_to_tensor
 from leadline.tf.errors import InvalidArgumentError
-from leadline.tf.function import leaves_of, map_leaves
+from leadline.tf.functions import leaves_of, map_leaves
 from leadline.tf.graph import known_value
 from leadline.tf.op import apply, row
 from leadline.tf.tensor import NeedsValueError, Tensor

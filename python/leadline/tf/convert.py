@@ -11,7 +11,7 @@ import numpy as np
 from leadline.tf import dtypes, graph, memory
 from leadline.tf.dtypes import DType, as_dtype
 from leadline.tf.op import ROWS, Call, row
-from leadline.tf.shape import TensorShape
+from leadline.tf.shapes import TensorShape
 from leadline.tf.tensor import Tensor, symbolic_error, wrap
 
 # An array this large is compared with what was made of it before, rather than copied once more.

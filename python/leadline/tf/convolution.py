@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.tf import dtypes, shape, tiles
+from leadline.tf import dtypes, shapes, tiles
 from leadline.tf.elementwise import _KINDS, check_types
 from leadline.tf.engine import direct, fits
 from leadline.tf.op import Call, row
@@ -47,8 +47,8 @@ def _infer_conv(call: Call):
     x, f = call.dims
     if x is None or f is None:
         return [(dtype, (None,) * 4)]
-    call.refuse_if(len(x) != 4, f"convolution input must be 4-dimensional: {shape.text(x)}")
-    call.refuse_if(len(f) != 4, f"filter must be 4-dimensional: {shape.text(f)}")
+    call.refuse_if(len(x) != 4, f"convolution input must be 4-dimensional: {shapes.text(x)}")
+    call.refuse_if(len(f) != 4, f"filter must be 4-dimensional: {shapes.text(f)}")
     depth, per_group = x[3], f[2]
     bad = None not in (depth, per_group) and (per_group == 0 or depth % per_group or f[3] % (depth // per_group))
     call.refuse_if(bad, f"input depth must be evenly divisible by filter depth: {depth} vs {per_group}")
@@ -148,7 +148,7 @@ def _infer_pool(call: Call):
     x = call.dims[0]
     if x is None:
         return [(call.dtypes[0], (None,) * 4)]
-    call.refuse_if(len(x) != 4, f"tensor_in must be 4-dimensional, got {shape.text(x)}")
+    call.refuse_if(len(x) != 4, f"tensor_in must be 4-dimensional, got {shapes.text(x)}")
     return [(call.dtypes[0], (x[0], *_places(call, x, call.attrs["ksize"]), x[3]))]
 
 
@@ -190,12 +190,12 @@ def _infer_bias(call: Call):
     dtype = call.same_dtypes()
     x, bias = call.dims
     if x is not None and bias is not None:
-        call.refuse_if(len(x) < 2, f"Input tensor must be at least 2D: {shape.text(x)}")
-        call.refuse_if(len(bias) != 1, f"Biases must be 1D: {shape.text(bias)}")
+        call.refuse_if(len(x) < 2, f"Input tensor must be at least 2D: {shapes.text(x)}")
+        call.refuse_if(len(bias) != 1, f"Biases must be 1D: {shapes.text(bias)}")
         call.refuse_if(
             None not in (x[-1], bias[0]) and x[-1] != bias[0],
             "Must provide as many biases as the last dimension of the input tensor: "
-            f"{shape.text(bias)} vs. {shape.text(x)}",
+            f"{shapes.text(bias)} vs. {shapes.text(x)}",
         )
     return [(dtype, x)]
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from leadline.tf import dtypes, shape, tiles
+from leadline.tf import dtypes, shapes, tiles
 from leadline.tf.engine import direct
 from leadline.tf.errors import InvalidArgumentError
 from leadline.tf.op import Call, row
@@ -60,14 +60,14 @@ def _infer_binary(kind: str, result=None):
 
 def broadcast(call: Call, a, b):
     try:
-        return shape.broadcast(a, b)
+        return shapes.broadcast(a, b)
     except ValueError:
         if call.symbolic:
             rank = max(len(a), len(b))
             pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b)
             x, y = next((x, y) for x, y in pairs if x != y and 1 not in (x, y) and None not in (x, y))
             call.refuse(f"Dimensions must be equal, but are {x} and {y}")
-        call.refuse(f"Incompatible shapes: {shape.text(a)} vs. {shape.text(b)}")
+        call.refuse(f"Incompatible shapes: {shapes.text(a)} vs. {shapes.text(b)}")
 
 
 def in_place(function):

@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 
-from leadline.tf import memory, shape
+from leadline.tf import memory, shapes
 from leadline.tf import op as op_module
 from leadline.tf.errors import OpError
 from leadline.tf.tensor import Tensor
@@ -107,12 +107,12 @@ class Graph:
 
     def _fold(self, operation: Operation, values) -> None:
         row, specs = operation.row, [(t._dtype, t._dims) for t in operation.outputs]
-        sizes = [shape.element_count(dims) for _, dims in specs]
+        sizes = [shapes.element_count(dims) for _, dims in specs]
         if row.stateful or not specs or any(size is None or size > _FOLDED_ELEMENTS for size in sizes):
             return
         if row.name == "Const":
             operation.values = [operation.attrs["value"]]
-        elif row.name in ("Shape", "Size", "Rank") and shape.is_known(operation.inputs[0]._dims):
+        elif row.name in ("Shape", "Size", "Rank") and shapes.is_known(operation.inputs[0]._dims):
             stand_in = np.broadcast_to(np.zeros(()), operation.inputs[0]._dims)
             operation.values = op_module.compute(row, [stand_in], operation.attrs, specs)
         elif operation.inputs and all(value is not None for value in values):

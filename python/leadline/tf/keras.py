@@ -48,7 +48,7 @@ def _configured() -> str | None:
 
 
 def _import_keras():
-    from leadline.tf.install import _Alias
+    from leadline.tf.installer import _Alias
 
     # Keras asks whether TensorFlow is there; leadline.tf is not the one it means.
     hidden = {name: module for name, module in sys.modules.items() if isinstance(module, _Alias)}

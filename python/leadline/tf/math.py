@@ -330,7 +330,7 @@ def _install_operators() -> None:
 
 def _equality(function):
     def compare(x, y):
-        from leadline.tf.shape import broadcast
+        from leadline.tf.shapes import broadcast
 
         if y is None:
             return function is not_equal

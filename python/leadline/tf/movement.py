@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.tf import dtypes, shape, tiles
+from leadline.tf import dtypes, shapes, tiles
 from leadline.tf.engine import fits
 from leadline.tf.errors import InvalidArgumentError
 from leadline.tf.op import Call, row
@@ -37,7 +37,7 @@ def _infer_reshape(call: Call):
     dims, wanted = call.dims[0], sizes_of(call, 1)
     if wanted is None or call.values[1] is None:
         return [(call.dtypes[0], wanted)]
-    count = shape.element_count(dims)
+    count = shapes.element_count(dims)
     call.refuse_if(wanted.count(-1) > 1, "Only one input size may be -1, not both 0 and 1")
     call.refuse_if(any(size < -1 for size in wanted), f"Size must be non-negative, not {min(wanted, default=0)}")
     known = 1
@@ -153,10 +153,10 @@ row("StopGradient", same, lambda x: x, view=True, rows=tiles.elementwise)
 def _infer_ensure(call: Call):
     wanted, dims = call.attrs["shape"], call.dims[0]
     call.refuse_if(
-        not shape.compatible(dims, wanted),
-        f"Shape of tensor {shape.text(dims)} is not compatible with expected shape {shape.text(wanted)}.",
+        not shapes.compatible(dims, wanted),
+        f"Shape of tensor {shapes.text(dims)} is not compatible with expected shape {shapes.text(wanted)}.",
     )
-    merged = shape.TensorShape(dims).merge_with(wanted)._dims
+    merged = shapes.TensorShape(dims).merge_with(wanted)._dims
     return [(call.dtypes[0], merged)]
 
 
@@ -197,7 +197,9 @@ def _infer_concat(call: Call):
             if len(dims) == rank
             else "Ranks of all inputs should match"
         )
-        call.refuse_if(bad, f"ConcatOp : {rule}: shape[0] = {shape.text(known[0])} vs. shape[{i}] = {shape.text(dims)}")
+        call.refuse_if(
+            bad, f"ConcatOp : {rule}: shape[0] = {shapes.text(known[0])} vs. shape[{i}] = {shapes.text(dims)}"
+        )
     total = None if any(dims[axis] is None for dims in known) else sum(dims[axis] for dims in known)
     return [(dtype, known[0][:axis] + (total,) + known[0][axis + 1 :])]
 
@@ -213,13 +215,13 @@ def _infer_pack(call: Call):
     dtype = call.same_dtypes()
     dims = call.dims[0]
     for i, other in enumerate(call.dims):
-        if not shape.compatible(dims, other):
+        if not shapes.compatible(dims, other):
             call.refuse(
-                f"Shapes of all inputs must match: values[0].shape = {shape.text(dims)} != values[{i}].shape = "
-                f"{shape.text(other)}"
+                f"Shapes of all inputs must match: values[0].shape = {shapes.text(dims)} != values[{i}].shape = "
+                f"{shapes.text(other)}"
             )
         if dims is None or None in dims:
-            dims = shape.TensorShape(dims).merge_with(other)._dims
+            dims = shapes.TensorShape(dims).merge_with(other)._dims
     if dims is None:
         return [(dtype, None)]
     axis = call.attrs["axis"]
@@ -284,14 +286,34 @@ def _infer_tile(call: Call):
 row("Tile", _infer_tile, lambda x, times: np.tile(x, tuple(times)))
 
 
+def _infer_repeat(call: Call):
+    dims, counts, axis = call.dims[0], call.attrs["counts"], call.attrs["axis"]
+    if dims is None:
+        return [(call.dtypes[0], None)]
+    axis = _axis(call, axis, len(dims))
+    size = dims[axis]
+    bad = len(counts) != 1 and size not in (None, len(counts))
+    call.refuse_if(bad or min(counts, default=0) < 0, f"repeats {list(counts)} do not fit the size {size}")
+    total = None if size is None else counts[0] * size if len(counts) == 1 else sum(counts)
+    return [(call.dtypes[0], dims[:axis] + (total,) + dims[axis + 1 :])]
+
+
+row("Repeat", _infer_repeat, lambda x, *, counts, axis: np.repeat(x, counts[0] if len(counts) == 1 else counts, axis))
+row(
+    "SearchSorted",
+    lambda call: [(call.attrs["out_type"], call.dims[1])] if call.same_dtypes() else [],
+    lambda ordered, values, *, side, out_type: np.searchsorted(ordered, values, side),
+)
+
+
 def _infer_broadcast(call: Call):
     dims, wanted = call.dims[0], sizes_of(call, 1)
     if dims is not None and call.values[1] is not None:
         try:
-            ok = shape.broadcast(dims, wanted) == wanted or None in dims
+            ok = shapes.broadcast(dims, wanted) == wanted or None in dims
         except ValueError:
             ok = False
-        call.refuse_if(not ok, f"Incompatible shapes: {shape.text(dims)} vs. {shape.text(wanted)}")
+        call.refuse_if(not ok, f"Incompatible shapes: {shapes.text(dims)} vs. {shapes.text(wanted)}")
     return [(call.dtypes[0], wanted)]
 
 
@@ -355,7 +377,7 @@ def _infer_pad(call: Call):
         return [(call.dtypes[0], None)]
     call.refuse_if(
         len(pads) != len(dims),
-        f"The first dimension of paddings must be the rank of inputs[{len(pads)},2] {shape.text(dims)}",
+        f"The first dimension of paddings must be the rank of inputs[{len(pads)},2] {shapes.text(dims)}",
     )
     for low, high in pads:
         call.refuse_if(low < 0 or high < 0, f"Paddings must be non-negative: {low} {high}")
@@ -422,8 +444,8 @@ def _infer_mask(call: Call):
     if dims is None or mask is None:
         return [(call.dtypes[0], None)]
     part = dims[axis : axis + len(mask)]
-    if not shape.compatible(part, mask):
-        raise ValueError(f"Shapes {shape.TensorShape(part)} and {shape.TensorShape(mask)} are incompatible")
+    if not shapes.compatible(part, mask):
+        raise ValueError(f"Shapes {shapes.TensorShape(part)} and {shapes.TensorShape(mask)} are incompatible")
     return [(call.dtypes[0], (*dims[:axis], None, *dims[axis + len(mask) :]))]
 
 

@@ -8,7 +8,7 @@ from collections import namedtuple
 import numpy as np
 
 from leadline.tf import convolution, dtypes  # noqa: F401 it fills the table
-from leadline.tf.array import expand_dims, gather, moveaxis, one_hot, shape, zeros_like
+from leadline.tf.array import expand_dims, gather, moveaxis, shape, squeeze, zeros_like
 from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.math import (  # noqa: F401 tf.nn has them too
     abs as abs_,
@@ -40,7 +40,6 @@ from leadline.tf.tensor import Tensor
 TopKV2 = namedtuple("TopKV2", ["values", "indices"])
 Unique = namedtuple("Unique", ["y", "idx"])
 UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
-Qr = namedtuple("Qr", ["q", "r"])
 
 
 def _activation(op: str):
@@ -78,7 +77,9 @@ def _floating(value) -> Tensor:
 def _along(op: str, logits, axis, name) -> Tensor:
     x = convert_to_tensor(logits)
     axis = -1 if axis is None else int(axis)
-    if x.ndim is None or axis in (-1, x.ndim - 1):
+    if x.ndim is None and axis != -1:
+        raise NotImplementedError(f"tf.nn.{op.lower()} along axis {axis} of a tensor of unknown rank is not supported")
+    if axis == -1 or axis == x.ndim - 1:
         return apply(op, [x], name or op)
     return moveaxis(apply(op, [moveaxis(x, axis, -1)], name or op), -1, axis)
 
@@ -202,8 +203,11 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None) -> Ten
 
 
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None) -> Tensor:
-    logits = convert_to_tensor(logits)
-    return softmax_cross_entropy_with_logits(one_hot(labels, logits.shape[-1], dtype=logits.dtype), logits, name=name)
+    labels = convert_to_tensor(labels)
+    if labels.ndim is None:
+        raise NotImplementedError("labels of unknown rank are not supported by leadline.tf")
+    chosen = gather(log_softmax(logits), expand_dims(labels, -1), axis=labels.ndim, batch_dims=labels.ndim)
+    return negative(squeeze(chosen, -1), name)
 
 
 def sigmoid_cross_entropy_with_logits(labels=None, logits=None, name=None) -> Tensor:
@@ -224,8 +228,6 @@ def zero_fraction(value, name=None) -> Tensor:
 
 def conv1d(input, filters, stride=1, padding="VALID", data_format="NWC", dilations=None, name=None) -> Tensor:
     """A convolution of sequences [n, w, c] with filters [w, c, k]."""
-    from leadline.tf.array import squeeze
-
     x, f = convert_all([input, filters])
     strides = [1, int(np.ravel(stride)[0])]
     step = [1, int(np.ravel(dilations or 1)[0])]

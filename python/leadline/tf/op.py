@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leadline.tf import errors, memory, shape
+from leadline.tf import errors, memory, shapes
 from leadline.tf.dtypes import DType
-from leadline.tf.shape import Dims
+from leadline.tf.shapes import Dims
 from leadline.tf.tensor import Tensor, dtype_mismatch, symbolic_error, wrap
 
 Spec = tuple[DType, Dims]
@@ -36,7 +36,7 @@ class Call:
     def refuse(self, message: str, kind: type = errors.InvalidArgumentError):
         """Raises with the op and its inputs in TensorFlow's manner."""
         if self.symbolic:
-            inputs = ", ".join(shape.text(dims) for dims in self.dims)
+            inputs = ", ".join(shapes.text(dims) for dims in self.dims)
             message = f"{message} for '{{{{node {self.name}}}}} = {self.op}' with input shapes: {inputs}."
         else:
             message = f"{message} [Op:{self.op}] name: {self.name}"
@@ -88,7 +88,7 @@ def row(name: str, infer: Callable, compute: Callable, **options) -> Row:
 
 def bytes_of(specs: Sequence[Spec]) -> int:
     """What results of these types and shapes take; unknown ones count as nothing."""
-    return sum((shape.element_count(dims) or 0) * dtype.size for dtype, dims in specs)
+    return sum((shapes.element_count(dims) or 0) * dtype.size for dtype, dims in specs)
 
 
 def apply(op: str, inputs: Sequence[Tensor], name: str | None = None, **attrs):
@@ -113,7 +113,7 @@ def run_eagerly(row: Row, inputs: Sequence[Tensor], attrs: dict, name: str) -> l
             Tensor(specs[0][0], array.shape, array, inputs[0]._charge)
             for array in _several(row.compute(*arrays, **attrs))
         ]
-    charge = memory.Charge(bytes_of(specs), lambda: f"{row.name} with a result of shape {shape.text(specs[0][1])}")
+    charge = memory.Charge(bytes_of(specs), lambda: f"{row.name} with a result of shape {shapes.text(specs[0][1])}")
     results = compute(row, arrays, attrs, specs)
     made = []
     for (dtype, _), array in zip(specs, results):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from leadline._leadline import format_bytes
-from leadline.tf import memory, shape
+from leadline.tf import memory, shapes
 from leadline.tf import op as op_module
 from leadline.tf.errors import OpError
 from leadline.tf.graph import Operation
@@ -37,14 +37,18 @@ class Plan:
     """What a run does and takes. `peak` counts what the run itself allocates: not feeds, constants and variables."""
 
     def __init__(
-        self, operations: Sequence[Operation], fetches: Sequence[Tensor], feeds: dict[Tensor, np.ndarray]
+        self,
+        operations: Sequence[Operation],
+        fetches: Sequence[Tensor],
+        feeds: dict[Tensor, np.ndarray],
+        fed_values: bool = True,
     ) -> None:
         self.fetches = list(fetches)
         self.specs: dict[Tensor, tuple] = {}
         self.values: dict[Tensor, np.ndarray] = {}
         for tensor, array in feeds.items():
             self.specs[tensor] = (tensor._dtype, array.shape)
-            if array.size <= _FOLDED_ELEMENTS:
+            if fed_values and array.size <= _FOLDED_ELEMENTS:
                 self.values[tensor] = array
         self.steps = [self._step(op) for op in operations if not all(t in feeds for t in op.outputs) or not op.outputs]
         self.roots: dict[Tensor, Tensor] = {t: t for t in feeds}
@@ -60,7 +64,7 @@ class Plan:
         outs = op.row.infer(call)
         for tensor, (dtype, dims) in zip(op.outputs, outs):
             if dims is None or None in dims:
-                dims = shape.TensorShape(dims).merge_with(tensor._dims)._dims  # what set_shape() added
+                dims = shapes.TensorShape(dims).merge_with(tensor._dims)._dims  # what set_shape() added
             self.specs[tensor] = (dtype, dims)
         self._fold(op, values, outs)
         return Step(op, ins, outs)
@@ -71,12 +75,12 @@ class Plan:
 
     def _fold(self, op: Operation, values, outs) -> None:
         row = op.row
-        sizes = [shape.element_count(dims) for _, dims in outs]
+        sizes = [shapes.element_count(dims) for _, dims in outs]
         if row.stateful or not outs or any(size is None or size > _FOLDED_ELEMENTS for size in sizes):
             return
         if row.name in ("Shape", "Size", "Rank"):
             dims = self.specs[op.inputs[0]][1]
-            if not shape.is_known(dims):
+            if not shapes.is_known(dims):
                 return
             values = [np.broadcast_to(np.zeros(()), dims)]
         elif not op.inputs or any(value is None or value.size > _FOLDED_ELEMENTS for value in values):
@@ -151,7 +155,7 @@ class Plan:
         rows = sorted(((size, t) for t, size in self.owned.items() if size), key=lambda item: -item[0])
         lines = [f"\n  {'bytes':>12}  operation"]
         for size, tensor in rows[:_LISTED]:
-            dims = shape.text(self.specs[tensor][1])
+            dims = shapes.text(self.specs[tensor][1])
             lines.append(f"  {_short(size):>12}  {tensor.op.name} ({tensor.op.type}) {dims}  {tensor.op.where}")
         if len(rows) > _LISTED:
             lines.append(f"  {'':>12}  and {len(rows) - _LISTED} more")

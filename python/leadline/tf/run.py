@@ -117,7 +117,7 @@ def _run_step(step: Step, arrays: dict, state, keep: bool) -> None:
 
 def check_feed(tensor: Tensor, value) -> np.ndarray:
     """A value that is fed, as an array of the tensor's type. Raises ValueError when its shape does not fit."""
-    from leadline.tf.shape import compatible
+    from leadline.tf.shapes import compatible
 
     array = np.asarray(value, dtype=tensor._dtype.numpy)
     if not compatible(tensor._dims, array.shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.tf import dtypes, shape
+from leadline.tf import dtypes, shapes
 from leadline.tf.movement import require_indices
 from leadline.tf.op import Call, row
 
@@ -121,6 +121,8 @@ def _gather(x, indices, *, axis, batch_dims):
     require_indices(indices, x.shape[axis], "GatherV2")
     if not batch_dims:
         return np.take(x, indices, axis)
+    if axis == batch_dims == x.ndim - 1 == indices.ndim - 1:
+        return np.take_along_axis(x, indices, axis)
     lead = x.shape[:batch_dims]
     count = int(np.prod(lead))
     flat, places = x.reshape((count, *x.shape[batch_dims:])), indices.reshape((count, *indices.shape[batch_dims:]))
@@ -200,8 +202,8 @@ def _infer_segment(call: Call):
     if dims is None or ids is None:
         return [(call.dtypes[0], None)]
     call.refuse_if(
-        not shape.compatible(dims[: len(ids)], ids),
-        f"data.shape = {shape.text(dims)} does not start with segment_ids.shape = {shape.text(ids)}",
+        not shapes.compatible(dims[: len(ids)], ids),
+        f"data.shape = {shapes.text(dims)} does not start with segment_ids.shape = {shapes.text(ids)}",
     )
     return [(call.dtypes[0], (count, *dims[len(ids) :]))]
 

@@ -14,7 +14,7 @@ from leadline.tf.errors import FailedPreconditionError, InvalidArgumentError
 from leadline.tf.graph import Graph, Operation
 from leadline.tf.op import Call, row
 from leadline.tf.run import check_feed, run
-from leadline.tf.shape import TensorShape
+from leadline.tf.shapes import TensorShape
 from leadline.tf.tensor import Tensor
 
 

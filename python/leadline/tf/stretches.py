@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from leadline._leadline import BudgetError
-from leadline.tf import engine, shape
+from leadline.tf import engine, shapes
 from leadline.tf.plan import Plan, Step
 from leadline.tf.tensor import Tensor
 
@@ -92,7 +92,7 @@ def _lowers(step: Step) -> bool:
     row = step.op.row
     if row.engine is None or "prepare" in row.extra or row.stateful or not step.op.inputs:
         return False
-    if any(not shape.is_known(dims) for _, dims in (*step.ins, *step.outs)):
+    if any(not shapes.is_known(dims) for _, dims in (*step.ins, *step.outs)):
         return False
     return row.engine(_Probe(), [0] * len(step.ins), step.op.attrs, step.ins, step.outs) is not None
 
@@ -129,7 +129,7 @@ def split(plan: Plan) -> list[Step | Group]:
 
 
 def _grouped(plan: Plan, steps: Sequence[Step]) -> list[Step | Group]:
-    elements = sum(shape.element_count(dims) for step in steps for _, dims in step.outs)
+    elements = sum(shapes.element_count(dims) for step in steps for _, dims in step.outs)
     if len(steps) < _LEAST_STEPS or elements < engine._WORTH_ELEMENTS:
         return list(steps)
     made = [t for step in steps for t in step.op.outputs]

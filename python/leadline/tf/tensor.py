@@ -7,7 +7,7 @@ import numpy as np
 
 from leadline.tf import dtypes, errors, memory
 from leadline.tf.dtypes import DType
-from leadline.tf.shape import Dims, TensorShape, compatible
+from leadline.tf.shapes import Dims, TensorShape, compatible
 
 
 class Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from leadline.tf import op as op_module
-from leadline.tf import shape
+from leadline.tf import shapes
 from leadline.tf.plan import Plan, Step
 from leadline.tf.tensor import Tensor
 
@@ -41,7 +41,7 @@ class Region:
 
     def _cut(self, step: Step):
         rule = step.op.row.rows
-        known = all(shape.is_known(dims) for _, dims in (*step.ins, *step.outs))
+        known = all(shapes.is_known(dims) for _, dims in (*step.ins, *step.outs))
         cut = rule(step.ins, step.outs, step.op.attrs) if rule and known else None
         if cut is None:
             raise NotTileable
@@ -114,7 +114,7 @@ class Region:
             cut = self.cuts[step.op]
             for tensor, (dtype, dims) in zip(step.op.outputs, step.outs):
                 if tensor in results and cut.divide:
-                    count = shape.element_count(step.ins[0][1]) // max(shape.element_count(dims), 1)
+                    count = shapes.element_count(step.ins[0][1]) // max(shapes.element_count(dims), 1)
                     results[tensor] = op_module.conform(results[tensor] / count, dtype)
         arrays.update(results)
 

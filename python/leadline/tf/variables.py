@@ -13,7 +13,7 @@ from leadline.tf.convert import convert_to_tensor
 from leadline.tf.dtypes import DType, as_dtype
 from leadline.tf.graph import Graph
 from leadline.tf.op import Call, apply, row
-from leadline.tf.shape import TensorShape, compatible
+from leadline.tf.shapes import TensorShape, compatible
 from leadline.tf.tensor import Reference, Tensor, shown
 
 GLOBAL_VARIABLES, TRAINABLE_VARIABLES, LOCAL_VARIABLES = "variables", "trainable_variables", "local_variables"

@@ -17,7 +17,7 @@ from leadline.tf.convert import convert_to_tensor
 from leadline.tf.dtypes import as_dtype
 from leadline.tf.graph import Graph
 from leadline.tf.run import EagerState, run
-from leadline.tf.shape import TensorShape, compatible
+from leadline.tf.shapes import TensorShape, compatible
 from leadline.tf.tensor import NeedsValueError, Tensor, wrap
 
 run_eagerly = False
