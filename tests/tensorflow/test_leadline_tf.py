@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """leadline.tf beside TensorFlow, op by op: values, shapes, types, and what except clauses catch."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow
@@ -79,7 +83,9 @@ def test_sizes_that_are_known_only_when_it_runs(name, rank_known):
         try:
             result = function(module)
         except (NotImplementedError, ValueError, TypeError) as error:
-            assert any(word in str(error) for word in ("unknown", "not supported", "no value", "symbolic", "known", "None"))
+            assert any(
+                word in str(error) for word in ("unknown", "not supported", "no value", "symbolic", "known", "None")
+            )
             return
         found = session.run(result, module.feeds)
     assert_same(as_arrays(found), as_arrays(function(tensorflow)), tolerance)
@@ -99,3 +105,15 @@ def test_fails_as_tensorflow_fails(name):
     with pytest.raises(expected) as ours:
         function(tf)
     assert str(ours.value)
+
+
+def test_programs_print_the_same():
+    """Tensors, variables, sessions, functions and errors as text."""
+
+    def printed(module: str) -> list[str]:
+        program = Path(__file__).with_name("tf_programs.py")
+        done = subprocess.run([sys.executable, program, module], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    assert printed("leadline.tf") == printed("tensorflow")
