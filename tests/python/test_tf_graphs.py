@@ -42,6 +42,32 @@ def test_results_are_the_callers_to_change(graph):
         np.testing.assert_array_equal(sess.run(x), A)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: tf.split(x, 2)[0],
+        lambda x: tf.einsum("ij->ji", x),
+        lambda x: tf.linalg.band_part(x, -1, -1),
+        lambda x: tf.linalg.diag_part(x[:1]),
+        lambda x: tf.reduce_max(x, []),
+        lambda x: tf.repeat(x, 1, axis=0),
+        lambda x: tf.transpose(x)[:2],
+        lambda x: tf.math.real(tf.complex(x, x)),
+    ],
+)
+def test_what_overwrites_its_operand_overwrites_nothing_else(graph, part):
+    """The sum may take the memory of its operand; the tensor that the operand came from is still needed."""
+    source = v1.placeholder(tf.float32, [4, 4])
+    x = source * 2.0
+    y = part(x) + 1.0
+    with v1.Session() as sess:
+        value = np.arange(16, dtype=np.float32).reshape(4, 4)
+        first, second = sess.run([y * 1.0, x - 0.0], {source: value})
+    np.testing.assert_array_equal(second, value * 2)
+    with tf.init_scope():
+        np.testing.assert_allclose(first, part(tf.constant(value * 2)).numpy() + 1)
+
+
 def test_placeholders_are_fed_and_checked(graph):
     x = v1.placeholder(tf.float32, [None, 4], name="x")
     y = tf.matmul(x, x, transpose_b=True)

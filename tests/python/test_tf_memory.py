@@ -66,6 +66,11 @@ def test_tensors_are_charged_while_they_live(budget):
     assert budget.used == 0 and 4_000_000 <= budget.peak < 4_000_100
 
 
+def test_an_element_does_not_keep_the_whole_tensor(budget):
+    rows = [tf.zeros([2000, 2000])[i, :5] for i in range(10)]
+    assert budget.used == 10 * 5 * 4 and rows[0].shape == (5,)
+
+
 def test_eager_ops_are_refused_when_the_budget_is_used_up(budget):
     kept = [tf.zeros([1000, 1000]) for _ in range(14)]
     with pytest.raises(tf.errors.ResourceExhaustedError, match=r"the budget of 57.2 MiB has 3.8 MiB left"):
@@ -157,3 +162,19 @@ def test_the_environment_sets_the_budget(monkeypatch):
     monkeypatch.setenv("LEADLINE_MEMORY", "1MB")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["1000000"] and "BudgetError" in done.stderr and done.returncode == 1
+
+
+def test_the_workspace_of_numpy_is_charged(budget):
+    x = tf.zeros([1, 200, 200, 24], tf.float64)
+    with pytest.raises(MemoryError, match="the workspace of Conv2D needs"):
+        tf.nn.conv2d(x, tf.zeros([3, 3, 24, 4], tf.float64), 1, "SAME")  # all windows: 69 MB
+    assert budget.used == x.shape.num_elements() * 8
+
+
+def test_erf_of_many_numbers_makes_no_objects_of_all_of_them(budget):
+    import resource
+
+    x = tf.random.uniform([1000, 3000], dtype=tf.float64)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tf.math.erf(x)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000

@@ -179,11 +179,16 @@ def set_logical_device_configuration(device, logical_devices) -> None:
 
 
 class _Threading:
-    """tf.config.threading. The engine uses all CPUs that may be used; the numbers are kept and reported."""
+    """tf.config.threading. Ops run one after the other, each on so many threads of the engine; 0: on all CPUs."""
 
     @staticmethod
     def set_intra_op_parallelism_threads(num_threads: int) -> None:
-        _threads["intra"] = int(num_threads)
+        from leadline.tf import engine
+
+        if num_threads < 0:
+            raise ValueError(f"the number of threads is {num_threads}")
+        engine.threads = _threads["intra"] = int(num_threads)
+        engine.clear()
 
     @staticmethod
     def get_intra_op_parallelism_threads() -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from leadline.tf import dtypes, shapes, tiles
 from leadline.tf.elementwise import _KINDS, check_types
-from leadline.tf.engine import direct, fits
+from leadline.tf.engine import direct, fits, numpy_scratch
 from leadline.tf.op import Call, row
 
 # Enumerators of the .tflite format.
@@ -79,6 +79,15 @@ def _conv(x, f, **attrs):
     return np.concatenate([np.tensordot(a, b, 3) for a, b in parts], 3)
 
 
+def _patch_bytes(ins, outs, attrs) -> int:
+    """numpy writes all windows out, one beside the other."""
+    (dtype, x), (_, f) = ins
+    if dtype is dtypes.float32 and not _explicit(attrs):
+        return 0  # the engine does not
+    n, h, w, _ = outs[0][1]
+    return n * h * w * f[0] * f[1] * x[3] * dtype.size
+
+
 def _explicit(attrs) -> bool:
     return not isinstance(attrs["padding"], str)
 
@@ -103,7 +112,8 @@ def _engine_conv(stretch, inputs, attrs, ins, outs):
     )
 
 
-row("Conv2D", _infer_conv, _conv, engine=_engine_conv, heavy=True, rows=tiles.first)
+_PATCHES = {"heavy": True, "rows": tiles.first, "extra": {"scratch": _patch_bytes}}
+row("Conv2D", _infer_conv, _conv, engine=_engine_conv, **_PATCHES)
 
 
 def _infer_depthwise(call: Call):
@@ -141,7 +151,7 @@ def _engine_depthwise(stretch, inputs, attrs, ins, outs):
     )
 
 
-row("DepthwiseConv2dNative", _infer_depthwise, _depthwise, engine=_engine_depthwise, heavy=True, rows=tiles.first)
+row("DepthwiseConv2dNative", _infer_depthwise, _depthwise, engine=_engine_depthwise, **_PATCHES)
 
 
 def _infer_pool(call: Call):
@@ -226,6 +236,7 @@ row(
     engine=direct("SOFTMAX", ("float32",), beta=1.0),
     heavy=True,
     rows=tiles.not_last_axis,
+    extra={"scratch": numpy_scratch(2)},
 )
 row(
     "LogSoftmax",
@@ -234,4 +245,5 @@ row(
     engine=direct("LOG_SOFTMAX", ("float32",)),
     heavy=True,
     rows=tiles.not_last_axis,
+    extra={"scratch": numpy_scratch(2)},
 )

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from leadline.tf import dtypes, shapes, tiles
-from leadline.tf.engine import direct
+from leadline.tf.engine import direct, numpy_scratch
 from leadline.tf.errors import InvalidArgumentError
 from leadline.tf.op import Call, row
 
@@ -78,12 +78,31 @@ def in_place(function):
 def _each(function):
     """A function of one Python number, for each element."""
     vector = np.frompyfunc(function, 1, 1)
-    return lambda x: np.asarray(vector(x), dtype=np.float64)
+
+    def compute(x):
+        flat, result = x.reshape(-1), np.empty(x.shape, x.dtype)
+        target = result.reshape(-1)
+        for i in range(0, flat.size, _BLOCK):  # objects of Python are large
+            target[i : i + _BLOCK] = vector(flat[i : i + _BLOCK])
+        return result
+
+    return _lean(compute)
+
+
+def _lean(function):
+    """Marks a function that makes no arrays beside its result."""
+    function.scratch = 0
+    return function
 
 
 def _sigmoid(x):
     # Where exp(-x) overflows the result is 0 anyway.
     return 1 / (1 + np.exp(-x))
+
+
+def _rsqrt(x):
+    root = np.asarray(np.sqrt(x))
+    return np.divide(root.dtype.type(1), root, out=root)
 
 
 def _softplus(x):
@@ -154,6 +173,7 @@ def _shift(function):
     return lambda x, y: function(x, np.clip(y, 0, 8 * x.dtype.itemsize - 1).astype(x.dtype))
 
 
+_BLOCK = 1 << 14
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 _FLOAT32 = ("float32",)
 _BOOL = dtypes.bool
@@ -168,7 +188,7 @@ _UNARY = [
     ("Log", "field", np.log, "LOG", _FLOAT32),
     ("Log1p", "field", np.log1p, None, ()),
     ("Sqrt", "field", np.sqrt, "SQRT", _FLOAT32),
-    ("Rsqrt", "field", lambda x: np.ones((), x.dtype) / np.sqrt(x), "RSQRT", _FLOAT32),
+    ("Rsqrt", "field", _lean(_rsqrt), "RSQRT", _FLOAT32),
     ("Square", "number", np.square, "SQUARE", _FLOAT32),
     ("Sin", "field", np.sin, "SIN", _FLOAT32),
     ("Cos", "field", np.cos, "COS", _FLOAT32),
@@ -188,8 +208,8 @@ _UNARY = [
     ("Round", "number", _round, None, ()),
     ("Reciprocal", "number", _reciprocal, None, ()),
     ("Sigmoid", "field", _sigmoid, "LOGISTIC", _FLOAT32),
-    ("Relu", "real", lambda x: np.maximum(x, x.dtype.type(0)), "RELU", _FLOAT32),
-    ("Relu6", "real", lambda x: np.clip(x, x.dtype.type(0), x.dtype.type(6)), "RELU6", _FLOAT32),
+    ("Relu", "real", _lean(lambda x: np.maximum(x, x.dtype.type(0))), "RELU", _FLOAT32),
+    ("Relu6", "real", _lean(lambda x: np.clip(x, x.dtype.type(0), x.dtype.type(6))), "RELU6", _FLOAT32),
     ("Elu", "float", lambda x: np.where(x > 0, x, np.expm1(x)), "ELU", _FLOAT32),
     ("Selu", "float", lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(x)), None, ()),
     ("Softplus", "float", _softplus, None, ()),
@@ -252,8 +272,9 @@ def _options(function, op, types) -> dict:
     options: dict = {"rows": tiles.elementwise}
     if op is not None:
         options["engine"] = direct(op, types)
-    if isinstance(function, np.ufunc):
-        options["extra"] = in_place(function)
+    options["extra"] = (
+        in_place(function) if isinstance(function, np.ufunc) else {"scratch": getattr(function, "scratch", 2)}
+    )
     return options
 
 
@@ -266,20 +287,26 @@ for _name, _kind, _function, _op, _types in _BINARY:
 for _name, _kind, _function, _op in _COMPARISONS:
     row(_name, _infer_binary(_kind, _BOOL), _function, rows=tiles.elementwise, engine=direct(_op, _BOTH))
 
-row("LeakyRelu", _infer_unary("float"), _leaky, rows=tiles.elementwise)
+row("LeakyRelu", _infer_unary("float"), _leaky, rows=tiles.elementwise, extra={"scratch": 2})
 
 
 def _gelu(x, *, approximate):
     if approximate:
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return 0.5 * x * (1 + _each(math.erf)(x / math.sqrt(2)).astype(x.dtype))
+    return 0.5 * x * (1 + _each(math.erf)(x / math.sqrt(2)))
 
 
 def _engine_gelu(stretch, inputs, attrs, ins, outs):
     return direct("GELU", _FLOAT32, approximate=attrs["approximate"])(stretch, inputs, attrs, ins, outs)
 
 
-row("Gelu", _infer_unary("float"), _gelu, rows=tiles.elementwise, engine=_engine_gelu, heavy=True)
+_GELU_OPTIONS = {
+    "rows": tiles.elementwise,
+    "engine": _engine_gelu,
+    "heavy": True,
+    "extra": {"scratch": numpy_scratch(3)},
+}
+row("Gelu", _infer_unary("float"), _gelu, **_GELU_OPTIONS)
 
 
 def _infer_select(call: Call):

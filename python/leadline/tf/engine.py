@@ -8,6 +8,7 @@ gives the numbers of its outputs, or None for what the engine has no kernel for,
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -21,6 +22,7 @@ from leadline.tf import memory
 # An op alone is worth the engine's call when it has at least this many elements to read and write.
 _WORTH_ELEMENTS = 1 << 14
 _MOST_RANK = 6
+threads = 0  # for one run; 0: as many as there are CPUs
 _kept: OrderedDict[tuple, lite.Interpreter] = OrderedDict()
 _KEPT_INTERPRETERS = 16
 _KEPT_BYTES = 2 << 20  # of each, inputs and outputs included
@@ -68,6 +70,17 @@ def direct(op: str, types: Sequence[str] = ("float32", "int32"), **attributes) -
 def fits(ins, outs) -> bool:
     """What the engine's kernels are sure to take: known shapes without zeros, of moderate rank."""
     return all(dims is not None and len(dims) <= _MOST_RANK and all(size for size in dims) for _, dims in (*ins, *outs))
+
+
+def numpy_scratch(factor: int):
+    """Workspace that only numpy takes: the engine, which has float32, plans for itself."""
+
+    def rule(ins, outs, attrs) -> int:
+        if ins[0][0].name == "float32":
+            return 0
+        return factor * ins[0][0].size * max(math.prod(dims) for _, dims in (*ins, *outs))
+
+    return rule
 
 
 def run_one(row, arrays: Sequence[np.ndarray], attrs: dict, specs) -> list[np.ndarray] | None:
@@ -122,7 +135,7 @@ def run(key, build: Callable[[], bytes | None], arrays: Sequence[np.ndarray]) ->
             return None
         budget = memory.run_budget()
         model = Model.from_bytes(content, budget)
-        interpreter = lite.Interpreter(model=model, num_threads=-1, budget=budget)
+        interpreter = lite.Interpreter(model=model, num_threads=threads or -1, budget=budget)
     results = _invoke(interpreter, arrays)
     if sum(array.nbytes for array in (*arrays, *results)) <= _KEPT_BYTES:
         _kept[key] = interpreter

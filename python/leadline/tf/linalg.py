@@ -166,7 +166,8 @@ def _einsum_dims(call: Call, equation: str):
     return (*(sizes[c] for c in before), *(dots if ellipsis else ()), *(sizes[c] for c in after))
 
 
-row("Einsum", _infer_einsum, lambda *xs, equation: np.einsum(equation, *xs, optimize=len(xs) > 1))
+_EINSUM_OPTIONS = {"extra": {"scratch": 2}}  # operands and result, transposed into matrices
+row("Einsum", _infer_einsum, lambda *xs, equation: np.einsum(equation, *xs, optimize=len(xs) > 1), **_EINSUM_OPTIONS)
 
 
 def einsum(equation: str, *inputs, name=None, **options) -> Tensor:

@@ -135,13 +135,14 @@ def _band(x, *, lower, upper):
     return np.tril(x, upper) if upper >= 0 else x
 
 
-row("MatrixInverse", _same, _checked(_inverse, "Input is not invertible."))
-row("MatrixDeterminant", lambda call: [(call.dtypes[0], _matrix(call, square=True)[0])], np.linalg.det)
-row("MatrixSolve", _infer_solve, _checked(_solve, "Input matrix is not invertible."))
-row("Cholesky", _same, _cholesky)
-row("SelfAdjointEigV2", _infer_eigh, lambda x: tuple(np.linalg.eigh(x)))
-row("Qr", _infer_qr, lambda x, *, full: tuple(np.linalg.qr(x, "complete" if full else "reduced")))
-row("Svd", _infer_svd, _svd)
+_LAPACK = {"extra": {"scratch": 3}}  # it works on copies
+row("MatrixInverse", _same, _checked(_inverse, "Input is not invertible."), **_LAPACK)
+row("MatrixDeterminant", lambda call: [(call.dtypes[0], _matrix(call, square=True)[0])], np.linalg.det, **_LAPACK)
+row("MatrixSolve", _infer_solve, _checked(_solve, "Input matrix is not invertible."), **_LAPACK)
+row("Cholesky", _same, _cholesky, **_LAPACK)
+row("SelfAdjointEigV2", _infer_eigh, lambda x: tuple(np.linalg.eigh(x)), **_LAPACK)
+row("Qr", _infer_qr, lambda x, *, full: tuple(np.linalg.qr(x, "complete" if full else "reduced")), **_LAPACK)
+row("Svd", _infer_svd, _svd, **_LAPACK)
 row("MatrixDiag", _infer_diag, _diag)
 row("DiagPart", _infer_diag_part, lambda x, *, k: np.ascontiguousarray(np.diagonal(x, k, -2, -1)))
 row("MatrixBandPart", lambda call: [(call.dtypes[0], call.dims[0])] if _matrix(call) else [], _band)

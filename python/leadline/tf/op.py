@@ -15,17 +15,19 @@ from leadline.tf.shapes import Dims
 from leadline.tf.tensor import Tensor, dtype_mismatch, symbolic_error, wrap
 
 Spec = tuple[DType, Dims]
+_SMALL, _LARGE = 1 << 16, 1 << 22  # bytes
 
 
 class Call:
     """One use of an op, as `infer` sees it."""
 
-    __slots__ = ("attrs", "dims", "dtypes", "name", "op", "symbolic", "values")
+    __slots__ = ("attrs", "dims", "dtypes", "name", "op", "specs", "symbolic", "values")
 
     def __init__(
         self, op: str, specs: Sequence[Spec], values: Sequence, attrs: dict, name: str, symbolic: bool
     ) -> None:
         self.op = op
+        self.specs = specs
         self.dtypes = [spec[0] for spec in specs]
         self.dims = [spec[1] for spec in specs]
         self.values = values  # arrays; None where the value is not known yet
@@ -71,8 +73,9 @@ class Row(NamedTuple):
     view: bool = False  # the result shares the memory of the first input
     stateful: bool = False  # its result is not only a function of its inputs
     rows: Callable | None = None  # how it is done by parts of the first axis; see tiles.py
-    # ufunc: may overwrite an input. prepare: see engine.run_one. with_state: computes with the variables of a run.
-    # borrowed: its results are not memory of the run. writes: changes variables or prints.
+    # ufunc: may overwrite an input. prepare: see engine.run_one. scratch: what numpy takes beside: factor or function.
+    # with_state: computes with the variables of a run. writes: changes them, or prints. borrowed: gives memory that is
+    # not the run's.
     extra: dict = {}  # noqa: RUF012 never changed
 
 
@@ -109,16 +112,22 @@ def run_eagerly(row: Row, inputs: Sequence[Tensor], attrs: dict, name: str) -> l
     call = Call(row.name, [(t._dtype, t._dims) for t in inputs], arrays, attrs, name, False)
     specs = row.infer(call)
     if row.view:
-        return [
-            Tensor(specs[0][0], array.shape, array, inputs[0]._charge)
-            for array in _several(row.compute(*arrays, **attrs))
-        ]
+        return [_view(inputs[0], array, specs[0][0]) for array in _several(row.compute(*arrays, **attrs))]
     charge = memory.Charge(bytes_of(specs), lambda: f"{row.name} with a result of shape {shapes.text(specs[0][1])}")
+    scratch = memory.Charge(scratch_bytes(row, call.specs, specs, attrs), lambda: f"the workspace of {row.name}")
     results = compute(row, arrays, attrs, specs)
+    del scratch
     made = []
     for (dtype, _), array in zip(specs, results):
         made.append(wrap(array, dtype, charge if len(specs) == 1 and charge.bytes >= array.nbytes else None))
     return made
+
+
+def _view(source: Tensor, array: np.ndarray, dtype: DType) -> Tensor:
+    charge = source._charge
+    if charge is not None and charge.bytes > _LARGE and array.nbytes <= _SMALL:
+        return wrap(array.copy(), dtype)  # a few elements should not keep a large tensor
+    return Tensor(dtype, array.shape, array, charge)
 
 
 def compute(row: Row, arrays: Sequence[np.ndarray], attrs: dict, specs: Sequence[Spec], alone: bool = True) -> list:
@@ -131,7 +140,24 @@ def compute(row: Row, arrays: Sequence[np.ndarray], attrs: dict, specs: Sequence
             return results
     with np.errstate(all="ignore"):  # TensorFlow gives inf and nan without a word
         results = _several(row.compute(*arrays, **attrs))
-    return [conform(array, dtype) for array, (dtype, _) in zip(results, specs)]
+    results = [conform(array, dtype) for array, (dtype, _) in zip(results, specs)]
+    return results if row.view else [_own(result, arrays) for result in results]
+
+
+def _own(result: np.ndarray, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """A result in memory of its own: some functions of numpy give a view, or their input, where that is enough."""
+    shared = any(
+        result is array or (result.base is not None and np.may_share_memory(result, array)) for array in arrays
+    )
+    return result.copy() if shared else result
+
+
+def scratch_bytes(row: Row, ins: Sequence[Spec], outs: Sequence[Spec], attrs: dict) -> int:
+    """What numpy takes beside the results while it computes an op."""
+    rule = row.extra.get("scratch", 0)
+    if callable(rule):
+        return rule(ins, outs, attrs) if all(shapes.is_known(dims) for _, dims in (*ins, *outs)) else 0
+    return int(rule * max([bytes_of(outs), *(bytes_of([spec]) for spec in ins)]))
 
 
 def conform(array, dtype: DType) -> np.ndarray:

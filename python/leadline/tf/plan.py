@@ -142,8 +142,9 @@ class Plan:
             if step.overwrites is not None:
                 taken = 0
             live += taken
-            if live > peak:
-                peak, at = live, step
+            beside = op_module.scratch_bytes(step.op.row, step.ins, step.outs, step.op.attrs)
+            if live + beside > peak:
+                peak, at = live + beside, step
             live -= sum(self._freed(t) for t in step.dead)
         return peak, at
 
