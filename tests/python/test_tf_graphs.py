@@ -245,3 +245,14 @@ def test_config_lists_and_hides_devices():
     assert tf.config.get_visible_devices("GPU") == []
     with pytest.raises(ValueError, match="Unrecognized device"):
         tf.config.set_visible_devices(type(cpus[0])("/physical_device:GPU:9", "GPU"))
+
+
+def test_programs_that_look_for_a_gpu_are_told_there_is_none(capsys):
+    assert not tf.test.is_gpu_available() and tf.test.gpu_device_name() == "" and not tf.test.is_built_with_cuda()
+    tf.get_logger().setLevel("ERROR")
+    tf.debugging.set_log_device_placement(True)
+    try:
+        tf.constant([1.0]) + 1.0
+    finally:
+        tf.debugging.set_log_device_placement(False)
+    assert "Executing op AddV2 in device" in capsys.readouterr().err

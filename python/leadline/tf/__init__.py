@@ -76,6 +76,7 @@ debugging = _types.SimpleNamespace(
     assert_greater_equal=_control.assert_greater_equal, assert_rank=_control.assert_rank,
     check_numerics=_control.check_numerics,
 )  # fmt: skip
+debugging.set_log_device_placement = config.set_log_device_placement
 debugging.assert_all_finite = lambda x, message="", name=None: _control.check_numerics(x, message)
 for _name in (
     "unsorted_segment_sum",
@@ -89,6 +90,19 @@ math.softmax, math.log_softmax = nn.softmax, nn.log_softmax
 assert_equal, assert_less, assert_greater, assert_rank = (
     _control.assert_equal, _control.assert_less, _control.assert_greater, _control.assert_rank,
 )  # fmt: skip
+
+
+test = _types.SimpleNamespace(
+    is_gpu_available=config.is_gpu_available, gpu_device_name=config.gpu_device_name,
+    is_built_with_cuda=config.is_built_with_cuda,
+)  # fmt: skip
+
+
+def get_logger():
+    """The logger of this name, as programs set its level."""
+    import logging
+
+    return logging.getLogger("tensorflow")
 
 
 def init_scope():

@@ -127,6 +127,26 @@ def device(name):
         yield
 
 
+def is_gpu_available(cuda_only=False, min_cuda_compute_capability=None) -> bool:
+    return bool(get_visible_devices("GPU"))
+
+
+def gpu_device_name() -> str:
+    """The first GPU that Leadline has kernels for; empty: there is none."""
+    return next((device.name for device in list_logical_devices("GPU")), "")
+
+
+def is_built_with_cuda() -> bool:
+    return False
+
+
+def set_log_device_placement(enabled: bool) -> None:
+    """Tells on stderr where each op runs, when it runs eagerly."""
+    from leadline.tf import op
+
+    op.log_placement = bool(enabled)
+
+
 class _Experimental:
     """tf.config.experimental: what programs set before they begin."""
 

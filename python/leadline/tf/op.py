@@ -4,6 +4,7 @@ computes them, and how Leadline's engine does."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from leadline.tf.shapes import Dims
 from leadline.tf.tensor import Tensor, dtype_mismatch, symbolic_error, wrap
 
 Spec = tuple[DType, Dims]
+log_placement = False
 _SMALL, _LARGE = 1 << 16, 1 << 22  # bytes
 
 
@@ -108,6 +110,8 @@ def apply(op: str, inputs: Sequence[Tensor], name: str | None = None, **attrs):
 
 
 def run_eagerly(row: Row, inputs: Sequence[Tensor], attrs: dict, name: str) -> list[Tensor]:
+    if log_placement:
+        print(f"Executing op {row.name} in device /job:localhost/replica:0/task:0/device:CPU:0", file=sys.stderr)
     arrays = [tensor._array for tensor in inputs]
     call = Call(row.name, [(t._dtype, t._dims) for t in inputs], arrays, attrs, name, False)
     specs = row.infer(call)
