@@ -76,6 +76,9 @@ class Budget : public std::enable_shared_from_this<Budget> {
   std::array<int64_t, kMemoryCategoryCount> by_category_{};
 };
 
+/// used() of all budgets of this process together, each byte once: those without a parent are summed. Never blocks.
+int64_t accounted_bytes() noexcept;
+
 /// Reads "4096", "200MB", "1.5GiB", "50%" (of the memory available now). KB, MB, GB, TB are powers of
 /// 1000; KiB, MiB, GiB, TiB and the short K, M, G, T powers of 1024; upper or lower case.
 /// Throws Error(kInvalidArgument) with the accepted forms otherwise.

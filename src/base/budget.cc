@@ -11,7 +11,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/accounted.h"
 #include "base/error.h"
 
 namespace leadline {

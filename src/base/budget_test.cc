@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/accounted.h"
 #include "base/error.h"
 
 namespace leadline {

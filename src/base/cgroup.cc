@@ -89,10 +89,15 @@ void keep_smallest(std::optional<T>& smallest, std::optional<T> value) {
   if (value && (!smallest || *value < *smallest)) smallest = value;
 }
 
-std::optional<int64_t> memory_left(const Group& group) {
+std::optional<int64_t> memory_limit(const Group& group) {
   std::optional<int64_t> limit = read_limit(group.directory + (group.v2 ? "/memory.max" : "/memory.limit_in_bytes"));
   // Beyond memory.high nothing is killed, but the kernel slows the group down to a near standstill.
   if (group.v2) keep_smallest(limit, read_limit(group.directory + "/memory.high"));
+  return limit;
+}
+
+std::optional<int64_t> memory_left(const Group& group) {
+  const std::optional<int64_t> limit = memory_limit(group);
   if (!limit) return std::nullopt;
   const std::string usage_file = group.directory + (group.v2 ? "/memory.current" : "/memory.usage_in_bytes");
   int64_t used = read_limit(usage_file).value_or(0);
@@ -147,6 +152,21 @@ std::optional<int64_t> find_number(std::string_view text, std::string_view key) 
     if (line.starts_with(':') || line.starts_with(' ')) return parse_number(line.substr(1));
   }
   return std::nullopt;
+}
+
+std::vector<MemoryGroup> memory_groups(const SystemPaths& paths) {
+  std::vector<MemoryGroup> result;
+  for (const Group& group : groups_with(paths, "memory")) {
+    if (!read_text_file(group.directory + "/memory.stat")) continue;  // not there, or without the controller
+    result.push_back({group.directory, group.v2, memory_limit(group)});
+  }
+  return result;
+}
+
+std::optional<int64_t> oom_kills(const MemoryGroup& group) {
+  const std::optional<std::string> text =
+      read_text_file(group.directory + (group.v2 ? "/memory.events" : "/memory.oom_control"));
+  return text ? find_number(*text, "oom_kill") : std::nullopt;
 }
 
 std::optional<int64_t> cgroup_memory_available(const SystemPaths& paths) {

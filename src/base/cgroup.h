@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leadline {
 
@@ -20,6 +21,19 @@ std::optional<std::string> read_text_file(const std::string& path);
 
 /// The integer behind `key` in text of lines "key value" or "key:  value ...".
 std::optional<int64_t> find_number(std::string_view text, std::string_view key);
+
+/// A control group of this process that has a memory controller.
+struct MemoryGroup {
+  std::string directory;
+  bool v2 = false;
+  std::optional<int64_t> limit = std::nullopt;  ///< nothing: no limit of its own
+};
+
+/// From the root of each hierarchy to the process's own group, which comes last.
+std::vector<MemoryGroup> memory_groups(const SystemPaths& paths);
+
+/// Processes of the group that OOM killers have killed so far.
+std::optional<int64_t> oom_kills(const MemoryGroup& group);
 
 /// Bytes that can still be taken before a memory limit is met: the smallest limit - usage from the process's
 /// group up to the root, where inactive file pages, which the kernel takes back first, count as free.

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include "base/accounted.h"
 #include "base/cgroup.h"
 #include "guard/growth.h"
 #include "leadline/budget.h"

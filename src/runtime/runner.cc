@@ -4,10 +4,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
+#include "base/running_op.h"
 
 namespace leadline::runtime {
+namespace {
+
+std::string_view first_output_name(const ir::Subgraph& subgraph, const ir::Node& node) {
+  if (node.outputs.empty()) return {};
+  return subgraph.values[static_cast<size_t>(node.outputs[0])].name;
+}
+
+}  // namespace
 
 Runner::Runner(Session& session, int subgraph, bool callee)
     : session_(session),
@@ -296,6 +306,8 @@ void Runner::run_segment(size_t segment) {
 
 void Runner::run_step(const plan::Step& step, BoundStep& bound) {
   const ir::Subgraph& subgraph = plan_.subgraph();
+  const ir::Node& node = subgraph.nodes[static_cast<size_t>(step.node)];
+  const RunningOpScope scope(plan_.subgraph_index(), step.node, node.op, first_output_name(subgraph, node));
   if (!session_.observers.empty()) notify(step, bound, true);
   ops::RunContext context(subgraph, step.node, bound.inputs, bound.outputs, bound.scratch, bound.packed, session_.pool,
                           *this);
@@ -311,7 +323,6 @@ void Runner::run_step(const plan::Step& step, BoundStep& bound) {
     entry.total_ms += ms;
     ++entry.runs;
   }
-  const ir::Node& node = subgraph.nodes[static_cast<size_t>(step.node)];
   for (int v : node.outputs) plan_.values()[static_cast<size_t>(v)].computed = true;
   if (!session_.observers.empty()) notify(step, bound, false);
 }
