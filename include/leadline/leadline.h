@@ -18,8 +18,10 @@
 #include "leadline/observer.h"       // IWYU pragma: export
 #include "leadline/op_list.h"        // IWYU pragma: export
 #include "leadline/plan.h"           // IWYU pragma: export
+#include "leadline/postmortem.h"     // IWYU pragma: export
 #include "leadline/progress.h"       // IWYU pragma: export
 #include "leadline/quantizer.h"      // IWYU pragma: export
 #include "leadline/recipe.h"         // IWYU pragma: export
 #include "leadline/types.h"          // IWYU pragma: export
 #include "leadline/version.h"        // IWYU pragma: export
+#include "leadline/watch.h"          // IWYU pragma: export

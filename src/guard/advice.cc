@@ -33,18 +33,6 @@ const char* guard_cause_name(GuardCause cause) noexcept {
 namespace guard {
 namespace {
 
-bool said(const GuardReport& report, std::string_view text) {
-  return std::any_of(report.last_lines.begin(), report.last_lines.end(),
-                     [&](const std::string& line) { return line.find(text) != std::string::npos; });
-}
-
-std::string signal_text(int signal) {
-  const char* name = sigabbrev_np(signal);
-  const char* meaning = sigdescr_np(signal);
-  if (name == nullptr) return fmt::format("signal {}", signal);
-  return fmt::format("SIG{} ({})", name, meaning != nullptr ? meaning : "unknown");
-}
-
 std::string exit_advice(const GuardReport& report) {
   if (report.exit_code == 0) return "";
   if (report.exit_code == 127) return "127 is how a shell says that it found no such program.";
@@ -54,34 +42,14 @@ std::string exit_advice(const GuardReport& report) {
   return "The program ended by itself; its last lines say why.";
 }
 
-std::string signal_advice(const GuardReport& report, const Circumstances& circumstances) {
-  switch (report.signal) {
-    case SIGSEGV:
-      return "A native library read or wrote memory that is not its own, or the stack ran over (endless recursion). "
-             "The "
-             "Python stack names the call; look for libraries of mixed versions there.";
-    case SIGABRT:
-      if (said(report, "bad_alloc") || said(report, "out of memory") || said(report, "memory exhausted")) {
-        return "An allocation was refused and the library gave up. Give it more memory, or less to do at once.";
-      }
-      return "A native library found an error and gave up (abort). Its last lines say which.";
-    case SIGILL:
-      return "The program has instructions that this CPU does not know, as builds for AVX or AVX-512 do. Install a "
-             "build "
-             "for this CPU.";
-    case SIGBUS:
-      return "A mapped file got shorter while it was in use, or the file system behind it (/dev/shm, /tmp) is full.";
-    case SIGFPE:
-      return "An integer was divided by zero in native code; look for an empty shape or a zero stride.";
-    case SIGKILL:
-      return circumstances.machine_oom ? "The machine itself ran out of memory."
-                                       : "Somebody outside the guard killed it: a person, a job scheduler, or a "
-                                         "container's limit.";
-    case SIGXCPU:
-      return "It used up the CPU time that its limits (ulimit -t) allow.";
-    default:
-      return "The program was sent a signal that it does not handle.";
+std::string advice_after_signal(const GuardReport& report, const Circumstances& circumstances) {
+  if (report.signal == SIGKILL) {
+    return circumstances.machine_oom ? "The machine itself ran out of memory."
+                                     : "Somebody outside the guard killed it: a person, a job scheduler, or a "
+                                       "container's limit.";
   }
+  return signal_advice(report.signal, std::any_of(report.last_lines.begin(), report.last_lines.end(),
+                                                  [](const auto& line) { return tells_of_refused_memory(line); }));
 }
 
 std::string memory_advice(const GuardReport& report, const Circumstances& circumstances) {
@@ -99,6 +67,44 @@ std::string memory_advice(const GuardReport& report, const Circumstances& circum
 
 }  // namespace
 
+std::string signal_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  const char* meaning = sigdescr_np(signal);
+  if (name == nullptr) return fmt::format("signal {}", signal);
+  return fmt::format("SIG{} ({})", name, meaning != nullptr ? meaning : "unknown");
+}
+
+bool tells_of_refused_memory(std::string_view text) {
+  for (const std::string_view words : {"bad_alloc", "out of memory", "memory exhausted"}) {
+    if (text.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+std::string signal_advice(int signal, bool refused_memory) {
+  switch (signal) {
+    case SIGSEGV:
+      return "A native library read or wrote memory that is not its own, or the stack ran over (endless recursion). "
+             "The Python stack names the call; look for libraries of mixed versions there.";
+    case SIGABRT:
+      if (refused_memory) {
+        return "An allocation was refused and the library gave up. Give it more memory, or less to do at once.";
+      }
+      return "A native library found an error and gave up (abort). Its last lines say which.";
+    case SIGILL:
+      return "The program has instructions that this CPU does not know, as builds for AVX or AVX-512 do. Install a "
+             "build for this CPU.";
+    case SIGBUS:
+      return "A mapped file got shorter while it was in use, or the file system behind it (/dev/shm, /tmp) is full.";
+    case SIGFPE:
+      return "An integer was divided by zero in native code; look for an empty shape or a zero stride.";
+    case SIGXCPU:
+      return "It used up the CPU time that its limits (ulimit -t) allow.";
+    default:
+      return "The program was sent a signal that it does not handle.";
+  }
+}
+
 void explain(GuardReport& report, const Circumstances& circumstances) {
   const std::string peak = report.peak_bytes > 0 ? format_bytes(report.peak_bytes) : "unknown";
   switch (report.cause) {
@@ -110,7 +116,7 @@ void explain(GuardReport& report, const Circumstances& circumstances) {
     case GuardCause::kSignal:
       report.summary =
           fmt::format("died of {} after {:.1f} s, peak {}", signal_text(report.signal), report.seconds, peak);
-      report.advice = signal_advice(report, circumstances);
+      report.advice = advice_after_signal(report, circumstances);
       return;
     case GuardCause::kMemory:
       report.summary =

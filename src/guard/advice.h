@@ -2,6 +2,9 @@
 // What happened and what to do about it, in sentences.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "leadline/guard_report.h"
 
 namespace leadline::guard {
@@ -10,6 +13,15 @@ namespace leadline::guard {
 struct Circumstances {
   bool machine_oom = false;  ///< the kernel's OOM killer was at work outside the guard's own limit
 };
+
+/// "SIGSEGV (Segmentation fault)".
+std::string signal_text(int signal);
+
+/// What to do about a program that `signal` ended. `refused_memory`: its last words were about memory it did not get.
+std::string signal_advice(int signal, bool refused_memory);
+
+/// Whether a program's last words are about memory it did not get.
+bool tells_of_refused_memory(std::string_view text);
 
 /// Fills in summary and advice from the rest of the report.
 void explain(GuardReport& report, const Circumstances& circumstances);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A native thread that watches memory and speaks before the OOM killer does, and a flight recorder: a small file that
+// survives the process, from which postmortem.h tells how it died.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "leadline/watch_report.h"
+
+namespace leadline {
+
+struct WatchOptions {
+  /// Alarm when as much of what the container or machine can give is used; 0: never.
+  double fraction = 0.92;
+  /// Alarm when this process has as many resident bytes; 0: no such limit.
+  int64_t resident_limit = 0;
+  /// While a cell runs, the system refuses a single allocation that is larger than all that is left (RLIMIT_DATA), and
+  /// after an alarm one that would take half of it.
+  bool refuse_large = true;
+  /// Alarms are for cells only; else the whole time counts as one.
+  bool cells_only = false;
+  /// Called on the thread of the watch when memory comes near a limit. False: could not be taken, try again soon.
+  /// Whoever passes it on to another thread calls note_raised() when it arrives there.
+  std::function<bool(const WatchAlarm&)> on_alarm = {};
+
+  bool recorder = true;         ///< keep a flight recorder
+  bool signals = true;          ///< record SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL and requests to end
+  std::string folder = {};      ///< of the recorder's file; empty: flights_folder()
+  int python_stack_signal = 0;  ///< raised in the crash handler; its handler writes to recorder_descriptor(); 0: none
+  /// Kept in the recorder for the post-mortem: "session", "python", versions of libraries, ...
+  std::vector<std::pair<std::string, std::string>> facts = {};
+};
+
+/// One per process at a time. Thread-safe. In a forked child it does nothing.
+class Watch {
+ public:
+  /// Throws Error(kInvalidArgument) for impossible limits or when there is another watch. A recorder that cannot be
+  /// made is done without.
+  explicit Watch(WatchOptions options);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// Ends the thread, takes back signal handlers and limits, and notes that the process went on. Idempotent.
+  void stop();
+  /// The same when the process is about to end by itself; `last_words` is what it ends with, if anything.
+  void stop_at_exit(const std::string& last_words);
+
+  void begin_cell(int number, const std::string& first_line);
+  /// The cell that ran; empty when none did.
+  CellReport end_cell();
+  /// Whether a cell runs (or everything counts as one).
+  bool busy() const;
+  /// The alarm has reached the code that runs; if it grows on, the next one follows.
+  void note_raised();
+  void set_facts(const std::vector<std::pair<std::string, std::string>>& facts);
+
+  MemorySample sample() const;                ///< taken now
+  std::vector<MemorySample> samples() const;  ///< of the last minutes
+  std::vector<CellReport> cells() const;      ///< the last 1000
+  int64_t alarms() const;
+  double cpu_seconds() const;  ///< of the thread
+
+  /// The recorder's file; empty without one.
+  std::string recorder_path() const;
+  int recorder_descriptor() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace leadline

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much memory there is and who has it, read often and cheaply: files stay open, nothing is allocated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cgroup.h"
+#include "guard/descriptor.h"
+#include "leadline/watch_report.h"
+
+namespace leadline::guard {
+
+class MemoryProbe {
+ public:
+  explicit MemoryProbe(const SystemPaths& paths);
+
+  /// `seconds` and `accounted` are left to the caller.
+  MemorySample sample() const;
+  /// The most resident bytes that the process ever had; 0: unknown.
+  int64_t high_water() const;
+
+ private:
+  struct Group {
+    bool v2 = false;
+    int64_t limit = 0;
+    Descriptor usage;
+    Descriptor stat;
+    Descriptor swap_usage;  // v2
+    int64_t swap_limit = 0;
+  };
+
+  std::optional<int64_t> left_in(const Group& group, int64_t swap_free) const;
+
+  Descriptor statm_;
+  Descriptor status_;
+  Descriptor meminfo_;
+  std::vector<Group> groups_;  // those with limits
+  int64_t page_bytes_ = 4096;
+};
+
+}  // namespace leadline::guard

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// From files to post-mortems, and what else the system knows.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/klog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/error.h"
+#include "guard/descriptor.h"
+#include "guard/flight_folder.h"
+#include "guard/flight_recorder.h"
+#include "guard/postmortem.h"
+#include "guard/untrusted_file.h"
+
+namespace leadline {
+namespace guard {
+namespace {
+
+std::string read_kernel_log() {
+  constexpr int kReadAll = 3;  // SYSLOG_ACTION_READ_ALL
+  std::string text(size_t{1} << 20, '\0');
+  const int size = klogctl(kReadAll, text.data(), static_cast<int>(text.size()));
+  text.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  return text;
+}
+
+/// A recorder holds its lock as long as its process lives.
+bool is_locked(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file || flock(file.get(), LOCK_SH | LOCK_NB) == 0) return false;
+  return errno == EWOULDBLOCK;
+}
+
+Postmortem unreadable(const std::string& path) {
+  Postmortem report;
+  report.path = path;
+  report.confidence = "unclear";
+  report.summary = file_name(path) + " is damaged, empty, or of another version of Leadline";
+  return report;
+}
+
+}  // namespace
+
+Evidence gather_evidence(const Flight& flight, bool holds_lock, const SystemPaths& paths) {
+  Evidence evidence;
+  evidence.boot_id = read_boot_id(paths.proc);
+  const bool same_boot = evidence.boot_id == flight.header.boot_id;
+  const uint64_t here = pid_namespace(paths.proc);
+  if (here == flight.header.pid_namespace || here == 0) {
+    const uint64_t ticks = process_start_ticks(paths.proc, flight.header.pid);
+    evidence.alive = same_boot && ticks != 0 && ticks == flight.header.start_ticks;
+  } else {
+    evidence.alive = same_boot && holds_lock;  // the number means nothing here
+  }
+  if (evidence.alive || !same_boot) return evidence;
+  const std::string directory = flight.fact("cgroup");
+  // A path that a file names is looked at only where control groups are.
+  if (directory.starts_with(paths.cgroup) && directory.find("/..") == std::string::npos) {
+    evidence.group_oom_kills = oom_kills({directory, flight.fact("cgroup_version") == "2"});
+  }
+  if (const int64_t kills = machine_oom_kills(paths.proc); kills >= 0) evidence.machine_oom_kills = kills;
+  evidence.kernel_log = read_kernel_log();
+  return evidence;
+}
+
+}  // namespace guard
+
+Postmortem postmortem_of(const std::string& file) {
+  const std::optional<std::string> bytes = guard::read_start(file, guard::flight::kMostFileBytes);
+  require(bytes.has_value(), ErrorCode::kIo, "cannot read '{}'", file);
+  const std::optional<guard::Flight> flight = guard::read_flight(std::as_bytes(std::span(*bytes)));
+  if (!flight) return guard::unreadable(file);
+  Postmortem report = guard::judge(*flight, guard::gather_evidence(*flight, guard::is_locked(file), SystemPaths{}));
+  report.path = file;
+  report.reported = flight->header.reported != 0;
+  return report;
+}
+
+std::vector<Postmortem> postmortems(const std::string& folder, size_t most) {
+  std::vector<std::string> files = guard::list_flights(folder.empty() ? flights_folder() : folder);
+  std::reverse(files.begin(), files.end());
+  std::vector<Postmortem> result;
+  for (const std::string& file : files) {
+    if (result.size() >= most) break;
+    if (guard::is_regular_file(file)) result.push_back(postmortem_of(file));
+  }
+  return result;
+}
+
+std::vector<Postmortem> previous_death(const std::string& session, const std::string& folder) {
+  const std::vector<Postmortem> all = postmortems({}, guard::kMostFlights);
+  // The newest one counts: a death before a life that ended well is an old story.
+  const auto newest = [&](auto matches) {
+    return std::find_if(all.begin(), all.end(), [&](const Postmortem& report) {
+      return report.cause != DeathCause::kRunning && !report.session.empty() && matches(report);
+    });
+  };
+  auto found = newest([&](const Postmortem& report) { return report.session == session; });
+  if (found == all.end()) found = newest([&](const Postmortem& report) { return report.folder == folder; });
+  if (found == all.end() || !found->died() || found->reported) return {};
+  return {*found};
+}
+
+void mark_reported(const std::string& file) {
+  const guard::Descriptor target(open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!target || fstat(target.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if (static_cast<size_t>(status.st_size) < guard::flight::kMappedBytes) return;
+  const uint32_t yes = 1;
+  (void)!pwrite(target.get(), &yes, sizeof yes, offsetof(guard::flight::Header, reported));
+}
+
+}  // namespace leadline

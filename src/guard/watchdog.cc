@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/watchdog.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "leadline/budget.h"
+
+namespace leadline::guard {
+namespace {
+
+constexpr size_t kMostSamples = 2400;
+constexpr double kBetweenSamples = 0.25;
+constexpr size_t kMostCells = 1000;
+/// Share of a core that looking may cost: usually, and while memory runs away.
+constexpr double kShare = 0.0025;
+constexpr double kHurriedShare = 0.01;
+constexpr double kHurry = 50e6;  // bytes a second
+/// Room for what is allocated between two looks and never touched: stacks of threads, malloc's arenas.
+constexpr int64_t kSlack = int64_t{64} << 20;
+constexpr int64_t kLeastRoom = int64_t{32} << 20;
+
+double thread_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// Signals are for the threads of the program; only its own faults come here.
+void block_signals() {
+  sigset_t blocked;
+  sigfillset(&blocked);
+  for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) sigdelset(&blocked, signal);
+  pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+}
+
+}  // namespace
+
+Watchdog::Watchdog(WatchdogOptions options)
+    : options_(std::move(options)), probe_(options_.paths), rule_(options_.fraction, options_.resident_limit) {
+  const MemorySample now = sample();
+  rule_.begin_cell(now);
+  if (options_.recorder != nullptr) options_.recorder->write_sample(now);
+  // A signal between the start of the thread and its own mask would be lost on it.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::make_unique<std::thread>([this] { run(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Watchdog::stop() {
+  if (is_copy()) {
+    (void)thread_.release();
+    return;
+  }
+  if (!thread_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_->join();
+  thread_.reset();
+}
+
+MemorySample Watchdog::sample() const {
+  MemorySample now = probe_.sample();
+  now.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+  now.accounted = accounted_bytes();
+  return now;
+}
+
+void Watchdog::run() {
+  block_signals();
+  prctl(PR_SET_NAME, "leadline-watch");
+  for (;;) {
+    look();
+    const std::chrono::duration<double> time = pause();
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, time, [this] { return stopping_ || look_now_; });
+    look_now_ = false;
+    if (stopping_) break;
+  }
+  data_limit_.restore();
+}
+
+void Watchdog::look() {
+  const MemorySample now = sample();
+  if (options_.recorder != nullptr) options_.recorder->write_sample(now);
+  std::optional<WatchAlarm> alarm;
+  {
+    const std::lock_guard lock(mutex_);
+    keep(now);
+    alarm = rule_.take(now, busy_locked());
+    if (alarm) alarm->cell = cell_;
+  }
+  if (alarm && options_.on_alarm && options_.on_alarm(*alarm)) {
+    ++alarms_;
+    if (options_.recorder != nullptr) {
+      options_.recorder->write_event(flight::EventKind::kAlarm, alarm->cell.number, now.resident,
+                                     alarm->own_limit ? "limit of the process" : "limit of container or machine");
+    }
+    const std::lock_guard lock(mutex_);
+    rule_.told(now);
+  }
+  if (options_.refuse_large) move_data_limit(now);
+}
+
+void Watchdog::keep(const MemorySample& sample) {
+  if (cell_.running) cell_.peak = std::max(cell_.peak, sample.resident);
+  if (!samples_.empty() && sample.seconds - samples_.back().seconds < kBetweenSamples) return;
+  samples_.push_back(sample);
+  if (samples_.size() > kMostSamples) samples_.pop_front();
+}
+
+void Watchdog::move_data_limit(const MemorySample& sample) {
+  bool busy = false;
+  bool episode = false;
+  int64_t room = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    busy = busy_locked();
+    episode = rule_.in_episode();
+    room = rule_.room();
+  }
+  if (!busy || room < 0) {
+    episode_limit_ = -1;
+    data_limit_.restore();
+    return;
+  }
+  if (!episode) {
+    episode_limit_ = -1;
+    data_limit_.set(sample.data + room + kSlack);
+    return;
+  }
+  // What was told to stop and is still in native code meets a wall that does not move, before memory ends.
+  if (episode_limit_ < 0) episode_limit_ = sample.data + std::max(room / 2, kLeastRoom);
+  data_limit_.set(episode_limit_);
+}
+
+std::chrono::duration<double> Watchdog::pause() {
+  const double cpu = thread_cpu_seconds();
+  const double cost = cpu - cpu_seconds_;  // of waiting and waking too
+  cost_ = cost_ == 0.0 ? cost : cost_ + (cost - cost_) / 8;
+  cpu_seconds_ = cpu;
+  const std::lock_guard lock(mutex_);
+  const double share = rule_.bytes_per_second() > kHurry ? kHurriedShare : kShare;
+  return std::chrono::duration<double>(std::max(rule_.interval(busy_locked()), cost_ / share));
+}
+
+void Watchdog::begin_cell(int number, const std::string& first_line) {
+  if (is_copy()) return;
+  const MemorySample now = sample();
+  const int64_t high_water = probe_.high_water();
+  {
+    const std::lock_guard lock(mutex_);
+    cell_ = {};
+    cell_.number = number;
+    cell_.first_line = first_line;
+    cell_.start_seconds = now.seconds;
+    cell_.before = cell_.after = cell_.peak = now.resident;
+    cell_.running = true;
+    high_water_before_ = high_water;
+    rule_.begin_cell(now);
+    look_now_ = true;
+  }
+  wake_.notify_all();
+  if (options_.recorder != nullptr) {
+    options_.recorder->write_event(flight::EventKind::kCellBegin, number, now.resident, first_line);
+  }
+}
+
+CellReport Watchdog::end_cell() {
+  if (is_copy()) return {};
+  const MemorySample now = sample();
+  const int64_t high_water = probe_.high_water();
+  CellReport done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!cell_.running) return {};
+    cell_.running = false;
+    cell_.seconds = now.seconds - cell_.start_seconds;
+    cell_.after = now.resident;
+    cell_.peak = std::max(cell_.peak, now.resident);
+    // The kernel saw what samples missed, if it was more than ever before.
+    if (high_water > high_water_before_) cell_.peak = std::max(cell_.peak, high_water);
+    done = cell_;
+    cells_.push_back(done);
+    if (cells_.size() > kMostCells) cells_.pop_front();
+    rule_.begin_cell(now);
+    look_now_ = true;
+  }
+  wake_.notify_all();
+  if (options_.recorder != nullptr) {
+    options_.recorder->write_event(flight::EventKind::kCellEnd, done.number, done.peak, done.first_line);
+  }
+  return done;
+}
+
+bool Watchdog::busy() const {
+  if (is_copy()) return false;
+  const std::lock_guard lock(mutex_);
+  return busy_locked() && !stopping_;
+}
+
+void Watchdog::note_raised() {
+  if (is_copy()) return;
+  const MemorySample now = sample();
+  if (options_.recorder != nullptr) options_.recorder->write_event(flight::EventKind::kRaised, 0, now.resident, "");
+  const std::lock_guard lock(mutex_);
+  rule_.told(now);
+}
+
+std::vector<MemorySample> Watchdog::samples() const {
+  if (is_copy()) return {};
+  const std::lock_guard lock(mutex_);
+  return {samples_.begin(), samples_.end()};
+}
+
+std::vector<CellReport> Watchdog::cells() const {
+  if (is_copy()) return {};
+  const std::lock_guard lock(mutex_);
+  std::vector<CellReport> result(cells_.begin(), cells_.end());
+  if (cell_.running) {
+    result.push_back(cell_);
+    result.back().seconds = std::chrono::duration<double>(Clock::now() - begin_).count() - cell_.start_seconds;
+  }
+  return result;
+}
+
+double Watchdog::cpu_seconds() const { return cpu_seconds_; }
+
+}  // namespace leadline::guard

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/watchdog.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/fake_system.h"
+#include "guard/flight_test_tools.h"
+
+namespace leadline::guard {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+void* take(int64_t bytes, bool touch) {
+  void* const memory =
+      mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  if (touch) std::memset(memory, 1, static_cast<size_t>(bytes));
+  return memory;
+}
+
+int64_t resident() { return MemoryProbe(SystemPaths{}).sample().resident; }
+
+template <typename Condition>
+bool within(milliseconds time, Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+  return condition();
+}
+
+TEST(Watchdog, TellsOnceWhenACellPassesItsLimit) {
+  std::atomic<int> alarms = 0;
+  std::atomic<int> cell = 0;
+  Watchdog watchdog({.fraction = 0,
+                     .resident_limit = resident() + 64 * kMiB,
+                     .refuse_large = false,
+                     .cells_only = true,
+                     .on_alarm = [&](const WatchAlarm& alarm) {
+                       cell = alarm.cell.number;
+                       ++alarms;
+                       return true;
+                     }});
+  void* const between = take(80 * kMiB, true);
+  std::this_thread::sleep_for(milliseconds(700));
+  EXPECT_EQ(alarms, 0) << "no cell runs";
+  munmap(between, 80 * kMiB);
+  watchdog.begin_cell(5, "x = 1");
+  void* const memory = take(80 * kMiB, true);
+  EXPECT_TRUE(within(milliseconds(2000), [&] { return alarms == 1; }));
+  EXPECT_EQ(cell, 5);
+  std::this_thread::sleep_for(milliseconds(100));
+  munmap(memory, 80 * kMiB);
+  const CellReport report = watchdog.end_cell();
+  EXPECT_EQ(alarms, 1);
+  EXPECT_EQ(report.number, 5);
+  EXPECT_GE(report.peak - report.before, 70 * kMiB);
+  EXPECT_LT(report.after - report.before, 20 * kMiB);
+  EXPECT_EQ(watchdog.cells().size(), 1U);
+  EXPECT_EQ(watchdog.end_cell().number, 0) << "none runs";
+}
+
+TEST(Watchdog, RefusesOneAllocationLargerThanWhatIsLeft) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the shadow memory of sanitizers does not fit under a limit";
+#endif
+  rlimit before{};
+  getrlimit(RLIMIT_DATA, &before);
+  {
+    Watchdog watchdog({.fraction = 0, .resident_limit = resident() + 256 * kMiB, .cells_only = true});
+    watchdog.begin_cell(1, "");
+    const bool refused = within(milliseconds(2000), [] {
+      void* const memory = take(1024 * kMiB, false);
+      if (memory != nullptr) munmap(memory, 1024 * kMiB);
+      return memory == nullptr;
+    });
+    EXPECT_TRUE(refused);
+    void* const small = take(100 * kMiB, true);
+    EXPECT_NE(small, nullptr);
+    munmap(small, 100 * kMiB);
+    const int status = run_child([&] {
+      rlimit limit{};
+      getrlimit(RLIMIT_DATA, &limit);
+      _exit(limit.rlim_cur == before.rlim_cur ? 0 : 1);
+    });
+    EXPECT_EQ(status, 0) << "a forked child has the limit of before";
+    watchdog.end_cell();
+    EXPECT_TRUE(within(milliseconds(2000), [&] {
+      rlimit limit{};
+      getrlimit(RLIMIT_DATA, &limit);
+      return limit.rlim_cur == before.rlim_cur;
+    })) << "between cells there is no limit";
+  }
+  rlimit after{};
+  getrlimit(RLIMIT_DATA, &after);
+  EXPECT_EQ(after.rlim_cur, before.rlim_cur);
+}
+
+TEST(Watchdog, CostsUnderHalfAPercentOfACoreEvenNearTheLimit) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers cost more than the watchdog";
+#endif
+  // At a limit it looks as often as it may; alarms are not due, for nothing grows.
+  Watchdog watchdog({.fraction = 0.92, .resident_limit = std::max<int64_t>(resident() - kMiB, 1)});
+  const auto begin = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(milliseconds(3000));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_LT(watchdog.cpu_seconds() / seconds, 0.005);
+  EXPECT_GT(watchdog.samples().size(), 5U);
+}
+
+TEST(Watchdog, ACopyInAForkedChildIsHarmless) {
+  Watchdog watchdog({});
+  watchdog.begin_cell(1, "");
+  const int status = run_child([&] {
+    watchdog.begin_cell(2, "");
+    watchdog.end_cell();
+    watchdog.samples();
+    watchdog.stop();
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(watchdog.end_cell().number, 1);
+}
+
+TEST(Watchdog, MembersCanBeCalledFromManyThreads) {
+  Watchdog watchdog({.resident_limit = 1, .refuse_large = false, .on_alarm = [](const WatchAlarm&) { return true; }});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 200; ++round) {
+        watchdog.begin_cell(i * 1000 + round, "x");
+        (void)watchdog.sample();
+        (void)watchdog.busy();
+        watchdog.end_cell();
+        (void)watchdog.cells();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  watchdog.stop();
+  EXPECT_FALSE(watchdog.busy());
+}
+
+}  // namespace
+}  // namespace leadline::guard
