@@ -28,6 +28,7 @@ from leadline._leadline import (
     Model,
     OpInfo,
     Plan,
+    Postmortem,
     UnsupportedError,
     __version__,
     format_bytes,
@@ -61,14 +62,19 @@ __all__ = [
     "LapReport",
     "Laps",
     "LiveObject",
+    "MemoryLimitError",
     "MemoryLimits",
     "Model",
     "ModelBuilder",
     "OpInfo",
     "Plan",
+    "Postmortem",
     "TuneResult",
     "UnsupportedError",
+    "Watch",
+    "WatchReport",
     "__version__",
+    "all_postmortems",
     "calibrate",
     "debug",
     "devices",
@@ -77,10 +83,12 @@ __all__ = [
     "guard",
     "known_ops",
     "laps",
+    "largest_objects",
     "lint_dataset",
     "lite",
     "live_objects",
     "parse_bytes",
+    "postmortem",
     "quantize",
     "read_memory_limits",
     "register_keras_layer",
@@ -91,6 +99,7 @@ __all__ = [
     "tune",
     "unregister_keras_layer",
     "unregister_op",
+    "watch",
 ]
 
 _LATER = {
@@ -102,17 +111,24 @@ _LATER = {
     "LapReport": "_laps",
     "Laps": "_laps",
     "LiveObject": "_laps",
+    "MemoryLimitError": "_watch",
     "TuneResult": "_tuning",
+    "Watch": "_watch",
+    "WatchReport": "_watch",
+    "all_postmortems": "_postmortem",
     "calibrate": "_calibration",
     "debug": "_debugger",
     "devices": "_doctor",
     "doctor": "_doctor",
     "guard": "_guard",
     "laps": "_laps",
+    "largest_objects": "_largest",
     "lint_dataset": "_calibration",
     "live_objects": "_laps",
+    "postmortem": "_postmortem",
     "quantize": "_quantizer",
     "tune": "_tuning",
+    "watch": "_watch",
 }
 
 
@@ -131,7 +147,15 @@ def __getattr__(name: str):
 
 
 def load_ipython_extension(ipython) -> None:
-    """`%load_ext leadline`: the magics of leadline._magics."""
-    from leadline import _magics
+    """`%load_ext leadline`: the magics of leadline._magics, and the watch of the notebook."""
+    from leadline import _magics, _watch_notebook
 
     _magics.register(ipython)
+    _watch_notebook.load(ipython)
+
+
+def unload_ipython_extension(ipython) -> None:
+    """`%unload_ext leadline`: ends the watch."""
+    from leadline import _watch_notebook
+
+    _watch_notebook.unload(ipython)

@@ -1244,6 +1244,203 @@ def die_with_parent(parent: int) -> None:
     When the process `parent` is gone, kills every process that this one started, and this one.
     """
 
+class NativeWatch:
+    """The thread of a watch. Use it through `leadline.watch`."""
+
+    def __init__(self, fraction: float, resident_limit: int, refuse_large: bool, cells_only: bool, recorder: bool, signals: bool, folder: str, stack_signal: int, alarm_signal: int, facts: Sequence[tuple[str, str]]) -> None:
+        """Starts it. An alarm sends `alarm_signal` to the main thread."""
+
+    def stop(self) -> None:
+        """Ends it; the process goes on."""
+
+    def take_alarm(self) -> object:
+        """The alarm that is to be raised, or None. For the signal's handler."""
+
+    def note_raised(self) -> None:
+        """The alarm is about to be raised."""
+
+    def stop_at_exit(self, last_words: str) -> None:
+        """Ends it; the process is about to end by itself."""
+
+    def begin_cell(self, number: int, first_line: str) -> None:
+        """A cell begins."""
+
+    def end_cell(self) -> dict:
+        """The cell that ended."""
+
+    def set_facts(self, facts: Sequence[tuple[str, str]]) -> None:
+        """What the recorder keeps for the post-mortem."""
+
+    def sample(self) -> dict:
+        """Memory now."""
+
+    def samples(self) -> list:
+        """Memory in the last minutes."""
+
+    def cells(self) -> list:
+        """The last 1000 cells."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether alarms are given now."""
+
+    @property
+    def alarms(self) -> int:
+        """How many there were."""
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time of the thread."""
+
+    @property
+    def recorder_path(self) -> str:
+        """The recorder's file; empty without one."""
+
+    @property
+    def recorder_descriptor(self) -> int:
+        """Its descriptor; -1 without one."""
+
+class Postmortem:
+    """How a watched process came to its end."""
+
+    @property
+    def cause(self) -> str:
+        """
+        'running', 'exit', 'unwatched', 'out of memory', 'killed', 'segmentation fault', 'stack overflow', 'abort', 'bus error', 'arithmetic error', 'illegal instruction', 'signal', 'reboot' or 'unknown'.
+        """
+
+    @property
+    def confidence(self) -> str:
+        """'certain', 'very likely', 'likely' or 'unclear'."""
+
+    @property
+    def died(self) -> bool:
+        """Whether the process is gone, and not by its own will."""
+
+    @property
+    def summary(self) -> str:
+        """Which process, when, in which cell, why: one sentence."""
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+
+    @property
+    def evidence(self) -> list:
+        """What speaks for the cause."""
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+
+    @property
+    def started(self) -> float:
+        """When it was first watched, in seconds since 1970."""
+
+    @property
+    def last_sign(self) -> float:
+        """Its last sign of life."""
+
+    @property
+    def command(self) -> str:
+        """Its command line."""
+
+    @property
+    def session(self) -> str:
+        """What tells one notebook's kernels from another's."""
+
+    @property
+    def folder(self) -> str:
+        """Where it ran."""
+
+    @property
+    def cell(self) -> int:
+        """Number of the last cell; 0: none."""
+
+    @property
+    def cell_line(self) -> str:
+        """Its first line."""
+
+    @property
+    def cell_running(self) -> bool:
+        """Whether it was running."""
+
+    @property
+    def op(self) -> str:
+        """The op of Leadline that ran last."""
+
+    @property
+    def op_running(self) -> bool:
+        """Whether it was running."""
+
+    @property
+    def signal(self) -> int:
+        """That ended it; 0: none that it saw."""
+
+    @property
+    def fault_address(self) -> int:
+        """Address of a fault."""
+
+    @property
+    def module(self) -> str:
+        """Path of the library to blame; empty: unknown."""
+
+    @property
+    def message(self) -> str:
+        """Last words of an abort or an exit."""
+
+    @property
+    def feature(self) -> str:
+        """Extension of the CPU that an illegal instruction belongs to."""
+
+    @property
+    def frames(self) -> list:
+        """Native frames as (module, offset, symbol), innermost first."""
+
+    @property
+    def python_stack(self) -> str:
+        """Python's stack."""
+
+    @property
+    def samples(self) -> list:
+        """(seconds before the end, resident, used, capacity), oldest first."""
+
+    @property
+    def peak_resident(self) -> int:
+        """The most resident bytes that were recorded."""
+
+    @property
+    def facts(self) -> dict:
+        """Versions and limits."""
+
+    @property
+    def path(self) -> str:
+        """The recording."""
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+def postmortem_of(file: str) -> Postmortem:
+    """The post-mortem of one recording."""
+
+def postmortems(folder: str = '', most: int = 100) -> list[Postmortem]:
+    """Of all recordings in a folder, newest first."""
+
+def previous_death(session: str, folder: str) -> list[Postmortem]:
+    """
+    The last death of the same session of which nobody was told: a list of none or one.
+    """
+
+def mark_reported(file: str) -> None:
+    """Notes that this death was told."""
+
+def flights_folder() -> str:
+    """Where recordings are kept."""
+
+def accounted_bytes() -> int:
+    """Bytes charged now to all budgets of this process."""
+
 class Finding:
     """One thing that doctor found."""
 

@@ -100,3 +100,11 @@ def register(shell) -> None:
 
     guard_magic.__doc__ = run_guarded_cell.__doc__
     shell.register_magic_function(guard_magic, magic_kind="cell", magic_name="guard")
+
+    def watch_magic(line: str) -> Any:
+        from leadline import _watch_notebook
+
+        return _watch_notebook.load(shell).run_magic(line)
+
+    watch_magic.__doc__ = "`%watch [report | cells [on | off] | LIMIT | on | off]`: the watch of this notebook."
+    shell.register_magic_function(watch_magic, magic_kind="line", magic_name="watch")

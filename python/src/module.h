@@ -32,6 +32,7 @@ void init_converter(nb::module_& m);
 void init_keras_layer(nb::module_& m);
 void init_debugger(nb::module_& m);
 void init_guard(nb::module_& m);
+void init_watch(nb::module_& m);
 void init_devices(nb::module_& m);
 void init_doctor(nb::module_& m);
 void init_laps(nb::module_& m);

@@ -46,6 +46,7 @@ std::unique_ptr<Command> guard_command(CLI::App& program);
 std::unique_ptr<Command> inspect_command(CLI::App& program);
 std::unique_ptr<Command> ops_command(CLI::App& program);
 std::unique_ptr<Command> plan_command(CLI::App& program);
+std::unique_ptr<Command> postmortem_command(CLI::App& program);
 std::unique_ptr<Command> quantize_command(CLI::App& program);
 std::unique_ptr<Command> run_command(CLI::App& program);
 

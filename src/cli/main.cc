@@ -35,6 +35,7 @@ constexpr const char* kFooter =
     "  leadline run model.tflite --input x=x.npy --output result.npz\n"
     "  leadline ops                               which ops run\n"
     "  leadline guard --memory 2GB -- python train.py   run something else under limits\n"
+    "  leadline postmortem                        why the last kernel died\n"
     "  leadline devices                           what it can run on\n"
     "  leadline doctor                            what in this Python environment kills kernels\n"
     "  leadline help run                          options of a command\n"
@@ -159,6 +160,7 @@ int guarded_main(int argc, char** argv) {
   commands.push_back(leadline::cli::debug_command(program));
   commands.push_back(leadline::cli::ops_command(program));
   commands.push_back(leadline::cli::guard_command(program));
+  commands.push_back(leadline::cli::postmortem_command(program));
   commands.push_back(leadline::cli::devices_command(program));
   commands.push_back(leadline::cli::doctor_command(program));
   std::string help_about;

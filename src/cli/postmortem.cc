@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// `leadline postmortem`: how processes that leadline.watch watched came to their end.
+#include "leadline/postmortem.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "leadline/error.h"
+
+namespace leadline::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  leadline postmortem                 the last process that died\n"
+    "  leadline postmortem --all           every process that was watched\n"
+    "  leadline postmortem FILE --json\n"
+    "\n"
+    "Exit code of what is shown first:\n"
+    "  0   it runs, ended by itself, or was no longer watched\n"
+    "  6   there are no recordings\n"
+    "  10  out of memory\n"
+    "  11  killed by somebody else\n"
+    "  12  crashed: segmentation fault, abort, illegal instruction, ...\n"
+    "  13  the machine was restarted\n"
+    "  14  the recording cannot be read";
+
+enum PostmortemExit { kNone = 6, kMemory = 10, kKilledExit = 11, kCrash = 12, kRestart = 13, kUnreadable = 14 };
+
+int exit_code_of(const Postmortem& report) {
+  switch (report.cause) {
+    case DeathCause::kRunning:
+    case DeathCause::kExit:
+    case DeathCause::kUnwatched:
+      return 0;
+    case DeathCause::kOutOfMemory:
+      return kMemory;
+    case DeathCause::kKilled:
+    case DeathCause::kSignal:
+      return kKilledExit;
+    case DeathCause::kReboot:
+      return kRestart;
+    case DeathCause::kUnknown:
+      return kUnreadable;
+    default:
+      return kCrash;
+  }
+}
+
+Json document(const Postmortem& report) {
+  Json json = {{"cause", death_cause_name(report.cause)},
+               {"confidence", report.confidence},
+               {"died", report.died()},
+               {"summary", report.summary},
+               {"advice", report.advice},
+               {"evidence", report.evidence},
+               {"pid", report.pid},
+               {"started", report.started},
+               {"last_sign", report.last_sign},
+               {"command", report.command},
+               {"session", report.session},
+               {"folder", report.folder},
+               {"cell", report.cell > 0 ? Json(report.cell) : Json()},
+               {"cell_line", report.cell_line},
+               {"cell_running", report.cell_running},
+               {"op", report.op},
+               {"op_running", report.op_running},
+               {"signal", report.signal != 0 ? Json(report.signal) : Json()},
+               {"signal_code", report.signal_code},
+               {"fault_address", report.fault_address},
+               {"module", report.module},
+               {"message", report.message},
+               {"feature", report.feature},
+               {"thread", report.thread},
+               {"python_stack", report.python_stack},
+               {"peak_resident_bytes", report.peak_resident},
+               {"recording", report.path}};
+  json["frames"] = Json::array();
+  for (const NativeFrame& frame : report.frames) {
+    json["frames"].push_back({{"module", frame.module}, {"offset", frame.offset}, {"symbol", frame.symbol}});
+  }
+  json["samples"] = Json::array();
+  for (const RecordedSample& sample : report.samples) {
+    json["samples"].push_back({{"seconds_before_end", sample.seconds_before_end},
+                               {"resident_bytes", sample.resident},
+                               {"used_bytes", sample.used},
+                               {"capacity_bytes", sample.capacity}});
+  }
+  json["facts"] = Json::object();
+  for (const auto& [key, value] : report.facts) json["facts"][key] = value;
+  return json;
+}
+
+class PostmortemCommand final : public Command {
+ public:
+  explicit PostmortemCommand(CLI::App& program)
+      : Command(program, "postmortem", "Tell why a watched process (a Jupyter kernel) died", kExamples) {
+    app().add_option("PATH", path_, "A recording, or a folder of them (default: LEADLINE_FLIGHTS, then the user's)");
+    app().add_flag("--all", all_, "Every recording, newest first; else the newest of a process that died");
+  }
+
+  void run() override;
+
+ private:
+  std::vector<Postmortem> collect() const;
+
+  std::string path_;
+  bool all_ = false;
+};
+
+std::vector<Postmortem> PostmortemCommand::collect() const {
+  struct stat status{};
+  if (!path_.empty() && stat(path_.c_str(), &status) != 0) {
+    throw Error(ErrorCode::kIo, fmt::format("there is no file or folder '{}'", path_));
+  }
+  if (!path_.empty() && !S_ISDIR(status.st_mode)) return {postmortem_of(path_)};
+  std::vector<Postmortem> found = postmortems(path_);
+  if (all_ || found.empty()) return found;
+  for (Postmortem& report : found) {
+    if (report.died()) return {std::move(report)};
+  }
+  return {found.front()};
+}
+
+void PostmortemCommand::run() {
+  const std::vector<Postmortem> found = collect();
+  set_exit_code(found.empty() ? static_cast<int>(kNone) : exit_code_of(found.front()));
+  if (json()) {
+    Json list = Json::array();
+    for (const Postmortem& report : found) list.push_back(document(report));
+    print_json({{"postmortems", std::move(list)}});
+    return;
+  }
+  if (found.empty()) {
+    fmt::print("There are no recordings in {}. `%load_ext leadline` or leadline.watch() makes them.\n",
+               path_.empty() ? flights_folder() : path_);
+    return;
+  }
+  if (all_) {
+    for (const Postmortem& report : found) fmt::print("{}\n", report.summary);
+    return;
+  }
+  fmt::print("{}", found.front().to_text());
+}
+
+}  // namespace
+
+std::unique_ptr<Command> postmortem_command(CLI::App& program) { return std::make_unique<PostmortemCommand>(program); }
+
+}  // namespace leadline::cli

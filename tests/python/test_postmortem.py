@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""leadline.postmortem: children die in every way, and each time the right cause is named."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from test_cli import PROGRAM
+
+import leadline
+
+ROOT = Path(__file__).parents[2]
+CGROUP_V1 = Path("/sys/fs/cgroup/memory")
+PRELUDE = (
+    "import ctypes, os, signal, sys, time, leadline\nwatch = leadline.watch()\nwatch.begin_cell(7, 'die = now()')\n"
+)
+
+
+def die(code, tmp_path, prelude=PRELUDE, **options):
+    """The exit code of a watched child that runs `code`, and its post-mortem."""
+    flights = tmp_path / "flights"
+    env = {**os.environ, "LEADLINE_FLIGHTS": str(flights)}
+    command = [sys.executable, "-c", prelude + textwrap.dedent(code)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120, **options)
+    files = sorted(flights.glob("*.flight"))
+    assert len(files) == 1, done.stderr
+    return done, leadline.postmortem(flights)
+
+
+def library(tmp_path, source):
+    """A library made from C, under a name of its own."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    path = tmp_path / "libculprit.so"
+    (tmp_path / "culprit.c").write_text(source)
+    command = [compiler, "-shared", "-fPIC", "-g0", "-O1", "-o", path, tmp_path / "culprit.c"]
+    subprocess.run(command, check=True)
+    return path
+
+
+def test_killed_by_somebody(tmp_path):
+    done, report = die("os.kill(os.getpid(), signal.SIGKILL)", tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    assert report.cause == "killed" and report.died
+    assert (report.cell, report.cell_line, report.cell_running) == (7, "die = now()", True)
+    assert "in cell 7 (`die = now()`)" in report.summary
+    assert "OOM" not in report.summary and report.samples
+
+
+def test_segmentation_fault_in_a_named_library(tmp_path):
+    source = "#include <string.h>\nvoid go(void) { memset((void*)16, 1, 64); }\n"
+    path = library(tmp_path, source)
+    done, report = die(f"ctypes.CDLL({str(path)!r}).go()", tmp_path)
+    assert done.returncode == -signal.SIGSEGV
+    assert report.cause == "segmentation fault"
+    assert report.module == str(path) and "in libculprit.so" in report.summary
+    assert 16 <= report.fault_address < 80
+    assert "Current thread" in report.python_stack and 'File "<string>", line 4' in report.python_stack
+    assert report.frames and all(len(frame) == 3 for frame in report.frames)
+    assert "memory that is not its own" in report.advice
+
+
+def test_segmentation_fault_without_a_library(tmp_path):
+    done, report = die("ctypes.string_at(0)", tmp_path)
+    assert (done.returncode, report.cause) == (-signal.SIGSEGV, "segmentation fault")
+    assert report.python_stack
+
+
+def test_abort_with_a_message(tmp_path):
+    path = library(tmp_path, '#include <assert.h>\nvoid go(int x) { assert(x == 5 && "five is right"); }\n')
+    done, report = die(f"ctypes.CDLL({str(path)!r}).go(4)", tmp_path)
+    assert (done.returncode, report.cause) == (-signal.SIGABRT, "abort")
+    assert "five is right" in report.message and "five is right" in report.summary
+    assert report.module == str(path)
+
+
+def test_abort_with_words_on_standard_error(tmp_path):
+    """As logging libraries do: a line, then abort()."""
+    errors = tmp_path / "errors.txt"
+    code = "os.write(2, b'F0000 check failed: rank == 4\\n'); os.abort()"
+    with errors.open("w") as file:
+        flights = tmp_path / "flights"
+        env = {**os.environ, "LEADLINE_FLIGHTS": str(flights)}
+        done = subprocess.run([sys.executable, "-c", PRELUDE + code], env=env, stderr=file, check=False)
+    report = leadline.postmortem(flights)
+    assert (done.returncode, report.cause) == (-signal.SIGABRT, "abort")
+    assert "check failed: rank == 4" in report.message
+
+
+def test_illegal_instruction(tmp_path):
+    path = library(tmp_path, "void go(void) { __builtin_trap(); }\n")
+    done, report = die(f"ctypes.CDLL({str(path)!r}).go()", tmp_path)
+    if os.uname().machine != "x86_64":
+        pytest.skip("a trap is another signal here")
+    assert (done.returncode, report.cause) == (-signal.SIGILL, "illegal instruction")
+    assert report.feature == "trap" and report.module == str(path)
+
+
+def missing_instruction():
+    """An instruction that this CPU does not have, and the name of its extension."""
+    flags = Path("/proc/cpuinfo").read_text().split("flags", 1)[-1].split("\n", 1)[0].split()
+    for flag, name, code in (
+        ("avx512f", "AVX-512", "62 f1 7c 48 58 c1"),
+        ("avx512_fp16", "AVX-512 FP16", "62 f5 7c 48 58 c1"),
+        ("amx_tile", "AMX", "c4 e2 78 49 c0"),
+        ("avx_vnni", "AVX-VNNI", "c4 e2 75 50 c2"),
+    ):
+        if flag not in flags:
+            return name, code
+    return None
+
+
+def test_an_instruction_that_this_cpu_does_not_have(tmp_path):
+    if os.uname().machine != "x86_64" or missing_instruction() is None:
+        pytest.skip("this CPU has everything")
+    name, code = missing_instruction()
+    bytes_ = ", ".join(f"0x{byte}" for byte in code.split())
+    path = library(tmp_path, f'void go(void) {{ __asm__ volatile(".byte {bytes_}"); }}\n')
+    done, report = die(f"ctypes.CDLL({str(path)!r}).go()", tmp_path)
+    assert (done.returncode, report.cause) == (-signal.SIGILL, "illegal instruction")
+    assert report.feature == name and f"has no {name}" in report.advice
+
+
+@pytest.mark.parametrize("number", ["SIGBUS", "SIGFPE", "SIGTERM", "SIGHUP"])
+def test_other_signals(tmp_path, number):
+    done, report = die(f"os.kill(os.getpid(), signal.{number}); time.sleep(5)", tmp_path)
+    assert done.returncode == -getattr(signal, number)
+    assert report.signal == getattr(signal, number)
+    assert report.cause == {"SIGBUS": "bus error", "SIGFPE": "arithmetic error"}.get(number, "signal")
+
+
+def test_stack_overflow(tmp_path):
+    code = """
+        sys.setrecursionlimit(1 << 30)
+        def f(x): return list(map(f, [x]))
+        f(0)
+    """
+    done, report = die(code, tmp_path)
+    assert done.returncode == -signal.SIGSEGV
+    assert report.cause == "stack overflow"
+    assert "in f" in report.python_stack
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_beside_faulthandler(tmp_path, when):
+    """As in Jupyter, whose kernels enable it."""
+    enable = "import faulthandler; faulthandler.enable()\n"
+    prelude = enable + PRELUDE if when == "before" else PRELUDE + enable
+    path = library(tmp_path, "void go(void) { *(volatile int*)16 = 1; }\n")
+    done, report = die(f"ctypes.CDLL({str(path)!r}).go()", tmp_path, prelude)
+    assert done.returncode == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in done.stderr
+    assert report.cause == "segmentation fault" and report.module == str(path)
+
+
+def test_ends_that_are_no_deaths(tmp_path):
+    done, report = die("watch.end_cell()", tmp_path / "a")
+    assert (done.returncode, report.cause, report.died) == (0, "exit", False)
+    done, report = die("raise ValueError('no')", tmp_path / "b")
+    assert (done.returncode, report.cause) == (1, "exit")
+    assert "ValueError: no" in report.summary
+    done, report = die("watch.stop(); os.kill(os.getpid(), signal.SIGKILL)", tmp_path / "c")
+    assert (report.cause, report.died) == ("unwatched", False)
+
+
+def test_a_process_that_lives_is_running(tmp_path):
+    with leadline.watch(folder=tmp_path / "flights") as watch:
+        report = leadline.postmortem(watch.recorder_path)
+        assert report.cause == "running" and not report.died
+
+
+def test_the_op_that_was_running(tmp_path):
+    code = f"""
+        sys.path.insert(0, {str(ROOT / "tests" / "python")!r})
+        import numpy as np
+        from tflite_builder import ModelBuilder
+        builder = ModelBuilder()
+        graph = builder.subgraph()
+        x = graph.input("x", np.float32, [4])
+        graph.output(graph.op("EXP", [x], ("y", np.float32, [4])))
+        interpreter = leadline.lite.Interpreter(model_content=builder.build())
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        ctypes.string_at(0)
+    """
+    done, report = die(code, tmp_path)
+    assert report.cause == "segmentation fault", done.stderr
+    assert report.op == "EXP #0 'y'" and not report.op_running
+
+
+@pytest.fixture
+def small_group():
+    """A control group of 512 MB; skips where none can be made."""
+    folder = CGROUP_V1 / f"leadline-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+        (folder / "memory.limit_in_bytes").write_text("512M")
+    except OSError:
+        pytest.skip("no control group (v1) can be made here")
+    yield folder
+    for _ in range(50):
+        try:
+            folder.rmdir()
+            return
+        except OSError:
+            time.sleep(0.1)
+
+
+ALLOCATE = """
+    watch.stop()
+    open({procs!r}, "w").write(str(os.getpid()))
+    watch = leadline.watch({options})
+    watch.begin_cell(3, "while True: grow()")
+    kept = []
+    while True:
+        kept.append(bytearray(b"x") * 8_000_000)
+        {pause}
+"""
+
+
+def test_oom_kill_in_a_control_group(tmp_path, small_group):
+    """The watch only looks on here: its limit is the whole of memory."""
+    code = ALLOCATE.format(procs=str(small_group / "cgroup.procs"), options="limit=1.0, refuse_large=False", pause="")
+    prelude = PRELUDE.replace("leadline.watch()", "leadline.watch(recorder=False)")
+    done, report = die(code, tmp_path, prelude)
+    assert done.returncode == -signal.SIGKILL
+    assert report.cause == "out of memory", str(report)
+    assert report.confidence in ("certain", "very likely")
+    assert "in cell 3" in report.summary and "of 512 MiB" in report.summary
+    assert report.advice
+
+
+def test_the_watch_is_faster_than_the_oom_killer(tmp_path, small_group):
+    code = ALLOCATE.format(procs=str(small_group / "cgroup.procs"), options="", pause="time.sleep(0.002)")
+    done, report = die(code, tmp_path, PRELUDE.replace("leadline.watch()", "leadline.watch(recorder=False)"))
+    assert done.returncode == 1, (done, str(report))
+    assert "MemoryLimitError" in done.stderr and "of the memory of the container" in done.stderr
+    assert report.cause == "exit" and "MemoryLimitError" in report.summary
+
+
+def test_an_allocation_larger_than_the_group_is_refused(tmp_path, small_group):
+    code = ALLOCATE.format(procs=str(small_group / "cgroup.procs"), options="", pause="")
+    code = code.split("kept")[0] + "time.sleep(0.2); x = bytearray(2_000_000_000)\n"
+    done, report = die(code, tmp_path, PRELUDE.replace("leadline.watch()", "leadline.watch(recorder=False)"))
+    assert done.returncode == 1 and "MemoryError" in done.stderr
+    assert report.cause == "exit"
+
+
+def test_memory_limits_of_the_shell(tmp_path):
+    """RLIMIT_DATA alone makes a MemoryError, not a death."""
+    code = """
+        import resource
+        resource.setrlimit(resource.RLIMIT_DATA, (500_000_000, 500_000_000))
+        kept = [bytearray(8_000_000) for _ in range(100)]
+    """
+    done, report = die(code, tmp_path)
+    assert done.returncode == 1 and "MemoryError" in done.stderr
+    assert report.cause == "exit"
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="the leadline program is not built")
+def test_the_program(tmp_path):
+    def postmortem(*args):
+        return subprocess.run([PROGRAM, "postmortem", *args], capture_output=True, text=True, check=False)
+
+    assert postmortem(tmp_path).returncode == 6
+    die("watch.end_cell()", tmp_path / "a")
+    assert postmortem(tmp_path / "a" / "flights").returncode == 0
+    die("ctypes.string_at(0)", tmp_path / "b")
+    done = postmortem(tmp_path / "b" / "flights")
+    assert done.returncode == 12
+    assert "segmentation fault" in done.stdout and "Current thread" in done.stdout
+    document = json.loads(postmortem(tmp_path / "b" / "flights", "--json").stdout)
+    assert document["postmortems"][0]["cause"] == "segmentation fault"
+    assert postmortem(tmp_path / "nothing").returncode == 5
+    (tmp_path / "x.flight").write_bytes(b"x" * 300_000)
+    assert postmortem(tmp_path / "x.flight").returncode == 14
+    assert "damaged" in postmortem(tmp_path, "--all").stdout
+
+
+def test_the_next_kernel_is_told_once(tmp_path):
+    pytest.importorskip("IPython", reason="IPython is not installed")
+    session = """
+        import os, signal
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        shell.run_cell("%load_ext leadline")
+    """
+    env = {**os.environ, "LEADLINE_FLIGHTS": str(tmp_path / "flights"), "IPYTHONDIR": str(tmp_path)}
+
+    def run(more):
+        command = [sys.executable, "-c", textwrap.dedent(session) + more]
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert "died" not in run("").stderr
+    assert run("shell.run_cell('import os; os.kill(os.getpid(), 9)')").returncode == -signal.SIGKILL
+    told = run("")
+    assert "the kernel before this one died" in told.stderr, told
+    assert "import os; os.kill" in told.stderr
+    assert "died" not in run("").stderr

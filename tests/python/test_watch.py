@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""leadline.watch: what grows too far ends in MemoryError, and everything else goes on."""
+
+import gc
+import os
+import resource
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import leadline
+from leadline import _watch
+
+MB = 1_000_000
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+@pytest.fixture(autouse=True)
+def flights(tmp_path, monkeypatch):
+    """Recordings of these tests stay in a folder of their own, and no watch outlives its test."""
+    monkeypatch.setenv("LEADLINE_FLIGHTS", str(tmp_path / "flights"))
+    gc.collect()
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    yield tmp_path / "flights"
+    assert not _watch._stack
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert not [thread for thread in os.listdir("/proc/self/task") if name_of(thread) == "leadline-watch"]
+
+
+def name_of(thread):
+    try:
+        with open(f"/proc/self/task/{thread}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def run_script(code, tmp_path, python=sys.executable, **environment):
+    env = {**os.environ, "LEADLINE_FLIGHTS": str(tmp_path / "flights"), "IPYTHONDIR": str(tmp_path), **environment}
+    command = [python, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_a_loop_that_allocates_is_stopped_and_its_variables_are_there():
+    kept = []
+    with leadline.watch(limit=resident() + 300 * MB) as watch:
+        with pytest.raises(leadline.MemoryLimitError) as caught:
+            for _ in range(100):
+                kept.append(np.ones(4 * MB))  # 32 MB
+                time.sleep(0.005)
+    assert 5 <= len(kept) <= 15
+    message = str(caught.value)
+    assert "which is its limit" in message
+    assert "since the watch began" in message and "a second" in message
+    assert "kept" in message and f"list of {len(kept)}" in message
+    assert "accounted to Leadline" in message
+    assert caught.value.largest[0].name == "kept" and caught.value.largest[0].bytes > 5 * 32 * MB
+    assert isinstance(caught.value, MemoryError)
+    assert watch.report().alarms == 1
+
+
+def test_one_allocation_that_cannot_fit_is_refused_at_once():
+    with leadline.watch(limit=resident() + 300 * MB):
+        deadline = time.monotonic() + 5
+        with pytest.raises(MemoryError):
+            while time.monotonic() < deadline:  # the first look may come a moment after the start
+                np.empty(500 * MB)
+                time.sleep(0.01)
+        assert np.ones(MB).sum() == MB
+    np.empty(500 * MB)
+
+
+def test_it_reaches_python_that_never_waits():
+    with leadline.watch(limit=resident() + 100 * MB, refuse_large=False), pytest.raises(leadline.MemoryLimitError):
+        kept = bytearray(200 * MB)
+        kept[::4096] = b"x" * len(kept[::4096])
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            pass
+
+
+def test_it_costs_less_than_half_a_percent_of_a_core():
+    with leadline.watch() as watch:
+        end = time.monotonic() + 2
+        while time.monotonic() < end:  # Python is busy: the thread never waits for its lock
+            sum(range(1000))
+        before = watch.cpu_seconds
+        time.sleep(2)
+        after = watch.cpu_seconds
+    assert before / 2 < 0.005
+    assert (after - before) / 2 < 0.005
+
+
+def test_growth_of_another_thread_stops_the_main_thread():
+    kept = []
+    stop = threading.Event()
+
+    def grow():
+        while not stop.is_set() and len(kept) < 40:
+            kept.append(np.ones(MB))
+            time.sleep(0.002)
+
+    with leadline.watch(limit=resident() + 100 * MB, refuse_large=False):
+        thread = threading.Thread(target=grow)
+        thread.start()
+        try:
+            with pytest.raises(leadline.MemoryLimitError):
+                for _ in range(500):
+                    time.sleep(0.01)
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_an_inner_watch_takes_the_place_of_the_outer_one():
+    with leadline.watch() as outer:
+        outer.begin_cell(3, "x = 1")
+        with leadline.watch(limit="900GB") as inner:
+            assert inner.running and outer.running
+            inner.begin_cell(1, "y")
+            assert inner.end_cell()["number"] == 1
+        outer.begin_cell(4, "z")
+        assert outer.end_cell()["number"] == 4
+        assert [cell["number"] for cell in outer.report().cells][-1] == 4
+    assert not outer.running
+    outer.stop()
+
+
+def test_report_and_cells():
+    with leadline.watch(recorder=False) as watch:
+        assert watch.recorder_path == ""
+        watch.begin_cell(1, "big = np.ones(...)")
+        big = np.ones(10 * MB)
+        cell = watch.end_cell()
+        del big
+        assert watch.end_cell() is None
+        report = watch.report()
+    assert cell["peak"] - cell["before"] > 70 * MB
+    assert "big = np.ones" in str(report) and "<table>" in report._repr_html_()
+    assert report.peak >= cell["peak"]
+    assert watch.report().cells, "after the stop too"
+
+
+@pytest.mark.parametrize("limit", ["", "nonsense", 0, -1, "x%", None, True, float("nan")])
+def test_impossible_limits(limit):
+    with pytest.raises(leadline.InvalidArgumentError):
+        leadline.watch(limit=limit)
+
+
+def test_limits_of_all_kinds():
+    assert _watch._limits(0.5) == (0.5, 0)
+    assert _watch._limits("80%") == (0.8, 0)
+    assert _watch._limits("3GB") == (0.92, 3_000_000_000)
+    assert _watch._limits(1 << 30) == (0.92, 1 << 30)
+
+
+def test_many_watches_leave_nothing_behind():
+    with leadline.watch():
+        pass
+    descriptors = len(os.listdir("/proc/self/fd"))
+    before = resident()
+    for _ in range(100):
+        with leadline.watch() as watch:
+            watch.begin_cell(1, "x")
+            watch.end_cell()
+    del watch
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert resident() - before < 8 * MB
+
+
+def test_a_folder_that_cannot_be_used_is_done_without(tmp_path):
+    (tmp_path / "file").write_text("")
+    code = "import leadline; w = leadline.watch(); print(repr(w.recorder_path)); w.stop()"
+    result = run_script(code, tmp_path, LEADLINE_FLIGHTS=str(tmp_path / "file" / "flights"))
+    assert (result.returncode, result.stdout.strip()) == (0, "''"), result.stderr
+
+
+def test_a_forked_child_can_have_a_watch_of_its_own(tmp_path):
+    code = """
+        import os, sys, leadline
+        outer = leadline.watch()
+        path = outer.recorder_path
+        child = os.fork()
+        if child == 0:
+            assert not outer.running
+            with leadline.watch() as inner:
+                os._exit(0 if inner.recorder_path and inner.recorder_path != path else 1)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    result = run_script(code, tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_largest_objects_finds_names_and_what_has_none():
+    class Holder:
+        pass
+
+    holder = Holder()
+    holder.data = {"a": [np.ones(2 * MB), np.ones(3 * MB)]}
+    view = np.ones(4 * MB)[::2]
+    found = leadline.largest_objects(20)
+    by_name = {item.name: item for item in found}
+    assert by_name["holder"].bytes >= 40 * MB
+    assert by_name["view"].bytes == 32 * MB, "the memory that it keeps"
+    assert str(by_name["view"]).startswith("  30.5 MiB  view")
+    del view, holder
+
+
+IPYTHON = """
+    import numpy as np, sys
+    from IPython.core.interactiveshell import InteractiveShell
+    import leadline
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "leadline")
+    resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
+    shell.user_ns.update(np=np)
+    assert shell.run_cell("%watch cells").success
+    assert shell.run_cell("x = 41").success
+    shell.run_line_magic("watch", str(resident() + 300_000_000))
+    result = shell.run_cell("import time\\nkept = []\\nwhile True: kept.append(np.ones(4_000_000)); time.sleep(0.005)")
+    assert isinstance(result.error_in_exec, leadline.MemoryLimitError), result
+    assert shell.user_ns["x"] == 41 and len(shell.user_ns["kept"]) > 4
+    assert shell.run_cell("x + 1").result == 42
+    big = shell.run_cell("time.sleep(0.1); np.ones(4_000_000_000)")
+    assert isinstance(big.error_in_exec, MemoryError)
+    report = shell.run_line_magic("watch", "")
+    assert any(cell["first_line"] == "x + 1" for cell in report.cells), report
+    shell.run_cell("%unload_ext leadline")
+    assert not leadline._watch._stack
+"""
+
+
+def test_in_ipython(tmp_path):
+    pytest.importorskip("IPython", reason="IPython is not installed")
+    result = run_script(IPYTHON, tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "peak" in result.stdout and "growth" in result.stdout
+    assert "an allocation was refused" in result.stderr
