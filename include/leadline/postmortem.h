@@ -33,7 +33,7 @@ const char* death_cause_name(DeathCause cause) noexcept;
 struct NativeFrame {
   std::string module;   ///< path of the library or program; empty: in no file
   uint64_t offset = 0;  ///< in that file
-  std::string symbol;   ///< the exported function before it; empty: unknown
+  std::string symbol;   ///< of the function; empty: unknown
 };
 
 struct RecordedSample {

@@ -42,9 +42,10 @@ class NotebookWatch:
 
     def unload(self) -> None:
         """Stops the watch and takes back the hooks."""
-        self._shell.events.unregister("pre_run_cell", self._before)
-        self._shell.events.unregister("post_run_cell", self._after)
         self.stop()
+        if hasattr(self._shell, "events"):
+            self._shell.events.unregister("pre_run_cell", self._before)
+            self._shell.events.unregister("post_run_cell", self._after)
 
     def start(self, limit: float | str) -> None:
         self.stop()
@@ -70,7 +71,7 @@ class NotebookWatch:
             return
         cell = self._watch.end_cell()
         error = getattr(result, "error_in_exec", None)
-        if isinstance(error, MemoryError) and not isinstance(error, _watch.MemoryLimitError):
+        if _was_refused(error):
             print(_watch.explain_refusal(self._watch), file=sys.stderr)
         if self._print_cells and cell is not None:
             growth = cell["after"] - cell["before"]
@@ -105,6 +106,14 @@ class NotebookWatch:
         return None
 
 
+def _was_refused(error: BaseException | None) -> bool:
+    """Whether a library raised it for memory that it did not get, and without a word about who has it."""
+    if error is None or isinstance(error, _watch.MemoryLimitError):
+        return False
+    words = ("OOM when allocating", "RESOURCE_EXHAUSTED", "can't allocate memory", "Out of memory")
+    return isinstance(error, MemoryError) or any(word in str(error)[:2000] for word in words)
+
+
 def session_of(shell) -> str:
     """What stays the same when a notebook's kernel is restarted, and differs between notebooks."""
     if name := os.environ.get("JPY_SESSION_NAME"):
@@ -122,7 +131,8 @@ def load(shell) -> NotebookWatch:
     """Starts the watch of a shell, once."""
     if id(shell) not in _loaded:
         _loaded[id(shell)] = NotebookWatch(shell)
-        _loaded[id(shell)].load()
+        if hasattr(shell, "events"):  # whoever is no real shell has no cells to watch
+            _loaded[id(shell)].load()
     return _loaded[id(shell)]
 
 

@@ -14,13 +14,18 @@ std::atomic<rlim_t> limit_of_children = RLIM_INFINITY;
 std::atomic<bool> moved = false;
 
 void restore_in_child() {
-  rlimit limit{};
-  if (!moved.exchange(false) || getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = limit_of_children.load();
-  setrlimit(RLIMIT_DATA, &limit);
+  undo_data_limit();
+  moved = false;
 }
 
 }  // namespace
+
+void undo_data_limit() noexcept {
+  rlimit limit{};
+  if (!moved.load() || getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = limit_of_children.load();
+  setrlimit(RLIMIT_DATA, &limit);
+}
 
 void DataLimit::set(int64_t bytes) {
   static const int registered = pthread_atfork(nullptr, nullptr, &restore_in_child);

@@ -29,4 +29,8 @@ class DataLimit {
   rlim_t last_ = 0;
 };
 
+/// Puts back the limit of before a watch moved it, in a child that is about to run another program. For use between
+/// vfork and exec: it calls the kernel and changes no memory.
+void undo_data_limit() noexcept;
+
 }  // namespace leadline::guard

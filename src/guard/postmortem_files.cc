@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <map>
 #include <span>
 
 #include "base/error.h"
 #include "guard/descriptor.h"
+#include "guard/elf_symbols.h"
 #include "guard/flight_folder.h"
 #include "guard/flight_recorder.h"
 #include "guard/postmortem.h"
@@ -33,6 +36,20 @@ bool is_locked(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file || flock(file.get(), LOCK_SH | LOCK_NB) == 0) return false;
   return errno == EWOULDBLOCK;
+}
+
+void name_functions(std::vector<NativeFrame>& frames) {
+  std::map<std::string, std::vector<size_t>> modules;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (frames[i].module.starts_with('/')) modules[frames[i].module].push_back(i);
+  }
+  for (const auto& [path, members] : modules) {
+    std::vector<uint64_t> offsets;
+    // Callers are where their calls return to, which may be another function already.
+    for (const size_t i : members) offsets.push_back(frames[i].offset - (i > 0 ? 1 : 0));
+    const std::vector<std::string> names = function_names(path, offsets);
+    for (size_t k = 0; k < members.size(); ++k) frames[members[k]].symbol = names[k];
+  }
 }
 
 Postmortem unreadable(const std::string& path) {
@@ -75,6 +92,7 @@ Postmortem postmortem_of(const std::string& file) {
   const std::optional<guard::Flight> flight = guard::read_flight(std::as_bytes(std::span(*bytes)));
   if (!flight) return guard::unreadable(file);
   Postmortem report = guard::judge(*flight, guard::gather_evidence(*flight, guard::is_locked(file), SystemPaths{}));
+  guard::name_functions(report.frames);
   report.path = file;
   report.reported = flight->header.reported != 0;
   return report;

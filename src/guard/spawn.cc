@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "guard/data_limit.h"
 
 namespace leadline::guard {
 namespace {
@@ -86,6 +87,7 @@ void close_on_exec() {
   if (joined) tell(plan.news, kJoined);
   offer_to_oom_killer();
   set_limit(RLIMIT_CORE, 0);
+  undo_data_limit();  // of a watch on this process
   if (plan.data_limit > 0 && !joined) set_limit(RLIMIT_DATA, plan.data_limit);
   close_on_exec();
   for (size_t i = 0; i < plan.inherited_count; ++i) fcntl(plan.inherited[i], F_SETFD, 0);
