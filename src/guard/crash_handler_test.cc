@@ -46,7 +46,7 @@ void expect_signal(const Death& death, int signal, DeathCause cause) {
   EXPECT_EQ(death.report.signal, signal);
 }
 
-[[gnu::noinline]] void write_to(volatile int* address) { *address = 1; }
+[[gnu::noinline, gnu::no_sanitize("undefined")]] void write_to(volatile int* address) { *address = 1; }
 
 TEST(CrashHandler, SegmentationFault) {
   const Death death = die([] { write_to(reinterpret_cast<volatile int*>(0x18)); });

@@ -80,7 +80,10 @@ Evidence gather_evidence(const Flight& flight, bool holds_lock, const SystemPath
     evidence.group_oom_kills = oom_kills({directory, flight.fact("cgroup_version") == "2"});
   }
   if (const int64_t kills = machine_oom_kills(paths.proc); kills >= 0) evidence.machine_oom_kills = kills;
-  evidence.kernel_log = read_kernel_log();
+  const bool has_last_word =
+      flight.crash || (!flight.events.empty() && (flight.events.back().kind == flight::EventKind::kExit ||
+                                                  flight.events.back().kind == flight::EventKind::kStop));
+  if (!has_last_word) evidence.kernel_log = read_kernel_log();
   return evidence;
 }
 
