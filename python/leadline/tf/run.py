@@ -63,16 +63,15 @@ def _handed_over(plan: Plan, tensors: Sequence[Tensor], arrays: dict) -> dict[Te
 
 
 def _run_whole(plan: Plan, arrays: dict, state) -> None:
-    for item in stretches.split(plan):
+    items = stretches.split(plan)
+    for item, dead in zip(items, stretches.lifetimes(plan, items)):
         if isinstance(item, Step):
-            _run_step(item, arrays, state, keep=False)
-        elif item.run(arrays):
+            _run_step(item, arrays, state, overwrite=True)
+        elif not item.run(arrays):
             for step in item.steps:
-                for tensor in step.dead:
-                    arrays.pop(tensor, None)
-        else:
-            for step in item.steps:
-                _run_step(step, arrays, state, keep=False)
+                _run_step(step, arrays, state, overwrite=True)
+        for tensor in dead:
+            arrays.pop(tensor, None)
 
 
 def _run_by_blocks(plan: Plan, region: Region, arrays: dict, state) -> None:
@@ -87,19 +86,19 @@ def _run_by_blocks(plan: Plan, region: Region, arrays: dict, state) -> None:
             later.add(step.op)
             after.append(step)
         else:
-            _run_step(step, arrays, state, keep=True)
+            _run_step(step, arrays, state, overwrite=False)
     region.run(arrays)
     for step in after:
-        _run_step(step, arrays, state, keep=True)
+        _run_step(step, arrays, state, overwrite=False)
 
 
-def _run_step(step: Step, arrays: dict, state, keep: bool) -> None:
+def _run_step(step: Step, arrays: dict, state, overwrite: bool) -> None:
     op, row = step.op, step.op.row
     inputs = [arrays[tensor] for tensor in op.inputs]
     try:
         if "with_state" in row.extra:
             results = row.extra["with_state"](state, *inputs, **op.attrs)
-        elif step.overwrites is not None and not keep and inputs[step.overwrites].flags.writeable:
+        elif step.overwrites is not None and overwrite and inputs[step.overwrites].flags.writeable:
             with np.errstate(all="ignore"):
                 results = [row.extra["ufunc"](*inputs, out=inputs[step.overwrites])]
         else:
@@ -108,11 +107,7 @@ def _run_step(step: Step, arrays: dict, state, keep: bool) -> None:
         if op.where and "\n" not in error.message:
             error.message = f"{error.message} [node {op.name}, {op.where}]"
         raise
-    for tensor, array in zip(op.outputs, results):
-        arrays[tensor] = array
-    if not keep:
-        for tensor in step.dead:
-            arrays.pop(tensor, None)
+    arrays.update(zip(op.outputs, results))
 
 
 def check_feed(tensor: Tensor, value) -> np.ndarray:

@@ -109,23 +109,36 @@ def split(plan: Plan) -> list[Step | Group]:
         made.clear()
 
     for step in plan.steps:
-        if _lowers(step):
-            if step.op.row.view and step.op.inputs[0] not in made:
-                items.append(step)  # costs nothing as a view, and a copy in the engine
-                continue
+        row = step.op.row
+        if _lowers(step) and not (row.view and step.op.inputs[0] not in made):
             current.append(step)
             made.update(step.op.outputs)
-        elif (
-            current
-            and (step.op.row.stateful or any(t in made for t in step.op.inputs))
-            and not step.op.row.extra.get("borrowed")
-        ):
+            continue
+        # What only looks at memory, or reads nothing, may come before the stretch; everything else ends it.
+        harmless = not step.op.inputs or row.extra.get("borrowed") or row.view
+        if current and (row.extra.get("writes") or not harmless or any(t in made for t in step.op.inputs)):
             close()
-            items.append(step)
-        else:
-            items.append(step)
+        items.append(step)
     close()
     return items
+
+
+def lifetimes(plan: Plan, items: Sequence[Step | Group]) -> list[list[Tensor]]:
+    """For each item the tensors that nobody needs after it, views of the same memory among them."""
+    last: dict[Tensor, int] = {}
+    members: dict[Tensor, list[Tensor]] = {}
+    for i, item in enumerate(items):
+        for step in [item] if isinstance(item, Step) else item.steps:
+            for tensor in (*step.op.inputs, *step.op.outputs):
+                root = plan.roots[tensor]
+                last[root] = i
+                members.setdefault(root, []).append(tensor)
+    kept = {plan.roots[tensor] for tensor in plan.fetches}
+    dead: list[list[Tensor]] = [[] for _ in items]
+    for root, i in last.items():
+        if root not in kept:
+            dead[i] += [root, *members[root]]
+    return dead
 
 
 def _grouped(plan: Plan, steps: Sequence[Step]) -> list[Step | Group]:
