@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from leadline import tf
 from leadline.tf import engine
+from leadline.tf.plan import Plan
 
 v1 = tf.compat.v1
 
@@ -47,6 +48,30 @@ def test_a_graph_that_cannot_fit_is_refused_before_it_runs():
     lines = str(caught.value).splitlines()
     assert sum("RandomStandardNormal" in line and "a = tf.random.normal" in line for line in lines) == 1
     assert any("BatchMatMulV2" in line and "c = tf.matmul(a, b)" in line for line in lines)
+
+
+def test_a_result_that_overwrites_its_operand_counts_once():
+    with tf.Graph().as_default(), v1.Session() as sess:
+        huge = tf.random.uniform([20_000, 20_000, 5000])
+        with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+            sess.run(tf.exp(huge * 2.0 + 1.0))
+    assert caught.value.needed == 8 * 10**12
+
+
+@pytest.mark.parametrize(
+    ("function", "tensors"),
+    [
+        (lambda x: x * 2.0 + 1.0, 1),  # in place
+        (lambda x: tf.transpose(x) + x, 2),  # not of what is looked at in two ways
+        (lambda x: tf.nn.softmax(x) + x, 2),
+        (lambda x: tf.reduce_sum(x * x + x), 2),
+        (lambda x: tf.sort(x), 3),  # and its workspace
+    ],
+)
+def test_the_planned_peak_is_the_most_that_lives_at_one_time(function, tensors):
+    with tf.Graph().as_default() as graph:
+        result = function(tf.random.normal([100, 100]))
+    assert Plan(graph.get_operations(), [result], {}).peak == tensors * 40_000
 
 
 def test_sizes_beyond_64_bits_are_refused_too():

@@ -121,12 +121,10 @@ class Plan:
         """An elementwise result may take the memory of an input that dies with it."""
         if "ufunc" not in step.op.row.extra:
             return
-        result = step.op.outputs[0]
         for i, tensor in enumerate(step.op.inputs):
             free = tensor in step.dead and self.roots[tensor] is tensor and tensor in self.owned
             if free and step.ins[i] == step.outs[0] and not self._shown(tensor, step):
                 step.overwrites = i
-                self.owned[result] = self.owned.pop(tensor)
                 del step.dead[tensor]
                 return
 
@@ -138,18 +136,13 @@ class Plan:
         live = peak = 0
         at = None
         for step in self.steps:
-            taken = sum(self.owned.get(t, 0) for t in step.op.outputs)
-            if step.overwrites is not None:
-                taken = 0
-            live += taken
+            if step.overwrites is None:  # else the result has the bytes of its operand, which is not freed
+                live += sum(self.owned.get(t, 0) for t in step.op.outputs)
             beside = op_module.scratch_bytes(step.op.row, step.ins, step.outs, step.op.attrs)
             if live + beside > peak:
                 peak, at = live + beside, step
-            live -= sum(self._freed(t) for t in step.dead)
+            live -= sum(self.owned.get(t, 0) for t in step.dead)
         return peak, at
-
-    def _freed(self, tensor: Tensor) -> int:
-        return self.owned.get(tensor, 0)
 
     def refusal(self) -> Exception:
         """The error for a run that does not fit: what needs how much, largest first, and the lines that ask for it."""
