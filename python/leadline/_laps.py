@@ -25,6 +25,10 @@ T = TypeVar("T")
 _BASELINE_ROUND = 3  # after it, types and live objects are counted: what the first rounds make stays made
 _LEAST_SHARE = 0.5  # of the rounds: what grew by less than one in two is not what leaks
 _MOST_SHOWN = 8
+_COMMON_SHARE = 5  # a round: types of which any program makes a few more
+_COMMON = frozenset(
+    "int float str code cell frame method traceback builtin_function_or_method weakref.ReferenceType".split()
+)
 
 
 @dataclass(frozen=True)
@@ -243,7 +247,8 @@ def _grown_live(before: Counter[tuple[str, str | None, int]], least: float) -> l
 def _grown_types(before: dict[str, int], least: float) -> dict[str, int]:
     """Types with more objects than before; those of libraries and of the user first, for lists and dicts say little."""
     grown = {name: count - before.get(name, 0) for name, count in _leadline.count_objects().items()}
-    found = [(name, count) for name, count in grown.items() if count >= max(least, 1)]
+    common = least / _LEAST_SHARE * _COMMON_SHARE
+    found = [(name, count) for name, count in grown.items() if count >= max(common if name in _COMMON else least, 1)]
     found.sort(key=lambda item: ("." not in item[0], -item[1], item[0]))
     return dict(found[:_MOST_SHOWN])
 
