@@ -15,6 +15,7 @@ import shutil
 import signal
 import tempfile
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,6 +69,58 @@ class Result:
         return f"{end}\n--- stdout\n{self.stdout[-4000:]}\n--- stderr\n{self.stderr[-4000:]}\n{self.traceback[-4000:]}"
 
 
+class MemoryGroup:
+    """A control group that may take so many bytes; `wrapper` starts a program in it. Use it with `with`.
+
+    `made` is False where no such group can be made."""
+
+    def __init__(self, limit: int):
+        self.path = None
+        for folder, files in _group_places():
+            path = folder / f"leadline-test-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+            try:
+                path.mkdir()
+                (path / files[0]).write_text(str(limit))
+                for name in files[1:]:  # swap: there may be none to limit
+                    with contextlib.suppress(OSError):
+                        (path / name).write_text(str(limit if "memsw" in name else 0))
+                self.path = path
+                break
+            except OSError:
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+        self.made = self.path is not None
+        self.wrapper = ("sh", "-c", 'echo $$ > "$0" && exec "$@"', f"{self.path}/cgroup.procs")
+
+    def __enter__(self) -> MemoryGroup:
+        return self
+
+    def __exit__(self, *_) -> None:
+        for _ in range(50):
+            if self.path is None:
+                return
+            with contextlib.suppress(OSError):
+                self.path.rmdir()
+                self.path = None
+            time.sleep(0.1)
+        raise AssertionError(f"{self.path} cannot be removed: {(self.path / 'cgroup.procs').read_text()!r}")
+
+
+def _group_places() -> list[tuple[Path, tuple[str, ...]]]:
+    """Folders of this process's groups, and the files that limit memory in a group below."""
+    places = []
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        path = path.lstrip("/")
+        if controllers == "memory":
+            files = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
+            places.append((Path("/sys/fs/cgroup/memory") / path, files))
+        elif controllers == "":
+            for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+                places.append((Path(root) / path, ("memory.max", "memory.swap.max")))
+    return [place for place in places if place[0].is_dir()]
+
+
 class Kernel:
     """One kernel and its notebook. Use it with `with`."""
 
@@ -81,10 +134,9 @@ class Kernel:
             context=self._context,
             transport="ipc",
             ip=str(self._own / "s"),
-            connection_file=str(self._own / "kernel.json"),
+            connection_file=str(self._own / f"kernel-{uuid.uuid4()}.json"),
         )
-        # A kernel that is asked to end gets its signal at once; nothing here has to be saved.
-        self._manager.shutdown_wait_time = 1.0
+        self._manager.shutdown_wait_time = 10.0
         self._manager._kernel_spec = KernelSpec(argv=command, display_name="test", language="python")
         self._env = _environment(self._own, env)
         self._client = None
@@ -178,8 +230,9 @@ class Kernel:
         self._manager.interrupt_kernel()
 
     def restart(self) -> None:
-        """What a front end does with a kernel that died: another process, the same notebook and connection."""
-        self._manager.restart_kernel(now=True)
+        """Another process for the same notebook and connection. As notebook servers do it: a kernel that lives is asked
+        to end first."""
+        self._manager.restart_kernel(now=self.exit_code is not None)
         self._connect()
 
     def peak_bytes(self) -> int:
