@@ -20,6 +20,7 @@ constexpr size_t kMostCells = 1000;
 constexpr double kShare = 0.0025;
 constexpr double kHurriedShare = 0.01;
 constexpr double kHurry = 50e6;  // bytes a second
+constexpr std::chrono::milliseconds kLookPatience{200};
 /// Room for what is allocated between two looks and never touched: stacks of threads, malloc's arenas.
 constexpr int64_t kSlack = int64_t{64} << 20;
 constexpr int64_t kLeastRoom = int64_t{32} << 20;
@@ -84,12 +85,15 @@ MemorySample Watchdog::sample() const {
 void Watchdog::run() {
   block_signals();
   prctl(PR_SET_NAME, "leadline-watch");
-  for (;;) {
+  for (int64_t asked = 0;;) {
     look();
     const std::chrono::duration<double> time = pause();
     std::unique_lock lock(mutex_);
+    answered_ = asked;
+    looked_.notify_all();
     wake_.wait_for(lock, time, [this] { return stopping_ || look_now_; });
     look_now_ = false;
+    asked = asked_;
     if (stopping_) break;
   }
   data_limit_.restore();
@@ -174,8 +178,14 @@ void Watchdog::begin_cell(int number, const std::string& first_line) {
     high_water_before_ = high_water;
     rule_.begin_cell(now);
     look_now_ = true;
+    ++asked_;
   }
   wake_.notify_all();
+  if (thread_) {
+    // The limit has to be there before the cell's first allocation. On a busy machine a thread wakes late.
+    std::unique_lock lock(mutex_);
+    looked_.wait_for(lock, kLookPatience, [this, asked = asked_] { return stopping_ || answered_ >= asked; });
+  }
   if (options_.recorder != nullptr) {
     options_.recorder->write_event(flight::EventKind::kCellBegin, number, now.resident, first_line);
   }

@@ -75,6 +75,9 @@ class Watchdog {
   std::condition_variable wake_;
   bool stopping_ = false;
   bool look_now_ = false;
+  std::condition_variable looked_;
+  int64_t asked_ = 0;     // looks that cells asked for
+  int64_t answered_ = 0;  // and that were taken since
   WatchRule rule_;
   CellReport cell_;
   int64_t high_water_before_ = 0;  // of the cell
