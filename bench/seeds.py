@@ -109,20 +109,21 @@ def measure(python: str, engine: str, program: Path, rounds: int, saved_model: P
     if best["work_seconds"] is not None:  # else it does not even compile
         again = [run_once(python, engine, program, True, saved_model)["work_seconds"] for _ in range(rounds)]
         best["work_seconds"] = min(filter(None, again), default=None)
+    best["cpu_seconds"] = min(run["cpu_seconds"] for run in runs)
     best["megabytes"] = min(run["megabytes"] for run in runs)
     return best
 
 
 def table(rows: dict[str, dict[str, dict]]) -> str:
     engines = list(next(iter(rows.values())))
-    head = "".join(f" {e} ends with | s | work s | peak MB |" for e in engines)
-    lines = [f"| program |{head}", "|---|" + "---|---:|---:|---:|" * len(engines)]
+    head = "".join(f" {e} ends with | s | CPU s | work s | peak MB |" for e in engines)
+    lines = [f"| program |{head}", "|---|" + "---|---:|---:|---:|---:|" * len(engines)]
     for name, row in rows.items():
         cells = ""
         for engine in engines:
             run = row[engine]
             work = f"{run['work_seconds']:.2f}" if run["work_seconds"] is not None else ""
-            cells += f" {run['end'].replace('|', ' ')} | {run['seconds']:.2f} | {work} | {run['megabytes']:.0f} |"
+            cells += f" {run['end'].replace('|', ' ')} | {run['seconds']:.2f} | {run['cpu_seconds']:.2f} | {work} | {run['megabytes']:.0f} |"
         lines.append(f"| {name} |{cells}")
     return "\n".join(lines)
 

@@ -28,6 +28,11 @@ CELLS = {
     "debug": "leadline.debug(model, leadline.quantize(model, 'int8', test_debugger.dataset), test_debugger.dataset)",
     "devices": "leadline.devices()",
     "doctor": "leadline.doctor()",
+    "laps": "held, rounds = [], leadline.laps(range(20), report=False)\n"
+    "for _ in rounds: held.append(b'x' * len(held) + b'y' * 300_000)\n"
+    "rounds.report()",
+    "flat laps": "rounds = leadline.laps(range(20), report=False)\nfor _ in rounds: bytes(300_000)\nrounds.report()",
+    "watch": "%watch",
     "guard": "%%guard --memory 300MB\nblocks = []\nwhile True:\n    blocks.append(bytearray(b'x' * 20_000_000))",
     "after": "1+1",
 }
@@ -57,13 +62,18 @@ def data(cell):
     return cell.outputs[0].data
 
 
-@pytest.mark.parametrize("name", ["plan", "interpreter", "profile", "debug", "devices", "doctor"])
+@pytest.mark.parametrize("name", ["plan", "interpreter", "profile", "debug", "devices", "doctor", "laps", "watch"])
 def test_reports_arrive_as_html_and_as_text(notebook, name):
     bundle = data(notebook[0][name])
     assert bundle["text/plain"] and bundle["text/html"].startswith("<")
     # What is not in a frame becomes part of the notebook: it brings no styles and no scripts.
     outside = bundle["text/html"].partition("srcdoc=")[0]
     assert not any(tag in outside for tag in ("<style", "<script", "<html", "<meta"))
+
+
+def test_a_loop_that_grows_is_told_from_a_flat_one(notebook):
+    assert data(notebook[0]["laps"])["text/plain"].startswith("leadline: grows 29")  # KiB a round
+    assert data(notebook[0]["flat laps"])["text/plain"].startswith("leadline: flat")
 
 
 def test_the_error_of_a_guarded_cell_is_short_enough_to_read(notebook):

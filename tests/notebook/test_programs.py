@@ -34,7 +34,7 @@ def leadline_kernel(kernel):
     """A fresh kernel where `import tensorflow` finds leadline.tf."""
     absent = kernel.run("import importlib.util; importlib.util.find_spec('tensorflow') is None")
     assert absent.value == "True", "this environment has TensorFlow"
-    installed = kernel.run("%load_ext leadline\nimport leadline.tf; leadline.tf.install()")
+    installed = kernel.run("%load_ext leadline\n%load_ext leadline.tf")
     assert installed.error is None, installed
     return kernel
 
