@@ -138,6 +138,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be positive")
+    for name in ("python", "tensorflow"):  # the programs run in folders of their own
+        if (given := getattr(options, name)) is not None:
+            found = shutil.which(given) or parser.error(f"--{name}: there is no program '{given}'")
+            setattr(options, name, os.path.abspath(found))
     with tempfile.TemporaryDirectory(prefix="seeds") as folder:
         saved_model = None
         if options.tensorflow:
