@@ -4,6 +4,7 @@ memory that takes at one time. Nothing large is allocated here."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,7 +56,8 @@ class Plan:
         self.owned: dict[Tensor, int] = {}  # bytes of each result that has memory of its own
         self._find_roots()
         self._find_lifetimes()
-        self.peak, self._peak_step = self._measure()
+        self._shown_by = Counter(self.roots[tensor] for tensor in dict.fromkeys(self.fetches))
+        self.peak = self._measure()
 
     def _step(self, op: Operation) -> Step:
         ins = [self.specs[t] for t in op.inputs]
@@ -132,17 +134,21 @@ class Plan:
         """Whether another input of the step looks at the same memory."""
         return sum(self.roots[t] is tensor for t in step.op.inputs) > 1
 
-    def _measure(self) -> tuple[int, Step | None]:
+    def _measure(self) -> int:
         live = peak = 0
-        at = None
         for step in self.steps:
             if step.overwrites is None:  # else the result has the bytes of its operand, which is not freed
                 live += sum(self.owned.get(t, 0) for t in step.op.outputs)
             beside = op_module.scratch_bytes(step.op.row, step.ins, step.outs, step.op.attrs)
-            if live + beside > peak:
-                peak, at = live + beside, step
+            peak = max(peak, live + beside)
             live -= sum(self.owned.get(t, 0) for t in step.dead)
-        return peak, at
+        copies = sum(op_module.bytes_of([self.specs[t]]) for t in dict.fromkeys(self.fetches) if not self.is_fresh(t))
+        return max(peak, live + copies)
+
+    def is_fresh(self, tensor: Tensor) -> bool:
+        """Whether the memory of a fetched tensor is the run's own, and no other fetch shows it."""
+        root = self.roots[tensor]
+        return root in self.owned and self._shown_by[root] == 1
 
     def refusal(self) -> Exception:
         """The error for a run that does not fit: what needs how much, largest first, and the lines that ask for it."""

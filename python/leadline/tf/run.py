@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -53,12 +52,10 @@ def run(fetches: Sequence, feeds: dict[Tensor, np.ndarray], state, extra: Sequen
 
 def _handed_over(plan: Plan, tensors: Sequence[Tensor], arrays: dict) -> dict[Tensor, np.ndarray]:
     """Constants, variables, feeds and memory that two results share are copied; fresh results are not."""
-    counts = Counter(id(plan.roots.get(tensor)) for tensor in dict.fromkeys(tensors))
     results = {}
     for tensor in dict.fromkeys(tensors):
-        array, root = arrays[tensor], plan.roots.get(tensor)
-        fresh = root in plan.owned and counts[id(root)] == 1 and array.flags.writeable
-        results[tensor] = array if fresh else array.copy()
+        array = arrays[tensor]
+        results[tensor] = array if plan.is_fresh(tensor) and array.flags.writeable else array.copy()
     return results
 
 
