@@ -135,6 +135,11 @@ def test_a_sequential_model_is_converted_without_keras():
     assert output(code) == ["False (1, 10) True 1.0"]
 
 
+def test_weights_of_an_outline_do_not_draw_from_the_programs_own_numbers():
+    code = "np.random.seed(3); lite(); print(np.random.rand() == np.random.RandomState(3).rand())"
+    assert output(INSTALL + MODEL + code) == ["True"]
+
+
 @pytest.mark.skipif(not (HAS_KERAS and HAS_JAX), reason="Keras and JAX are not installed")
 @pytest.mark.parametrize("backend", ["jax", "numpy"])
 def test_the_outline_of_a_model_becomes_the_real_one_with_its_weights(backend):

@@ -84,8 +84,10 @@ def _places(size, kernel: int, stride: int, padding: str):
 
 
 def _glorot(shape, fan_in: int, fan_out: int):
+    from leadline.tf.random import generators  # numpy's own stream is the program's: Keras does not take from it either
+
     limit = (6 / (fan_in + fan_out)) ** 0.5
-    return np.random.uniform(-limit, limit, shape).astype(np.float32)
+    return generators.get(None).uniform(-limit, limit, shape).astype(np.float32)
 
 
 def _windows(config: dict, shape, kernel, channels):
