@@ -103,10 +103,12 @@ TEST(CrashHandler, DivisionByZeroIsRaised) {
   expect_signal(die([] { raise(SIGFPE); }), SIGFPE, DeathCause::kArithmetic);
 }
 
+volatile int last_depth = -1;
+
 [[gnu::noinline]] int recurse(int depth) {
   volatile char room[4096];
   room[depth % 4096] = 1;
-  return recurse(depth + 1) + room[1];
+  return depth == last_depth ? 0 : recurse(depth + 1) + room[1];
 }
 
 TEST(CrashHandler, StackOverflow) {
