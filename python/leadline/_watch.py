@@ -61,7 +61,6 @@ class Watch:
         limit: float | str = DEFAULT_FRACTION,
         *,
         refuse_large: bool = True,
-        cells: bool = False,
         recorder: bool = True,
         signals: bool = True,
         folder: str | os.PathLike | None = None,
@@ -69,7 +68,6 @@ class Watch:
         _cells_only: bool = False,
     ) -> None:
         self.limit = limit
-        self.cells = cells
         self._fraction, self._bytes = _limits(limit)
         self._limit_text = format_bytes(self._bytes) if self._bytes else f"{100 * self._fraction:g} %"
         self._options = {"refuse_large": refuse_large, "recorder": recorder, "signals": signals}
@@ -92,6 +90,8 @@ class Watch:
         _stack.append(self)
 
     def _resume(self) -> None:
+        if self._native is not None:
+            self._past = (self._past + self._native.cells())[-1000:]
         stack_signal = _signal("stack") if self._options["recorder"] and self._options["signals"] else 0
         self._native = NativeWatch(
             fraction=self._fraction,
@@ -117,7 +117,6 @@ class Watch:
             import faulthandler
 
             faulthandler.unregister(_signals["stack"])
-        self._past = self._native.cells()[-1000:]
 
     def _facts(self) -> list[tuple[str, str]]:
         self._libraries = tuple(name for name in _LIBRARIES if name in sys.modules)
@@ -266,7 +265,6 @@ def watch(limit: float | str = DEFAULT_FRACTION, **options: Any) -> Watch:
     this process's resident memory ("3GB"; the part is then 0.92). Options:
 
     refuse_large: let the system refuse a single allocation that is larger than all that is left (default True).
-    cells: in notebooks, print peak and growth after each cell (default False).
     recorder, signals: keep a flight recorder; record crashes in it (default True). See leadline.postmortem.
     folder: of the recorder's file.
     session: a name by which a later process recognizes this one's death as its own.

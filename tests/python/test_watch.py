@@ -135,6 +135,18 @@ def test_an_inner_watch_takes_the_place_of_the_outer_one():
     outer.stop()
 
 
+def test_cells_are_listed_once_whatever_came_between():
+    watch = leadline.watch(recorder=False)
+    for number in range(1, 5):
+        watch.begin_cell(number)
+        watch.end_cell()
+        with leadline.watch(recorder=False):
+            pass
+    assert [cell["number"] for cell in watch.report().cells] == [1, 2, 3, 4]
+    watch.stop()
+    assert [cell["number"] for cell in watch.report().cells] == [1, 2, 3, 4]
+
+
 def test_report_and_cells():
     with leadline.watch(recorder=False) as watch:
         assert watch.recorder_path == ""
