@@ -10,17 +10,15 @@ from __future__ import annotations
 import enum
 import operator
 import os
-
-# Not from threading: that module takes longer to import than a small model to load.
-from _thread import RLock
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from leadline import _leadline, _tensors
+from leadline import _leadline
 from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError
 from leadline._reports import Profile, interpreter_html
+from leadline._session import Session, op_details, tensor_details
 
 _CONVERSION = ("Optimize", "OpsSet", "RepresentativeDataset", "TFLiteConverter", "TargetSpec")
 _MODULES = ("experimental",)
@@ -103,173 +101,6 @@ def _budget(budget: Budget | int | str | None) -> Budget | None:
         ) from None
 
 
-class _Session:
-    """One subgraph and the native interpreter that runs it, made when it is first needed.
-
-    Sessions refer to the main one and never to an Interpreter, so that memory is given back as soon as the last
-    reference goes, not when the garbage collector comes by.
-    """
-
-    def __init__(self, model: Model, subgraph: int, options: dict[str, Any], main: _Session | None = None):
-        self.model = model
-        self.subgraph = subgraph
-        self.ready = False
-        # Sessions of one interpreter share variables, so only one of them may run.
-        self.lock = main.lock if main else RLock()
-        self._main = main
-        self._options = options
-        self._native: _leadline.Interpreter | None = None
-        self._description: _leadline.SubgraphInfo | None = None
-        self._specs: dict[int, _tensors.TensorSpec] = {}
-
-    @property
-    def description(self) -> _leadline.SubgraphInfo:
-        """Tensors and nodes as the file has them."""
-        if self._description is None:
-            self._description = self.model.subgraph(self.subgraph)
-        return self._description
-
-    @property
-    def native(self) -> _leadline.Interpreter:
-        if self._native is not None:
-            return self._native
-        with self.lock:
-            if self._native is None:
-                variables = self._main.native if self._main else None
-                self._native = _leadline.Interpreter(
-                    self.model, subgraph=self.subgraph, shares_state_with=variables, **self._options
-                )
-            return self._native
-
-    @property
-    def inputs(self) -> list[int]:
-        return self._native.inputs if self._native else self.description.inputs
-
-    @property
-    def outputs(self) -> list[int]:
-        return self._native.outputs if self._native else self.description.outputs
-
-    @property
-    def tensor_count(self) -> int:
-        return self._native.tensor_count if self._native else len(self.description.tensors)
-
-    def check_index(self, index: int) -> int:
-        index = operator.index(index)
-        count = self.tensor_count
-        if not 0 <= index < count:
-            raise InvalidArgumentError(f"Invalid tensor index {index} exceeds max tensor index {count}")
-        return index
-
-    def info(self, index: int) -> _leadline.TensorInfo:
-        index = self.check_index(index)
-        return self._native.tensor_info(index) if self._native else self.description.tensors[index]
-
-    def sparsity(self, index: int) -> _leadline.SparsityInfo | None:
-        return self.model.sparsity(self.subgraph, index)
-
-    def allocate(self) -> None:
-        self.native.allocate()
-        self.ready = True
-
-    def resize(self, index: int, shape: Sequence[int], strict: bool) -> None:
-        sizes = np.asarray(shape)
-        if sizes.ndim != 1:
-            raise InvalidArgumentError(f"Shape should be 1D instead of {sizes.ndim}.")
-        sizes = [int(size) for size in sizes]
-        index = self.check_index(index)
-        changed = sizes != list(self.info(index).shape)
-        self.native.resize_input(index, sizes, strict)
-        self._specs.pop(index, None)
-        if changed:
-            self.ready = False
-
-    def spec(self, index: int) -> _tensors.TensorSpec:
-        spec = self._specs.get(index)
-        if spec is None:
-            spec = self._specs[index] = _tensors.TensorSpec.of(self.info(index))
-        return spec
-
-    def set(self, index: int, value: Any) -> None:
-        spec = self.spec(operator.index(index))
-        data = _tensors.to_bytes(value, spec)
-        if not self.ready:
-            raise InvalidArgumentError(
-                f"Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first for input {index}, "
-                f"name: {spec.name}"
-            )
-        self.native.set_tensor(index, data)
-
-    def bind(self, index: int, array: np.ndarray | None) -> None:
-        index = self.check_index(index)
-        if array is None:
-            self.native.unbind_tensor(index)
-            return
-        self.native.bind_tensor(index, _tensors.to_memory(array, self.spec(index)), np.shape(array))
-
-    def array(self, index: int) -> np.ndarray:
-        """The tensor, as a view where numpy can express one."""
-        spec = self.spec(operator.index(index))
-        if not self.ready and not self.info(index).constant:
-            raise InvalidArgumentError(
-                f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {spec.name}"
-            )
-        return _tensors.to_numpy(self.native.tensor(index), spec)
-
-    def get(self, index: int) -> np.ndarray:
-        array = self.array(index)
-        # [()] makes a numpy scalar of a tensor without dimensions, as tf.lite returns it.
-        return array.copy() if array.ndim or array.dtype == np.object_ else array[()]
-
-    def invoke(self) -> None:
-        if not self.ready:
-            raise Error("Invoke called on model that is not ready. Run allocate_tensors() first")
-        with self.lock:
-            self.native.invoke()
-
-
-def _sparsity_details(sparsity: _leadline.SparsityInfo | None) -> dict[str, Any]:
-    if sparsity is None:
-        return {}
-    details: dict[str, Any] = {"traversal_order": np.array(sparsity.traversal_order, np.int32)}
-    if sparsity.block_map:
-        details["block_map"] = np.array(sparsity.block_map, np.int32)
-    details["dim_metadata"] = [
-        {
-            "format": 1,
-            "array_segments": np.array(dimension.segments, np.int32),
-            "array_indices": np.array(dimension.indices, np.int32),
-        }
-        if dimension.compressed
-        else {"format": 0, "dense_size": dimension.dense_size}
-        for dimension in sparsity.dimensions
-    ]
-    return details
-
-
-def _details(session: _Session, index: int) -> dict[str, Any]:
-    """What tf.lite tells about a tensor."""
-    info = session.info(index)
-    scales, zero_points = info.scales, info.zero_points
-    per_tensor = len(scales) == 1
-    # A signature without an unknown dimension follows the shape, as tf.lite has it for files that hold none.
-    signature = info.shape_signature if -1 in info.shape_signature else info.shape
-    return {
-        "name": info.name,
-        "index": info.index,
-        "shape": np.array(info.shape, np.int32),
-        "shape_signature": np.array(signature, np.int32),
-        "dtype": _tensors.numpy_type(info.dtype),
-        "quantization": (scales[0], zero_points[0] if zero_points else 0) if per_tensor else (0.0, 0),
-        "quantization_parameters": {
-            "scales": np.array(scales, np.float32),
-            "zero_points": np.array(zero_points, np.int32),
-            "quantized_dimension": info.quantized_dimension,
-            "block_size": 0,
-        },
-        "sparsity_parameters": _sparsity_details(session.sparsity(index)) if info.sparse else {},
-    }
-
-
 class SignatureRunner:
     """Runs one signature of a model by the names of its inputs. Made by Interpreter.get_signature_runner().
 
@@ -311,11 +142,11 @@ class SignatureRunner:
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """Details of each input by its name in the signature; see Interpreter.get_input_details()."""
-        return {name: _details(self._session, index) for name, index in self._inputs.items()}
+        return {name: tensor_details(self._session, index) for name, index in self._inputs.items()}
 
     def get_output_details(self) -> dict[str, dict[str, Any]]:
         """Details of each output by its name in the signature."""
-        return {name: _details(self._session, index) for name, index in self._outputs.items()}
+        return {name: tensor_details(self._session, index) for name, index in self._outputs.items()}
 
 
 class Interpreter:
@@ -394,7 +225,7 @@ class Interpreter:
             "preserve_all_tensors": bool(experimental_preserve_all_tensors),
             "device": self._device,
         }
-        self._main = _Session(self._model, 0, self._options)
+        self._main = Session(self._model, 0, self._options)
         self._sessions = {0: self._main}
         self._profiled = False
         _leadline.remember_object(self)
@@ -420,13 +251,13 @@ class Interpreter:
             return Model.from_bytes(content, _budget(budget))
         raise InvalidArgumentError("`model_path` or `model_content` must be specified.")
 
-    def _session(self, subgraph: int) -> _Session:
+    def _session(self, subgraph: int) -> Session:
         with self._main.lock:
             if subgraph not in self._sessions:
-                self._sessions[subgraph] = _Session(self._model, subgraph, self._options, self._main)
+                self._sessions[subgraph] = Session(self._model, subgraph, self._options, self._main)
             return self._sessions[subgraph]
 
-    def _session_of(self, subgraph_index: int) -> _Session:
+    def _session_of(self, subgraph_index: int) -> Session:
         """The session of a subgraph that a caller named."""
         subgraph = operator.index(subgraph_index)
         if not 0 <= subgraph < self._model.subgraph_count:
@@ -450,19 +281,19 @@ class Interpreter:
         """One dict per input: `name`, `index`, `shape`, `shape_signature` (-1: may change), `dtype`, `quantization`
         (scale and zero point when there is one of each), `quantization_parameters` (`scales`, `zero_points`,
         `quantized_dimension`, `block_size`) and `sparsity_parameters`."""
-        return [_details(self._main, index) for index in self._main.inputs]
+        return [tensor_details(self._main, index) for index in self._main.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
         """One dict per output, as get_input_details()."""
-        return [_details(self._main, index) for index in self._main.outputs]
+        return [tensor_details(self._main, index) for index in self._main.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """One dict per tensor of a subgraph, as get_input_details()."""
         session = self._session_of(subgraph_index)
-        return [_details(session, index) for index in range(session.tensor_count)]
+        return [tensor_details(session, index) for index in range(session.tensor_count)]
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        return _details(self._session_of(subgraph_index), tensor_index)
+        return tensor_details(self._session_of(subgraph_index), tensor_index)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> np.ndarray:
         """A copy of an input, output, constant or variable; with experimental_preserve_all_tensors of any tensor."""
@@ -551,12 +382,12 @@ class Interpreter:
         nodes, tensors = self._main.description.nodes, self._main.description.tensors
         if not 0 <= operator.index(op_index) < len(nodes):
             raise InvalidArgumentError(f"Invalid node index {op_index}: there are {len(nodes)} nodes")
-        return _op_details(nodes[op_index], tensors)
+        return op_details(nodes[op_index], tensors)
 
     def _get_ops_details(self) -> list[dict[str, Any]]:
         """One dict per node: `index`, `op_name`, `inputs`, `outputs`, `operand_types`, `result_types`."""
         nodes, tensors = self._main.description.nodes, self._main.description.tensors
-        return [_op_details(node, tensors) for node in nodes]
+        return [op_details(node, tensors) for node in nodes]
 
     # Memory and time ----------------------------------------------------------------------------
 
@@ -603,17 +434,3 @@ class Interpreter:
         except Error as error:
             facts = {"cannot be planned": str(error)}
         return interpreter_html("leadline.lite.Interpreter", tensors, facts)
-
-
-def _op_details(node: _leadline.NodeInfo, tensors: Sequence[_leadline.TensorInfo]) -> dict[str, Any]:
-    def types(indices: Iterable[int]) -> list[type]:
-        return [_tensors.numpy_type(tensors[index].dtype) for index in indices if index != -1]
-
-    return {
-        "index": node.index,
-        "op_name": node.op,
-        "inputs": np.array(node.inputs, np.int32),
-        "outputs": np.array(node.outputs, np.int32),
-        "operand_types": types(node.inputs),
-        "result_types": types(node.outputs),
-    }
