@@ -40,7 +40,7 @@ build: setup ## build (release) and install the package and the program into .ve
 demo: build ## run the main job on a model made on the spot
 	$(VENV_PYTHON) examples/demo.py
 
-test: build ## build and run all tests: layering, C++, examples, installation, Python, beside TensorFlow
+test: build ## build and run all tests: layering, C++, examples, installation, Python, notebooks, beside TensorFlow
 	@tools/setup.sh --tests
 	cmake --build --preset release -j $(JOBS)
 	@tools/install_venv.sh build/release .venv-tensorflow
