@@ -15,6 +15,7 @@
 #include "leadline/model.h"
 #include "leadline/observer.h"
 #include "leadline/plan.h"
+#include "leadline/progress.h"
 #include "leadline/types.h"
 
 namespace leadline {
@@ -124,8 +125,8 @@ class Interpreter {
   TensorMemory tensor(int index) const;
 
   /// Runs once. Throws BudgetError when data-dependent shapes do not fit, Error(kRuntime) for data an op cannot take.
-  /// After an exception the interpreter can be used again.
-  void invoke();
+  /// `check` may end the run by throwing. After an exception the interpreter can be used again.
+  void invoke(const RunCheck& check = {});
 
   /// Sets all variables to their initial state.
   void reset_variables();

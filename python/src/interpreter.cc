@@ -112,7 +112,8 @@ void init_interpreter(nb::module_& m) {
       .def("unbind_tensor", &Interpreter::unbind, nb::arg("index"), WithoutGil(),
            "Gives a tensor memory of the interpreter again.")
       .def("tensor", &tensor, nb::arg("index"), WithoutGil(), "The memory of a tensor.")
-      .def("invoke", &Interpreter::invoke, WithoutGil(), "Runs once.")
+      .def(
+          "invoke", [](Interpreter& self) { self.invoke(signal_check()); }, WithoutGil(), "Runs once.")
       .def("reset_variables", &Interpreter::reset_variables, WithoutGil(), "Sets all variables to their initial state.")
       .def("counted_peak_bytes", &Interpreter::counted_peak_bytes, WithoutGil(),
            "Highest count of bytes charged for this interpreter and its model.")

@@ -67,6 +67,8 @@ nb::dict to_dict(std::span<const CategoryBytes> categories);
 
 /// Lets Ctrl-C through, and tells a Python function (or None) now and then. Python's lock is taken for that only.
 Progress progress_of(const nb::object& callback);
+/// Lets Ctrl-C and other signals end a run on the main thread, where Python handles them; empty on other threads.
+RunCheck signal_check();
 
 /// A reference to `object` that any thread may drop, with or without the GIL.
 std::shared_ptr<const void> keep_alive(nb::object object);

@@ -12,6 +12,7 @@
 #include "api/model_data.h"
 #include "base/alignment.h"
 #include "base/error.h"
+#include "base/run_check.h"
 #include "base/string_tensor.h"
 #include "plan/report.h"
 #include "runtime/runner.h"
@@ -420,8 +421,9 @@ void Interpreter::unbind(int index) {
   before = state_->unbind(index);
 }
 
-void Interpreter::invoke() {
+void Interpreter::invoke(const RunCheck& check) {
   const std::lock_guard lock(state_->mutex);
+  const RunCheckScope scope(check);
   state_->refresh();
   state_->invoke();
 }

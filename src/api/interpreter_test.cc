@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -69,6 +70,18 @@ TEST(Interpreter, RunsAndPlansWhatItTakes) {
   EXPECT_EQ(interpreter.plan().peak_bytes, interpreter.counted_peak_bytes());
   run(interpreter, ramp(64));
   EXPECT_EQ(before.peak_bytes, interpreter.counted_peak_bytes());
+}
+
+TEST(Interpreter, CheckEndsARunBetweenNodes) {
+  Interpreter interpreter(dense_model().load());
+  int asked = 0;
+  const RunCheck stop_at_second = [&] {
+    if (++asked == 2) throw std::runtime_error("enough");
+  };
+  EXPECT_THROW(interpreter.invoke(stop_at_second), std::runtime_error);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(run(interpreter, ramp(64)), expected_of(ramp(64)));
+  EXPECT_EQ(asked, 2);  // that of a run before
 }
 
 TEST(Interpreter, CategoriesSumToThePeak) {

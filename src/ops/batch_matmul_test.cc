@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/run_check.h"
 #include "kernels/quant/dynamic.h"
 #include "kernels/reference/matmul.h"
 #include "ops/contraction_testing.h"
@@ -250,6 +251,46 @@ TEST_P(LargeIntegerProducts, OfDynamicRangeAreThoseOfConstants) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, LargeIntegerProducts, testing::Combine(testing::Bool(), testing::Bool()));
+
+class LargeFloatProducts : public testing::TestWithParam<std::tuple<bool, bool>> {};
+
+TEST_P(LargeFloatProducts, AreDoneInPiecesThatCanBeStoppedBetween) {
+  constexpr int64_t kM = 2100, kN = 1100, kK = 4000;
+  BatchMatmulAttributes a;
+  std::tie(a.adj_x, a.adj_y) = GetParam();
+  std::vector<float> lhs(kM * kK);
+  std::vector<float> rhs(kK * kN);
+  float sum = 0;  // all values are small integers, and so is every sum
+  for (int64_t k = 0; k < kK; ++k) {
+    const auto left = static_cast<float>(1 + k % 2);
+    const auto right = static_cast<float>(k % 3);
+    sum += left * right;
+    for (int64_t i = 0; i < kM; ++i)
+      lhs[static_cast<size_t>(a.adj_x ? k * kM + i : i * kK + k)] = left * static_cast<float>(i % 7 - 3);
+    for (int64_t j = 0; j < kN; ++j)
+      rhs[static_cast<size_t>(a.adj_y ? j * kK + k : k * kN + j)] = right * static_cast<float>(j % 5 - 2);
+  }
+  OpTester t("BATCH_MATMUL");
+  t.threads(2).attributes(a);
+  t.input<float>(a.adj_x ? Shape{kK, kM} : Shape{kM, kK}, lhs, {}, false);
+  t.input<float>(a.adj_y ? Shape{kN, kK} : Shape{kK, kN}, rhs, {}, false).output(DType::kFloat32);
+  int asked = 0;
+  const RunCheck count = [&] { ++asked; };
+  {
+    const RunCheckScope scope(count);
+    t.run();
+  }
+  EXPECT_GE(asked, 4);
+  const auto result = t.result<float>(0);
+  for (int64_t i = 0; i < kM; ++i) {
+    for (int64_t j = 0; j < kN; ++j) {
+      const float expected = sum * static_cast<float>((i % 7 - 3) * (j % 5 - 2));
+      ASSERT_EQ(result[static_cast<size_t>(i * kN + j)], expected) << i << ' ' << j;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, LargeFloatProducts, testing::Combine(testing::Bool(), testing::Bool()));
 
 TEST(BatchMatmul, NothingToSumGivesZeros) {
   OpTester t("BATCH_MATMUL");

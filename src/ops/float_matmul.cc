@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/float_matmul.h"
 
+#include <algorithm>
+
+#include "base/run_check.h"
 #include "kernels/gemm/gemv_f32.h"
 #include "kernels/gemm/matmul_f32.h"
 
 namespace leadline::ops {
 namespace {
+
+/// Multiplications between two questions whether to go on: a good part of a second on a slow core.
+constexpr int64_t kPiece = int64_t{1} << 33;
 
 /// The workspaces of all threads together, when each does products of its own.
 constexpr int64_t kMaxWorkspaces = 16 << 20;
@@ -51,21 +57,41 @@ class FloatMatmul final : public Kernel {
       }
       finish_vector(bias, out);
     } else {
-      kernels::matmul_f32({.a = a,
-                           .lda = p_.adj_x ? p_.m : p_.k,
-                           .a_transposed = p_.adj_x,
-                           .b = b,
-                           .ldb = p_.adj_y ? p_.k : p_.n,
-                           .b_transposed = p_.adj_y,
-                           .m = p_.m,
-                           .n = p_.n,
-                           .k = p_.k,
-                           .bias = bias,
-                           .c = out,
-                           .ldc = p_.n,
-                           .lo = finish_.lo,
-                           .hi = finish_.hi},
-                          c.scratch() + slot * slot_bytes_, c.pool());
+      multiply_matrices({.a = a,
+                         .lda = p_.adj_x ? p_.m : p_.k,
+                         .a_transposed = p_.adj_x,
+                         .b = b,
+                         .ldb = p_.adj_y ? p_.k : p_.n,
+                         .b_transposed = p_.adj_y,
+                         .m = p_.m,
+                         .n = p_.n,
+                         .k = p_.k,
+                         .bias = bias,
+                         .c = out,
+                         .ldc = p_.n,
+                         .lo = finish_.lo,
+                         .hi = finish_.hi},
+                        c.scratch() + slot * slot_bytes_, c.pool());
+    }
+  }
+
+  /// In pieces that can be stopped between, where the calling thread is not inside of a parallel loop.
+  void multiply_matrices(const kernels::MatmulF32& whole, std::byte* workspace, ThreadPool& pool) const {
+    if (slots_ > 1 || whole.m * whole.n <= kPiece / std::max<int64_t>(whole.k, 1)) {
+      return kernels::matmul_f32(whole, workspace, pool);
+    }
+    for (int64_t row = 0; row < whole.m; row += kernels::kMatmulBlockRows) {
+      for (int64_t col = 0; col < whole.n; col += kernels::kMatmulBlockColumns) {
+        ask_run_check();
+        kernels::MatmulF32 piece = whole;
+        piece.m = std::min(kernels::kMatmulBlockRows, whole.m - row);
+        piece.n = std::min(kernels::kMatmulBlockColumns, whole.n - col);
+        piece.a += whole.a_transposed ? row : row * whole.lda;
+        piece.b += whole.b_transposed ? col * whole.ldb : col;
+        if (piece.bias != nullptr) piece.bias += col;
+        piece.c += row * whole.ldc + col;
+        kernels::matmul_f32(piece, workspace, pool);
+      }
     }
   }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "base/running_op.h"
 
 namespace leadline::runtime {
@@ -305,6 +306,7 @@ void Runner::run_segment(size_t segment) {
 }
 
 void Runner::run_step(const plan::Step& step, BoundStep& bound) {
+  ask_run_check();
   const ir::Subgraph& subgraph = plan_.subgraph();
   const ir::Node& node = subgraph.nodes[static_cast<size_t>(step.node)];
   const RunningOpScope scope(plan_.subgraph_index(), step.node, node.op, first_output_name(subgraph, node));

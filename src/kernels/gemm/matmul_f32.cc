@@ -15,8 +15,8 @@ namespace {
 
 // A block of C has 8 MiB. A larger one needs less packing (each packed value is used for as many products as the block
 // has rows or columns) and more cache.
-constexpr int64_t kBlockRows = 2046;  // a multiple of the tile's 6 rows
-constexpr int64_t kBlockColumns = 1024;
+constexpr int64_t kBlockRows = kMatmulBlockRows;
+constexpr int64_t kBlockColumns = kMatmulBlockColumns;
 constexpr int64_t kDepth = 256;
 static_assert(kBlockRows % kGemmTileRows == 0 && kBlockColumns % kGemmColumnGrain == 0);
 

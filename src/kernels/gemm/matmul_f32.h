@@ -29,6 +29,10 @@ struct MatmulF32 {
   float hi = std::numeric_limits<float>::infinity();
 };
 
+/// Blocks of C that are computed one after the other: pieces of such sizes cost no more than the whole.
+inline constexpr int64_t kMatmulBlockRows = 2046;  // a multiple of the tile's 6 rows
+inline constexpr int64_t kMatmulBlockColumns = 1024;
+
 /// Bytes of workspace for a product of this size: at most 3 MiB. A multiple of kAlignment.
 int64_t matmul_f32_workspace_bytes(int64_t m, int64_t n, int64_t k, bool a_transposed);
 
