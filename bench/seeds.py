@@ -3,9 +3,9 @@
 
     python bench/seeds.py ../shared/seeds/examples/*.py [--tensorflow .venv-tensorflow/bin/python] [--rounds 3]
 
-Each run is a process of its own, from its start to its end; the fastest of the rounds counts. "work" is the time without
-imports: a second set of runs imports TensorFlow, Keras and tf.lite first and starts the clock then. The peak is what the
-system counted for the process (ru_maxrss). Programs find a SavedModel at path/to/saved_model, made by TensorFlow.
+Each run is a process of its own, from its start to its end, imports included; the fastest of the rounds counts. CPU time
+is that of all threads. The peak is what the system counted for the process (ru_maxrss). Programs find a SavedModel at
+path/to/saved_model, made by TensorFlow.
 """
 
 from __future__ import annotations
@@ -24,25 +24,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_SECONDS = 600
 
-# Both engines: the program's text as __main__. Only for "work" are the imports done first.
+# Both engines: the program's text as __main__.
 _CHILD = """
-import sys, time
-engine, path, imports_first = sys.argv[1:4]
-source = open(path).read()
+import sys
+engine, path = sys.argv[1:3]
 if engine == "leadline":
     import leadline.tf
     leadline.tf.install()
-if imports_first == "yes":
-    import numpy
-    import tensorflow as tf
-    tf.lite.TFLiteConverter, tf.lite.Interpreter
-    if "keras" in source:
-        tf.keras.layers.Conv2D
-begin = time.perf_counter()
-try:
-    exec(compile(source, path, "exec"), {"__name__": "__main__"})
-finally:
-    print(f"WORK {time.perf_counter() - begin:.6f}", file=sys.stderr, flush=True)
+exec(compile(open(path).read(), path, "exec"), {"__name__": "__main__"})
 """
 
 _SAVED_MODEL = """
@@ -59,11 +48,11 @@ def environment() -> dict[str, str]:
     return env
 
 
-def run_once(python: str, engine: str, program: Path, imports_first: bool, saved_model: Path | None) -> dict:
+def run_once(python: str, engine: str, program: Path, saved_model: Path | None) -> dict:
     with tempfile.TemporaryDirectory(prefix="seeds") as folder:
         if saved_model is not None and "path/to/saved_model" in program.read_text():
             shutil.copytree(saved_model, Path(folder) / "path/to/saved_model")
-        command = [python, "-c", _CHILD, engine, str(program.resolve()), "yes" if imports_first else "no"]
+        command = [python, "-c", _CHILD, engine, str(program.resolve())]
         with tempfile.TemporaryFile() as output:
             begin = time.perf_counter()
             process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env=environment())
@@ -71,11 +60,8 @@ def run_once(python: str, engine: str, program: Path, imports_first: bool, saved
             seconds = time.perf_counter() - begin
             output.seek(0)
             text = output.read().decode("utf-8", "replace")
-    work = re.findall(r"^WORK ([0-9.]+)$", text, re.MULTILINE)
-    text = re.sub(r"^WORK .*\n", "", text, flags=re.MULTILINE)
     return {
         "seconds": seconds,
-        "work_seconds": float(work[-1]) if work else None,
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
         "megabytes": usage.ru_maxrss * 1024 / 1e6,
         "end": end_of(text, status),
@@ -104,11 +90,8 @@ def end_of(text: str, status: int) -> str:
 
 
 def measure(python: str, engine: str, program: Path, rounds: int, saved_model: Path | None) -> dict:
-    runs = [run_once(python, engine, program, False, saved_model) for _ in range(rounds)]
+    runs = [run_once(python, engine, program, saved_model) for _ in range(rounds)]
     best = min(runs, key=lambda run: run["seconds"])
-    if best["work_seconds"] is not None:  # else it does not even compile
-        again = [run_once(python, engine, program, True, saved_model)["work_seconds"] for _ in range(rounds)]
-        best["work_seconds"] = min(filter(None, again), default=None)
     best["cpu_seconds"] = min(run["cpu_seconds"] for run in runs)
     best["megabytes"] = min(run["megabytes"] for run in runs)
     return best
@@ -116,14 +99,13 @@ def measure(python: str, engine: str, program: Path, rounds: int, saved_model: P
 
 def table(rows: dict[str, dict[str, dict]]) -> str:
     engines = list(next(iter(rows.values())))
-    head = "".join(f" {e} ends with | s | CPU s | work s | peak MB |" for e in engines)
-    lines = [f"| program |{head}", "|---|" + "---|---:|---:|---:|---:|" * len(engines)]
+    head = "".join(f" {e} ends with | s | CPU s | peak MB |" for e in engines)
+    lines = [f"| program |{head}", "|---|" + "---|---:|---:|---:|" * len(engines)]
     for name, row in rows.items():
         cells = ""
         for engine in engines:
             run = row[engine]
-            work = f"{run['work_seconds']:.2f}" if run["work_seconds"] is not None else ""
-            cells += f" {run['end'].replace('|', ' ')} | {run['seconds']:.2f} | {run['cpu_seconds']:.2f} | {work} | {run['megabytes']:.0f} |"
+            cells += f" {run['end'].replace('|', ' ')} | {run['seconds']:.2f} | {run['cpu_seconds']:.2f} | {run['megabytes']:.0f} |"
         lines.append(f"| {name} |{cells}")
     return "\n".join(lines)
 

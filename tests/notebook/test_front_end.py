@@ -179,7 +179,7 @@ JOBS = {
     "guard": "leadline.guard(time.sleep, 100)",
     "one run": "interpreter = leadline.lite.Interpreter('slow.tflite')\ninterpreter.allocate_tensors()\n"
     "interpreter.set_tensor(0, np.eye(1024, dtype=np.float32))\ninterpreter.invoke()",
-    "one product": "from leadline import tf\nx = tf.ones([12000, 12000])\ntf.matmul(x, x)",
+    "one product": "from leadline import tf\nx = tf.ones([12000, 2000])\ntf.matmul(x, x, transpose_b=True)",
 }
 
 
