@@ -4,11 +4,12 @@
 JOBS ?= $(shell nproc)
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
-# What `make bench` runs: the sample and, where they are at hand, larger real models.
-BENCH_MODELS ?= build/release/sample.tflite $(wildcard $(addprefix ../shared/models/,$(addsuffix .tflite,\
-  mobilenet_v1_025_224_float mlperf_vww_mobilenet_float mp_iris_landmark mp_palm_detection_full \
+# What `make bench` runs beside the models it makes: larger real ones, where they are at hand.
+BENCH_MODELS ?= $(wildcard $(addprefix ../shared/models/,$(addsuffix .tflite,\
+  mobilenet_v1_025_224_float mlperf_vww_mobilenet_float mp_iris_landmark mp_palm_detection_full mp_pose_detection \
   coral_tf2_mobilenet_v2_ptq_int8 pt_mobilenet_v2_int8_nchw ssd_mobilenet_v1_coco_uint8 mlperf_ic_resnet8_int8 \
-  mobilenet_v2_035_96_embedder kwt1_keyword_transformer)))
+  coral_movenet_lightning_int8 coral_deeplab_cityscapes_uint8 mobilenet_v2_035_96_embedder kwt1_keyword_transformer \
+  audio_cls_without_metadata)))
 export PYTHON
 # Real models and data for tests and benchmarks, where they are at hand; tests that need them skip elsewhere.
 ifneq ($(wildcard ../shared),)
@@ -16,11 +17,11 @@ export LEADLINE_SHARED ?= $(abspath ../shared)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test asan tsan bench lint format clean
+.PHONY: help setup build demo test asan tsan bench bench-models lint format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: Debian packages, .venv
 	@tools/setup.sh
@@ -59,10 +60,16 @@ asan tsan: setup
 asan: ## run the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: ## run the C++ tests under ThreadSanitizer
 
-bench: build ## micro-benchmarks, then models side by side with LiteRT; BENCH=gemm_bench for one, BENCH_MODELS for others
+bench: build ## micro-benchmarks, then models beside LiteRT and OpenVINO: build/bench.html; BENCH=gemm_bench for one program
 	cmake --build --preset release -j $(JOBS) --target $(or $(BENCH),leadline_bench)
 	@for program in build/release/bench/$(or $(BENCH),*); do echo "== $$program"; $$program $(BENCH_ARGS) || exit 1; done
-	$(if $(BENCH),,$(VENV_PYTHON) bench/compare.py $(BENCH_MODELS) --threads 1 2)
+	@$(if $(BENCH),,$(MAKE) --no-print-directory bench-models)
+
+bench-models: build ## only the models beside LiteRT and OpenVINO; COMPARE_ARGS="--only int8 --threads 1", BENCH_MODELS for others
+	@tools/setup.sh --bench
+	@tools/install_venv.sh build/release .venv-bench
+	@$(VENV_PYTHON) bench/bench_models.py >build/bench-models.txt
+	.venv-bench/bin/python bench/compare.py --also $(BENCH_MODELS) --json build/bench.json --html build/bench.html $(COMPARE_ARGS)
 
 lint: setup ## check formatting, clang-tidy's short list, and the layering
 	@tools/lint.sh build/release

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what Leadline needs to be built and tested: Debian packages, and .venv with the packages of
 # requirements-dev.txt. Does nothing, quickly, when all of it is there.
-# usage: tools/setup.sh [--lint | --tests]
+# usage: tools/setup.sh [--lint | --tests | --bench]
 #   --lint: also clang-format and clang-tidy
-#   --tests: also what only tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL device
+#   --tests: also what only tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL device,
+#            valgrind to count instructions
+#   --bench: also the engines that benchmarks run beside Leadline, in .venv-bench
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +19,7 @@ packages=(
 if [[ ${1:-} == --lint ]]; then
   packages+=(clang-format-19 clang-tidy-19)
 elif [[ ${1:-} == --tests ]]; then
-  packages+=(dataset-fashion-mnist chromium ocl-icd-libopencl1 pocl-opencl-icd)
+  packages+=(dataset-fashion-mnist chromium ocl-icd-libopencl1 pocl-opencl-icd valgrind)
 fi
 python=${PYTHON:-python3}
 
@@ -72,4 +74,6 @@ install_packages
 install_venv .venv requirements-dev.txt
 if [[ ${1:-} == --tests ]]; then
   install_venv .venv-tensorflow requirements-tensorflow.txt
+elif [[ ${1:-} == --bench ]]; then
+  install_venv .venv-bench requirements-bench.txt
 fi

@@ -5,11 +5,26 @@
 #include <hwy/targets.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 
 namespace hwy {
 namespace {
 
 std::atomic<int64_t> targets_for_test{0};
+
+/// LEADLINE_ISA=scalar, sse4, avx2 or avx512 keeps to that instruction set and below it, to measure and to test what
+/// other CPUs would do. Other values say nothing.
+int64_t limited_by_environment(int64_t targets) {
+  const char* limit = std::getenv("LEADLINE_ISA");
+  if (limit == nullptr) return targets;
+  int64_t best = 0;
+  if (std::string_view(limit) == "scalar") return targets & (HWY_EMU128 | HWY_SCALAR);
+  if (std::string_view(limit) == "sse4") best = HWY_SSE4;
+  if (std::string_view(limit) == "avx2") best = HWY_AVX2;
+  if (std::string_view(limit) == "avx512") best = HWY_AVX3;
+  return best == 0 ? targets : targets & ~(best - 1);  // better sets are lower bits
+}
 
 #if HWY_ARCH_X86
 
@@ -60,7 +75,7 @@ ChosenTarget& GetChosenTarget() {
 
 int64_t SupportedTargets() {
   if (const int64_t forced = targets_for_test.load(); forced != 0) return forced;
-  static const int64_t supported = detect();
+  static const int64_t supported = limited_by_environment(detect());
   return supported;
 }
 
