@@ -9,7 +9,14 @@ if(NOT cli_sources OR NOT EXISTS ${cli_main})
 endif()
 
 find_package(CLI11 REQUIRED)
-add_library(leadline_cli_parts STATIC ${cli_sources})
+# The Python script that runs peers for `leadline bench` is part of the program.
+set(bench_engine ${PROJECT_SOURCE_DIR}/python/leadline/_bench_engine.py)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${bench_engine})
+file(READ ${bench_engine} LEADLINE_BENCH_ENGINE)
+set(bench_engine_source ${PROJECT_BINARY_DIR}/generated/cli/bench_engine.cc)
+configure_file(${PROJECT_SOURCE_DIR}/src/cli/bench_engine.cc.in ${bench_engine_source} @ONLY)
+
+add_library(leadline_cli_parts STATIC ${cli_sources} ${bench_engine_source})
 leadline_compile_options(leadline_cli_parts)
 target_include_directories(leadline_cli_parts PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(leadline_cli_parts

@@ -38,6 +38,7 @@ class Command {
   int exit_code_ = 0;
 };
 
+std::unique_ptr<Command> bench_command(CLI::App& program);
 std::unique_ptr<Command> convert_command(CLI::App& program);
 std::unique_ptr<Command> debug_command(CLI::App& program);
 std::unique_ptr<Command> devices_command(CLI::App& program);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/npy.h"
 #include "cli/printing.h"
+#include "cli/profile.h"
 #include "cli/session.h"
 #include "cli/summary.h"
 #include "cli/tensor_io.h"
@@ -63,68 +63,6 @@ struct Timing {
     return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   }
 };
-
-/// Time per kind of op, most first.
-struct OpTime {
-  std::string op;
-  int64_t nodes = 0;
-  double total_ms = 0;
-};
-
-std::vector<OpTime> by_op(const std::vector<NodeProfile>& profile) {
-  std::map<std::string, OpTime> sums;
-  for (const NodeProfile& node : profile) {
-    OpTime& sum = sums[node.op];
-    sum.op = node.op;
-    ++sum.nodes;
-    sum.total_ms += node.total_ms;
-  }
-  std::vector<OpTime> result;
-  for (auto& [op, sum] : sums) result.push_back(std::move(sum));
-  std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.total_ms > b.total_ms; });
-  return result;
-}
-
-void print_profile(std::vector<NodeProfile> profile, size_t runs) {
-  double total = 0;
-  for (const NodeProfile& node : profile) total += node.total_ms;
-  const auto share = [&](double ms) { return fmt::format("{:.1f} %", total > 0 ? 100 * ms / total : 0.0); };
-  const auto per_run = [&](double ms) { return fmt::format("{:.4f}", ms / static_cast<double>(runs)); };
-  Table ops("lrrr");
-  ops.add({"op", "nodes", "ms/run", "share"});
-  for (const OpTime& op : by_op(profile)) {
-    ops.add({op.op, std::to_string(op.nodes), per_run(op.total_ms), share(op.total_ms)});
-  }
-  fmt::print("\nTime per op\n{}", ops.text());
-  std::stable_sort(profile.begin(), profile.end(),
-                   [](const auto& a, const auto& b) { return a.total_ms > b.total_ms; });
-  const bool several =
-      std::any_of(profile.begin(), profile.end(), [&](const auto& n) { return n.subgraph != profile[0].subgraph; });
-  Table nodes("rlrrrrl");
-  nodes.add({"#", "op", "ms/run", "fastest", "calls", "share", "name"});
-  for (const NodeProfile& n : profile) {
-    nodes.add({several ? fmt::format("{}:{}", n.subgraph, n.node) : std::to_string(n.node), n.op, per_run(n.total_ms),
-               fmt::format("{:.4f}", n.fastest_ms), std::to_string(n.runs), share(n.total_ms), n.name});
-  }
-  fmt::print("\nTime per node\n{}", nodes.text());
-}
-
-Json profile_json(const std::vector<NodeProfile>& profile) {
-  Json json = {{"ops", Json::array()}, {"nodes", Json::array()}};
-  for (const OpTime& op : by_op(profile)) {
-    json["ops"].push_back({{"op", op.op}, {"nodes", op.nodes}, {"total_ms", op.total_ms}});
-  }
-  for (const NodeProfile& n : profile) {
-    json["nodes"].push_back({{"subgraph", n.subgraph},
-                             {"node", n.node},
-                             {"op", n.op},
-                             {"name", n.name},
-                             {"runs", n.runs},
-                             {"total_ms", n.total_ms},
-                             {"fastest_ms", n.fastest_ms}});
-  }
-  return json;
-}
 
 class Run final : public Command {
  public:

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_peer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "leadline/error.h"
+#include "leadline/types.h"
+
+namespace leadline::cli {
+namespace {
+
+/// Versions that Leadline's own figures were taken with.
+const std::map<std::string, std::string> kPackages = {{"litert", "ai-edge-litert==2.3.0"},
+                                                      {"openvino", "openvino==2026.4.1"}};
+
+struct Pipe {
+  int read = -1;
+  int write = -1;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw Error(ErrorCode::kIo, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  return {ends[0], ends[1]};
+}
+
+pid_t spawn(std::vector<std::string> arguments, int input, int output) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  const int problem = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (problem != 0) {
+    throw Error(ErrorCode::kIo, fmt::format("cannot start '{}', which runs the other engines: {}; name a Python with "
+                                            "--python",
+                                            arguments[0], std::strerror(problem)));
+  }
+  return pid;
+}
+
+}  // namespace
+
+Peer::Peer(const std::string& python, const std::string& engine, const std::string& model, int threads,
+           const std::string& inputs_path)
+    : engine_(engine) {
+  signal(SIGPIPE, SIG_IGN);  // an engine that died is found when it does not answer
+  const Pipe requests = make_pipe();
+  const Pipe answers = make_pipe();
+  pid_ = spawn({python, "-c", kBenchEngine, engine, model, std::to_string(threads), inputs_path}, requests.read,
+               answers.write);
+  close(requests.read);
+  close(answers.write);
+  requests_ = fdopen(requests.write, "w");
+  answers_ = fdopen(answers.read, "r");
+  start_ = answer();
+  if (start_.value("missing", false)) {
+    const auto package = kPackages.find(engine);
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("{} cannot run {}: {}. Install it there, or name another Python with --python:\n"
+                            "  {} -m pip install {} numpy",
+                            python, engine, start_.value("error", ""), python,
+                            package == kPackages.end() ? engine : package->second));
+  }
+  if (works()) peak_bytes_ = start_.value("peak_bytes", int64_t{0});
+}
+
+Peer::~Peer() {
+  if (requests_ != nullptr) fclose(requests_);  // the end of its input is the end of its work
+  if (answers_ != nullptr) fclose(answers_);
+  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+}
+
+Json Peer::answer() {
+  char* line = nullptr;
+  size_t capacity = 0;
+  const ssize_t length = getline(&line, &capacity, answers_);
+  const std::string text = length > 0 ? std::string(line, static_cast<size_t>(length)) : std::string();
+  std::free(line);
+  Json document = Json::parse(text, nullptr, false);
+  if (document.is_object()) return document;
+  int status = 0;
+  if (text.empty() && waitpid(pid_, &status, 0) == pid_) pid_ = -1;
+  const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
+                                              : fmt::format("ended with exit code {}", WEXITSTATUS(status));
+  return {{"error", fmt::format("the process {} without an answer", how)}};
+}
+
+Json Peer::ask(const Json& request) {
+  const std::string line = request.dump() + "\n";
+  fwrite(line.data(), 1, line.size(), requests_);
+  fflush(requests_);
+  Json reply = answer();
+  if (reply.contains("error")) {
+    throw Error(ErrorCode::kRuntime, fmt::format("{}: {}", engine_, reply.value("error", "")));
+  }
+  return reply;
+}
+
+std::vector<double> Peer::run(int count) {
+  const Json reply = ask({{"run", count}});
+  peak_bytes_ = reply.value("peak_bytes", peak_bytes_);
+  return reply.value("ms", std::vector<double>());
+}
+
+void Peer::save(const std::string& path) { ask({{"save", path}}); }
+
+}  // namespace leadline::cli
