@@ -72,7 +72,7 @@ class Engine:
         if "error" in answer:
             raise RuntimeError(f"{self.start['engine']} {answer['error']}")
         self.ms += answer["ms"]
-        self.cpu_ms.append(answer["cpu_ms"])
+        self.cpu_ms += answer["cpu_ms"]
         self.start["peak_bytes"] = answer["peak_bytes"]
         return answer["ms"]
 
