@@ -67,7 +67,24 @@ def keras_model(name: str):
     # A batch of one: with an open one, OpenVINO would compile for any.
     image = keras.Input(batch_shape=(1, side, side, 3), name="image")
     # Logits: a softmax over random ones is nearly constant or nearly one-hot and would hide differences of outputs.
-    return getattr(keras.applications, application)(weights=None, input_tensor=image, classifier_activation=None)
+    model = getattr(keras.applications, application)(weights=None, input_tensor=image, classifier_activation=None)
+    _keep_variance(model)
+    return model
+
+
+def _keep_variance(model) -> None:
+    """Weights for which values neither vanish nor explode (He et al.). Keras's own shrink them at every depthwise
+    convolution, and after fifty layers nothing is left that could be quantized or compared."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    for layer in model.layers:
+        depthwise = type(layer).__name__ == "DepthwiseConv2D"
+        if not depthwise and type(layer).__name__ not in ("Conv2D", "Dense"):
+            continue
+        kernel = layer.kernel
+        fan_in = np.prod(kernel.shape[:2] if depthwise else kernel.shape[:-1])
+        kernel.assign((rng.standard_normal(kernel.shape) * np.sqrt(2.0 / fan_in)).astype(np.float32))
 
 
 def make(name: str, forms: list[str], folder: Path) -> None:

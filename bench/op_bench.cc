@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of one op at a time on one core: GMAC/s or GB/s, and what share of this machine's measured limit that is.
+// LEADLINE_ISA=avx2 (scalar, sse4, avx512) shows what another CPU's kernels do. CPU time counts, not the clock's.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "fill_inputs.h"
+#include "leadline/interpreter.h"
+#include "machine_limits.h"
+#include "op_cases.h"
+
+namespace {
+
+using leadline::Interpreter;
+using leadline::Model;
+using leadline::bench::OpCase;
+
+void run_case(benchmark::State& state, const OpCase& op) {
+  const Model model = Model::from_bytes(op.model);
+  Interpreter interpreter(model);
+  interpreter.allocate();
+  leadline::bench::fill_inputs(interpreter);
+  interpreter.invoke();
+  const double start = leadline::bench::cpu_seconds();
+  double best = 1e9;
+  double before = start;
+  for (auto _ : state) {
+    interpreter.invoke();
+    const double now = leadline::bench::cpu_seconds();
+    best = std::min(best, now - before);
+    before = now;
+  }
+  const double work = static_cast<double>(op.macs > 0 ? op.macs : op.bytes) * 1e-9;
+  const double limit = op.macs == 0 ? leadline::bench::copy_limit(op.bytes)
+                       : op.integer ? leadline::bench::i8_limit()
+                                    : leadline::bench::f32_limit();
+  state.counters[op.macs > 0 ? "GMAC/s" : "GB/s"] = work / best;
+  state.counters["percent_of_limit"] = 100.0 * work / best / limit;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<OpCase> cases = leadline::bench::make_op_cases();
+  for (const OpCase& op : cases) {
+    benchmark::RegisterBenchmark(op.name.c_str(), run_case, op)->MinTime(0.1)->Unit(benchmark::kMicrosecond);
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::AddCustomContext(
+      "limit of one core",
+      fmt::format("{:.0f} GMAC/s float32, {:.0f} GMAC/s int8, {:.0f} GB/s copied in the caches",
+                  leadline::bench::f32_limit(), leadline::bench::i8_limit(), leadline::bench::copy_limit(16384)));
+  benchmark::RunSpecifiedBenchmarks();
+}
