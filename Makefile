@@ -17,11 +17,11 @@ export LEADLINE_SHARED ?= $(abspath ../shared)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test asan tsan bench bench-models lint format clean
+.PHONY: help setup build demo test asan tsan bench bench-models instruction-counts lint format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: Debian packages, .venv
 	@tools/setup.sh
@@ -70,6 +70,10 @@ bench-models: build ## only the models beside LiteRT and OpenVINO; COMPARE_ARGS=
 	@tools/install_venv.sh build/release .venv-bench
 	@$(VENV_PYTHON) bench/bench_models.py >build/bench-models.txt
 	.venv-bench/bin/python bench/compare.py --also $(BENCH_MODELS) --json build/bench.json --html build/bench.html $(COMPARE_ARGS)
+
+instruction-counts: build ## count the instructions of single ops anew, for data/instruction_counts.json
+	@tools/setup.sh --tests
+	cmake --build --preset release -j $(JOBS) --target refresh_instruction_counts
 
 lint: setup ## check formatting, clang-tidy's short list, and the layering
 	@tools/lint.sh build/release

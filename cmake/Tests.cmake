@@ -33,6 +33,22 @@ target_link_libraries(debug_page PRIVATE leadline fmt::fmt)
 add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fake_nvml/nvml.cc)
 leadline_compile_options(fake_nvml)
 
+# Instructions of single ops, as callgrind counts them: a guard against kernels that become slower.
+add_executable(instruction_counts
+  ${PROJECT_SOURCE_DIR}/tests/instruction_counts/main.cc ${PROJECT_SOURCE_DIR}/bench/op_cases.cc)
+leadline_compile_options(instruction_counts)
+target_include_directories(instruction_counts PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(instruction_counts PRIVATE leadline fmt::fmt)
+set(count_instructions ${PROJECT_SOURCE_DIR}/tools/count_instructions.py --program $<TARGET_FILE:instruction_counts>
+  --expected ${PROJECT_SOURCE_DIR}/data/instruction_counts.json
+  --compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" ${small_model})
+add_custom_target(refresh_instruction_counts COMMAND ${count_instructions} --refresh
+  DEPENDS leadline_sample VERBATIM USES_TERMINAL)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT LEADLINE_SANITIZE)
+  add_test(NAME instruction_counts COMMAND ${count_instructions})
+  set_tests_properties(instruction_counts PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endif()
+
 leadline_sources(test_sources TESTS src tests/cpp)
 if(NOT TARGET leadline_cli_parts)
   list(FILTER test_sources EXCLUDE REGEX "/src/cli/")
