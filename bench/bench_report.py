@@ -39,8 +39,8 @@ def figure(row, engine, key):
 
 
 def speed(row, peer):
-    """How often as fast as the peer, fastest run against fastest run. One thread's time is that of its CPU: the same on
-    an idle machine, and the only one to trust on a busy one."""
+    """How often as fast as the peer. Two threads: fastest run against fastest run. One thread: by CPU time (a low
+    percentile, see compare.low), the same on an idle machine, and the only one to trust on a busy one."""
     key = "cpu_ms" if row["threads"] == 1 else "fastest_ms"
     ours, theirs = figure(row, "leadline", key), figure(row, peer, key)
     return theirs / ours if ours and theirs else None

@@ -87,6 +87,13 @@ class Engine:
         self.process.wait()
 
 
+def low(times):
+    """About the fastest: the tenth percentile, but never the very fastest. A virtual machine takes time that its host
+    stole off the CPU clock of whoever runs when it learns of it, so that the least of many is often less than true."""
+    ordered = sorted(times)
+    return ordered[min(max(1, len(ordered) // 10), len(ordered) - 1)]
+
+
 def difference(outputs, reference):
     """The largest difference: in steps of integers, or as a share of the reference's range of floats."""
     largest = {}
@@ -176,7 +183,8 @@ class Bench:
             if "error" not in figures:
                 figures |= {
                     "fastest_ms": min(engine.ms), "median_ms": statistics.median(engine.ms),
-                    "p95_ms": float(np.percentile(engine.ms, 95)), "cpu_ms": min(engine.cpu_ms), "runs": len(engine.ms),
+                    "p95_ms": float(np.percentile(engine.ms, 95)), "runs": len(engine.ms),
+                    "cpu_ms": low(engine.cpu_ms), "cpu_median_ms": statistics.median(engine.cpu_ms),
                 }  # fmt: skip
                 outputs = engine.outputs(self.folder / "outputs.npz")
                 figures["difference"] = {key: difference(outputs, wanted) for key, wanted in references.items()}

@@ -48,15 +48,15 @@ class Aligned {
 /// Times `call`, which does the products of `s`.
 template <typename Call>
 void measure(benchmark::State& state, const Shape& s, double limit, const Call& call) {
-  double best = 1e9;
-  double before = leadline::bench::cpu_seconds();
+  const double start = leadline::bench::cpu_seconds();
+  call();
+  leadline::bench::CallTimes times(leadline::bench::cpu_seconds() - start);
   for (auto _ : state) {
     call();
-    const double now = leadline::bench::cpu_seconds();
-    best = std::min(best, now - before);
-    before = now;
+    times.tick();
   }
-  const double rate = static_cast<double>(s.m * s.n * s.k) * 1e-9 / best;
+  if (times.seconds() <= 0) return;
+  const double rate = static_cast<double>(s.m * s.n * s.k) * 1e-9 / times.seconds();
   state.counters["GMAC/s"] = rate;
   state.counters["percent_of_limit"] = 100.0 * rate / limit;
 }

@@ -4,7 +4,6 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "fill_inputs.h"
@@ -25,20 +24,19 @@ void run_case(benchmark::State& state, const OpCase& op) {
   leadline::bench::fill_inputs(interpreter);
   interpreter.invoke();
   const double start = leadline::bench::cpu_seconds();
-  double best = 1e9;
-  double before = start;
+  interpreter.invoke();
+  leadline::bench::CallTimes times(leadline::bench::cpu_seconds() - start);
   for (auto _ : state) {
     interpreter.invoke();
-    const double now = leadline::bench::cpu_seconds();
-    best = std::min(best, now - before);
-    before = now;
+    times.tick();
   }
+  if (times.seconds() <= 0) return;
   const double work = static_cast<double>(op.macs > 0 ? op.macs : op.bytes) * 1e-9;
   const double limit = op.macs == 0 ? leadline::bench::copy_limit(op.bytes)
                        : op.integer ? leadline::bench::i8_limit()
                                     : leadline::bench::f32_limit();
-  state.counters[op.macs > 0 ? "GMAC/s" : "GB/s"] = work / best;
-  state.counters["percent_of_limit"] = 100.0 * work / best / limit;
+  state.counters[op.macs > 0 ? "GMAC/s" : "GB/s"] = work / times.seconds();
+  state.counters["percent_of_limit"] = 100.0 * work / times.seconds() / limit;
 }
 
 }  // namespace
