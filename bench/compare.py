@@ -30,7 +30,6 @@ import leadline
 
 WORKER = Path(leadline.__file__).with_name("_bench_engine.py")
 ENGINES = ("leadline", "litert", "openvino")
-ROUND_MS = 150  # one engine's share of a round
 
 
 def random_input(details, rng):
@@ -155,7 +154,7 @@ class Bench:
             starts.append(engine.start)
             if last:
                 engine.close()
-        for key in ("import_ms", "first_ms"):
+        for key in ("import_ms", "first_ms", "first_cpu_ms"):
             engine.start[key] = min(start[key] for start in starts)
         return engine
 
@@ -165,7 +164,7 @@ class Bench:
         for engine in engines:
             engine.ms.clear()
             engine.cpu_ms.clear()
-        count = max(2, min(200, int(ROUND_MS / max(longest, 0.01))))
+        count = max(2, min(200, int(self.args.round_ms / max(longest, 0.01))))
         for _ in range(self.args.rounds):
             for engine in engines:
                 time.sleep(0.002)  # the threads of the one before fall asleep
@@ -229,6 +228,7 @@ def main():
     parser.add_argument("--also", nargs="*", type=Path, default=[], metavar="MODEL", help="models after those")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--round-ms", type=float, default=150, help="about how long the slowest engine's turn is")
     parser.add_argument("--starts", type=int, default=3, help="processes per engine for the time to the first result")
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
     parser.add_argument("--only", default="", metavar="REGEX", help="models whose name contains this")

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed of one op at a time on one core: GMAC/s or GB/s, and what share of this machine's measured limit that is.
+// `op_bench --write FOLDER` writes the models instead, for bench/compare.py to run beside other engines.
 // LEADLINE_ISA=avx2 (scalar, sse4, avx512) shows what another CPU's kernels do. CPU time counts, not the clock's.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "fill_inputs.h"
@@ -39,10 +45,22 @@ void run_case(benchmark::State& state, const OpCase& op) {
   state.counters["percent_of_limit"] = 100.0 * work / times.seconds() / limit;
 }
 
+/// conv/1x1/int8 as FOLDER/conv-1x1-int8.tflite.
+void write_model(const OpCase& op, const std::filesystem::path& folder) {
+  std::string name = op.name;
+  std::replace(name.begin(), name.end(), '/', '-');
+  std::ofstream file(folder / (name + ".tflite"), std::ios::binary);
+  file.write(reinterpret_cast<const char*>(op.model.data()), static_cast<std::streamsize>(op.model.size()));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<OpCase> cases = leadline::bench::make_op_cases();
+  if (argc == 3 && std::string_view(argv[1]) == "--write") {
+    for (const OpCase& op : cases) write_model(op, argv[2]);
+    return 0;
+  }
   for (const OpCase& op : cases) {
     benchmark::RegisterBenchmark(op.name.c_str(), run_case, op)->MinTime(0.1)->Unit(benchmark::kMicrosecond);
   }
