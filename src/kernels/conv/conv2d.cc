@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "kernels/conv/im2col.h"
+#include "kernels/conv/winograd.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_i8.h"
 #include "kernels/gemm/split.h"
@@ -158,15 +159,65 @@ void run_part(const ConvHybrid& conv, const Part& part, std::byte* workspace) {
   }
 }
 
+bool by_winograd(const ConvShape& s) { return s.method != ConvMethod::kPlain; }
+
+WinogradGrid winograd_grid(const ConvF32& conv) { return winograd_grid_f32(conv.shape); }
+WinogradGrid winograd_grid(const ConvI8& conv) { return winograd_grid_i8(conv.shape); }
+WinogradGrid winograd_grid(const ConvHybrid& conv) { return winograd_grid_i8(conv.shape); }
+
+void run_part(const ConvF32& conv, const WinogradPart& part, std::byte* workspace) {
+  winograd_f32(conv, part, workspace);
+}
+void run_part(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
+  winograd_i8(conv, part, workspace);
+}
+void run_part(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) {
+  const WinogradGrid grid = winograd_grid_i8(conv.shape);
+  const int64_t image = grid.rows() * grid.columns();
+  WinogradPart item = part;
+  for (; item.tile_begin < part.tile_end; item.tile_begin = item.tile_end) {
+    item.tile_end = std::min(part.tile_end, (item.tile_begin / image + 1) * image);
+    winograd_hybrid(conv, item, workspace);
+  }
+}
+
+/// All tiles that have a row of output in the band.
+template <typename Conv>
+void run_winograd_band(const Conv& conv, int64_t row_begin, int64_t row_end, std::byte* workspace) {
+  if (row_begin >= row_end) return;
+  const ConvShape& s = conv.shape;
+  const WinogradGrid grid = winograd_grid(conv);
+  const auto tile_row = [&](int64_t row) { return row / s.out_h * grid.rows() + row % s.out_h / grid.side(); };
+  run_part(conv,
+           WinogradPart{tile_row(row_begin) * grid.columns(), (tile_row(row_end - 1) + 1) * grid.columns(), row_begin,
+                        row_end},
+           workspace);
+}
+
+template <typename Conv>
+void run_winograd(const Conv& conv, std::byte* workspace, int64_t workspace_bytes, ThreadPool& pool) {
+  const ConvShape& s = conv.shape;
+  const WinogradGrid grid = winograd_grid(conv);
+  const GemmSplit split = split_gemm(grid.tiles(), s.out_c, s.in_c * grid.positions(), s.out_c, pool.size());
+  pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      const PartRange range = part_range(grid.tiles(), WinogradGrid::kRows, split.parts, index);
+      run_part(conv, WinogradPart{range.begin, range.end, 0, s.rows()}, workspace + index * workspace_bytes);
+    }
+  });
+}
+
 template <typename Conv>
 void run_band(const Conv& conv, int64_t row_begin, int64_t row_end, std::byte* workspace) {
   const ConvShape& s = conv.shape;
-  run_part(conv, {row_begin * s.out_w, row_end * s.out_w, 0, s.group_out_c()}, workspace);
+  if (by_winograd(s)) return run_winograd_band(conv, row_begin, row_end, workspace);
+  run_part(conv, Part{row_begin * s.out_w, row_end * s.out_w, 0, s.group_out_c()}, workspace);
 }
 
 template <typename Conv>
 void run_split(const Conv& conv, std::byte* workspace, int64_t workspace_bytes, ThreadPool& pool) {
   const ConvShape& s = conv.shape;
+  if (by_winograd(s)) return run_winograd(conv, workspace, workspace_bytes, pool);
   const int64_t pixels = s.rows() * s.out_w;
   const int64_t n = s.group_out_c();
   GemmSplit split = split_gemm(pixels, n, s.filter_size() * s.groups(), kGemmColumnGrain, pool.size());
@@ -189,29 +240,39 @@ void run_split(const Conv& conv, std::byte* workspace, int64_t workspace_bytes, 
 
 }  // namespace
 
-int64_t conv_packed_bytes_f32(const ConvShape& s) { return s.groups() * group_bytes_f32(s); }
-int64_t conv_packed_bytes_i8(const ConvShape& s) { return s.groups() * group_bytes_i8(s); }
+int64_t conv_packed_bytes_f32(const ConvShape& s) {
+  return by_winograd(s) ? winograd_grid_f32(s).packed_bytes(s.out_c) : s.groups() * group_bytes_f32(s);
+}
+int64_t conv_packed_bytes_i8(const ConvShape& s) {
+  return by_winograd(s) ? winograd_grid_i8(s).packed_bytes(s.out_c) : s.groups() * group_bytes_i8(s);
+}
 
 void conv_pack_f32(const ConvShape& s, const float* filter, std::byte* packed) {
+  if (by_winograd(s)) return winograd_pack(s, filter, packed);
   pack_groups(s, filter, packed, group_bytes_f32(s), pack_f32);
 }
 void conv_pack_f32_from_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed) {
+  if (by_winograd(s)) return winograd_pack_from_f16(s, filter, packed);
   pack_groups(s, filter, packed, group_bytes_f32(s), pack_f32_from_f16);
 }
-void conv_pack_i8(const ConvShape& s, const int8_t* filter, std::byte* packed) {
+void conv_pack_i8(const ConvShape& s, const int8_t* filter, std::byte* packed, int32_t zero_point) {
+  if (by_winograd(s)) return winograd_pack(s, filter, zero_point, packed);
   pack_groups(s, filter, packed, group_bytes_i8(s), pack_i8);
 }
-void conv_pack_u8(const ConvShape& s, const uint8_t* filter, std::byte* packed) {
+void conv_pack_u8(const ConvShape& s, const uint8_t* filter, std::byte* packed, int32_t zero_point) {
+  if (by_winograd(s)) return winograd_pack(s, filter, zero_point, packed);
   pack_groups(s, filter, packed, group_bytes_i8(s), pack_u8);
 }
 
 int64_t conv_workspace_bytes_f32(const ConvShape& s) {
+  if (by_winograd(s)) return winograd_grid_f32(s).workspace_bytes();
   if (in_place(s)) return 0;
   const int64_t pixels = std::min(kChunkPixels, s.rows() * s.out_w);
   return align_up(pixels * std::min(kChunkDepth, s.filter_size()) * static_cast<int64_t>(sizeof(float)));
 }
 
 int64_t conv_workspace_bytes_i8(const ConvShape& s) {
+  if (by_winograd(s)) return winograd_grid_i8(s).workspace_bytes();
   const int64_t pixels = s.rows() * s.out_w;
   if (in_place(s)) return gemm_i8_workspace_bytes(pixels, s.filter_size());
   const int64_t chunk = chunk_pixels_i8(s);

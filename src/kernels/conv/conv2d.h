@@ -12,6 +12,13 @@
 
 namespace leadline::kernels {
 
+/// How a convolution is computed; filters are packed for one of these.
+enum class ConvMethod : uint8_t {
+  kPlain,      ///< a matrix product over output pixels
+  kWinograd2,  ///< 3x3, stride 1: in tiles of 2x2 outputs (winograd.h)
+  kWinograd4,  ///< the same in tiles of 4x4 outputs, for floats only
+};
+
 /// Geometry. The caller has checked it: sizes are positive (batch and output may be 0), in_c == groups * filter_c,
 /// groups divides out_c, element counts fit int64. Taps outside the input read as padding.
 struct ConvShape {
@@ -22,6 +29,7 @@ struct ConvShape {
   int64_t stride_h = 1, stride_w = 1;
   int64_t dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;
+  ConvMethod method = ConvMethod::kPlain;  // other than kPlain only where conv_method_*() says so
 
   int64_t groups() const { return in_c / filter_c; }
   int64_t group_out_c() const { return out_c / groups(); }
@@ -30,16 +38,23 @@ struct ConvShape {
   int64_t rows() const { return batch * out_h; }
 };
 
-/// Bytes of packed filters: one packed matrix a group.
+/// The fastest method for these sizes on this CPU. Winograd's integers have the bits of the plain method; its floats
+/// are rounded elsewhere (winograd.h).
+ConvMethod conv_method_f32(const ConvShape& s);
+/// Filter values minus their zero point are at most `filter_bound` in magnitude.
+ConvMethod conv_method_i8(const ConvShape& s, int32_t filter_bound);
+
+/// Bytes of packed filters for s.method: one packed matrix a group.
 int64_t conv_packed_bytes_f32(const ConvShape& s);
 int64_t conv_packed_bytes_i8(const ConvShape& s);
 
 /// Packs filters [out_c, filter_h, filter_w, filter_c] into kAlignment-aligned memory. The bytes stay in the process.
 void conv_pack_f32(const ConvShape& s, const float* filter, std::byte* packed);
 void conv_pack_f32_from_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed);
-void conv_pack_i8(const ConvShape& s, const int8_t* filter, std::byte* packed);
-/// Stores filter - 128: take 128 off the zero point given with it too.
-void conv_pack_u8(const ConvShape& s, const uint8_t* filter, std::byte* packed);
+/// The plain method stores the filter as it is (and uint8_t minus 128: take 128 off the zero point given with it too);
+/// Winograd takes `zero_point` off here, and ignores the one given with it.
+void conv_pack_i8(const ConvShape& s, const int8_t* filter, std::byte* packed, int32_t zero_point = 0);
+void conv_pack_u8(const ConvShape& s, const uint8_t* filter, std::byte* packed, int32_t zero_point = 128);
 
 /// Bytes of workspace one thread needs; at most a few hundred KiB for any but enormous filters. A multiple of
 /// kAlignment.

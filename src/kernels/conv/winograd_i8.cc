@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact Winograd F(2x2,3x3) on 8-bit values in int16. An input tile's transform adds up 4 values of 9 bits: 11 bits.
+// The filter's transform is doubled in both directions, so it has no fractions: at most 9 times the filter's bound,
+// below 2^12. Sums of their products are int32, and the transform back gives 4 times the plain sum modulo 2^32: exact
+// when that fits int32, which conv_method_i8() makes sure of.
+#include "kernels/conv/winograd.h"
+#include "kernels/gemm/gemm_i8.h"
+#include "kernels/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/conv/winograd_i8.cc"
+#ifndef HWY_WANT_AVX3_DL
+#define HWY_WANT_AVX3_DL
+#endif
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/conv/winograd-inl.h"
+#include "kernels/gemm/dot_i8-inl.h"
+#include "kernels/gemm/output_i8-inl.h"
+#include "kernels/gemm/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace leadline::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+using Tile = WinogradTwo;
+using DShort = hn::ScalableTag<int16_t>;
+using VShort = hn::Vec<DShort>;
+using DSum = hn::RebindToUnsigned<D32>;  // wraps around without being undefined on any target
+using VSum = hn::Vec<DSum>;
+constexpr int kPositions = Tile::kWindow * Tile::kWindow;
+constexpr int64_t kLanes = HWY_LANES(int32_t);
+constexpr int64_t kPanel = 2 * kLanes;
+constexpr int kPair = 2;  // neighbours in k that one multiply takes
+
+template <typename T>
+void pack_as(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed) {
+  pack_filters<Tile, kPair>(
+      DShort(), s.out_c, s.in_c, winograd_grid_i8(s).depth(), reinterpret_cast<int16_t*>(packed),
+      [&](int64_t col, int64_t k, int64_t tap) {
+        return static_cast<int16_t>(filter[(col * 9 + tap) * s.in_c + k] - zero_point);
+      },
+      [](const VShort* in, VShort* out) HWY_ATTR { Tile::filter_doubled(in, out); });
+}
+
+void pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed) {
+  pack_as(s, filter, zero_point, packed);
+}
+
+void pack_unsigned(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed) {
+  pack_as(s, filter, zero_point, packed);
+}
+
+/// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride.
+template <class DPart, typename T>
+HWY_NOINLINE void transform_tile(const T* const* pixels, int64_t channels, int32_t zero_point, int16_t* out,
+                                 int64_t stride) {
+  using V = hn::Vec<DPart>;
+  const DPart d;
+  const hn::Rebind<T, DPart> d8;
+  const V zero = hn::Set(d, static_cast<int16_t>(zero_point));
+  for_each_vector(d, channels, [&](int64_t c, auto part) HWY_ATTR {
+    transform_square<Tile::kWindow, Tile::kWindow, V>(
+        [d](const V* in, V* result) HWY_ATTR { Tile::input(d, in, result); },
+        [&](auto row, auto column) HWY_ATTR {
+          const T* from = pixels[row * Tile::kWindow + column] + c;
+          return hn::Sub(hn::PromoteTo(d, load_channels(d8, from, channels, part)), zero);
+        },
+        [&](auto row, auto column, V value)
+            HWY_ATTR { hn::StoreU(value, d, out + (row * Tile::kWindow + column) * stride + c); });
+  });
+}
+
+#if HWY_TARGET == HWY_AVX3_DL
+using Pairs = V32;
+HWY_INLINE Pairs load_pairs(const int16_t* b) { return hn::Load(D32(), reinterpret_cast<const int32_t*>(b)); }
+HWY_INLINE Sum multiply_pairs(VA a, Pairs b, Sum sum) {
+  __m512i raw = sum.raw;  // as in dot_i8-inl.h
+  asm("vpdpwssd %2, %1, %0" : "+v"(raw) : "v"(a.raw), "v"(b.raw));
+  return Sum{raw};
+}
+#elif HWY_TARGET == HWY_AVX2
+using Pairs = VB;
+HWY_INLINE Pairs load_pairs(const int16_t* b) { return hn::Load(D16(), b); }
+HWY_INLINE Sum multiply_pairs(VA a, Pairs b, Sum sum) {
+  // Written out, because g++ 12 adds up in another register and moves the sum back: 8 moves to 12 products.
+  const __m256i products = _mm256_madd_epi16(a.raw, b.raw);
+  __m256i raw = sum.raw;
+  asm("vpaddd %1, %0, %0" : "+x"(raw) : "x"(products));
+  return Sum{raw};
+}
+#else
+using Pairs = VB;
+HWY_INLINE Pairs load_pairs(const int16_t* b) {
+#if HWY_TARGET == HWY_SCALAR
+  return {b[0], b[1]};
+#else
+  return hn::Load(D16(), b);
+#endif
+}
+HWY_INLINE Sum multiply_pairs(VA a, Pairs b, Sum sum) { return multiply_accumulate(a, b, sum); }
+#endif
+
+/// Rows tiles times Vectors vectors of columns at one position. `a` has pairs of int16 as words.
+template <int Rows, int Vectors>
+HWY_NOINLINE void multiply_tile(const int32_t* a, int64_t lda, const int16_t* b, int64_t steps, int32_t* sums) {
+  const D32 d;
+  Accumulators<Sum, Rows, Vectors> acc;
+  unroll<Rows>([&](auto r)
+                   HWY_ATTR { unroll<Vectors>([&](auto v) HWY_ATTR { acc.template at<r, v>() = zero_sum(); }); });
+  for (int64_t i = 0; i < steps; ++i, b += Vectors * kLanes * kPair) {
+    Accumulators<Pairs, 1, Vectors> bv;
+    unroll<Vectors>([&](auto v) HWY_ATTR { bv.template at<0, v>() = load_pairs(b + v * kLanes * kPair); });
+    unroll<Rows>([&](auto r) HWY_ATTR {
+      const VA av = broadcast_a(a + r * lda + i);
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        acc.template at<r, v>() = multiply_pairs(av, bv.template at<0, v>(), acc.template at<r, v>());
+      });
+    });
+  }
+  unroll<Rows>([&](auto r) HWY_ATTR {
+    unroll<Vectors>([&](auto v)
+                        HWY_ATTR { hn::Store(total(acc.template at<r, v>()), d, sums + (r * Vectors + v) * kLanes); });
+  });
+}
+
+using Multiply = void (*)(const int32_t*, int64_t, const int16_t*, int64_t, int32_t*);
+constexpr Multiply kTwoVectors[] = {multiply_tile<1, 2>, multiply_tile<2, 2>, multiply_tile<3, 2>,
+                                    multiply_tile<4, 2>, multiply_tile<5, 2>, multiply_tile<6, 2>};
+constexpr Multiply kOneVector[] = {multiply_tile<1, 1>, multiply_tile<2, 1>, multiply_tile<3, 1>,
+                                   multiply_tile<4, 1>, multiply_tile<5, 1>, multiply_tile<6, 1>};
+
+/// Transforms the sums of `count` tiles for one vector of columns back and hands them to the output stage.
+template <class Stage>
+void finish_tiles(const ConvShape& s, const WinogradGrid& grid, const WinogradPart& part, const Stage& stage,
+                  const int32_t* bias, int64_t first, int64_t count, int64_t col, const int32_t* sums, int64_t width) {
+  const D32 d;
+  const DSum du;
+  const int64_t columns_left = s.out_c - col;
+  const V32 bias_vector = bias == nullptr ? hn::Zero(d) : load_some(d, bias + col, columns_left);
+  const auto columns = stage.columns(col, columns_left);
+  for (int64_t t = 0; t < count; ++t) {
+    const TileClip clip = tile_clip<Tile>(s, tile_place(grid, first + t), part);
+    const int32_t* from = sums + t * width;
+    transform_square<Tile::kWindow, Tile::kSide, VSum>(
+        [du](const VSum* in, VSum* out) HWY_ATTR { Tile::output(du, in, out); },
+        [&](auto row, auto column) HWY_ATTR {
+          return hn::BitCast(du, hn::Load(d, from + (row * Tile::kWindow + column) * grid.sums_stride()));
+        },
+        [&](auto row, auto column, VSum value) HWY_ATTR {
+          if (row < clip.row_begin || row >= clip.row_end || column >= clip.columns) return;
+          const V32 sum = hn::Add(hn::ShiftRight<2>(hn::BitCast(d, value)), bias_vector);
+          stage.store(columns, sum, clip.first + row * s.out_w + column, col, columns_left);
+        });
+  }
+}
+
+template <typename T, class Stage>
+void run_with(const ConvShape& s, const T* input, int32_t zero_point, const std::byte* filters, const int32_t* bias,
+              const Stage& stage, const WinogradPart& part, std::byte* workspace) {
+  const WinogradGrid grid = winograd_grid_i8(s);
+  auto* inputs = reinterpret_cast<int16_t*>(workspace);
+  auto* sums = reinterpret_cast<int32_t*>(workspace + grid.sums_offset());
+  auto* padding = reinterpret_cast<T*>(workspace + grid.padding_offset());
+  std::fill_n(padding, s.in_c, static_cast<T>(zero_point));
+  const int64_t words = grid.depth() / kPair;
+  using Few = hn::CappedTag<int16_t, 8>;
+  const auto transform = s.in_c >= int64_t{HWY_LANES(int16_t)} ? transform_tile<DShort, T> : transform_tile<Few, T>;
+  for_each_block(grid, part, [&](int64_t first, int64_t count) HWY_ATTR {
+    for (int64_t t = 0; t < count; ++t) {
+      const T* pixels[kPositions];
+      tile_pixels<Tile>(s, tile_place(grid, first + t), input, padding, pixels);
+      transform(pixels, s.in_c, zero_point, inputs + t * grid.depth(), grid.input_stride());
+    }
+    for (int64_t col = 0; col < s.out_c; col += kPanel) {
+      const int64_t vectors = s.out_c - col > kLanes ? 2 : 1;
+      const int64_t width = vectors * kLanes;
+      const Multiply* multiply = vectors == 2 ? kTwoVectors : kOneVector;
+      const int16_t* filter = reinterpret_cast<const int16_t*>(filters) + col * kPositions * grid.depth();
+      for (int64_t p = 0; p < kPositions; ++p) {
+        const auto* a = reinterpret_cast<const int32_t*>(inputs + p * grid.input_stride());
+        for (int64_t t = 0; t < count; t += WinogradGrid::kRows) {
+          multiply[std::min(WinogradGrid::kRows, count - t) - 1](a + t * words, words,
+                                                                 filter + p * grid.depth() * width, words,
+                                                                 sums + p * grid.sums_stride() + t * width);
+        }
+      }
+      for (int64_t v = 0; v < vectors; ++v) {
+        finish_tiles(s, grid, part, stage, bias, first, count, col + v * kLanes, sums + v * kLanes, width);
+      }
+    }
+  });
+}
+
+template <typename T>
+void run_quantized(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
+  RequantizedOutput out;
+  out.c = conv.output;
+  out.ldc = conv.shape.out_c;
+  out.scale = conv.scale;
+  out.zero_point = conv.output_zero_point;
+  out.lo = conv.lo;
+  out.hi = conv.hi;
+  const T* input = static_cast<const T*>(conv.input);
+  if (conv.output_unsigned) {
+    run_with(conv.shape, input, conv.input_zero_point, conv.filter, conv.bias, RequantizedStage<D32, uint8_t>(out),
+             part, workspace);
+  } else {
+    run_with(conv.shape, input, conv.input_zero_point, conv.filter, conv.bias, RequantizedStage<D32, int8_t>(out), part,
+             workspace);
+  }
+}
+
+void run(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
+  conv.input_unsigned ? run_quantized<uint8_t>(conv, part, workspace) : run_quantized<int8_t>(conv, part, workspace);
+}
+
+void run_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) {
+  const ConvShape& s = conv.shape;
+  const WinogradGrid grid = winograd_grid_i8(s);
+  const int64_t batch = part.tile_begin / (grid.rows() * grid.columns());
+  DequantizedOutput out;
+  out.c = conv.output;
+  out.ldc = s.out_c;
+  out.row_scale = conv.input_scale + batch;
+  out.row_scale_stride = 0;
+  out.scale = conv.scale;
+  out.bias = conv.bias;
+  out.lo = conv.lo;
+  out.hi = conv.hi;
+  const int32_t zero_point = conv.input_zero_point == nullptr ? 0 : conv.input_zero_point[batch];
+  run_with(s, conv.input, zero_point, conv.filter, nullptr, DequantizedStage<D32>(out), part, workspace);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace leadline::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace leadline::kernels {
+namespace {
+HWY_EXPORT(pack);
+HWY_EXPORT(pack_unsigned);
+HWY_EXPORT(run);
+HWY_EXPORT(run_hybrid);
+}  // namespace
+
+void winograd_pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed) {
+  HWY_DYNAMIC_DISPATCH(pack)(s, filter, zero_point, packed);
+}
+void winograd_pack(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_unsigned)(s, filter, zero_point, packed);
+}
+void winograd_i8(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
+  HWY_DYNAMIC_DISPATCH(run)(conv, part, workspace);
+}
+void winograd_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) {
+  HWY_DYNAMIC_DISPATCH(run_hybrid)(conv, part, workspace);
+}
+
+}  // namespace leadline::kernels
+#endif  // HWY_ONCE
