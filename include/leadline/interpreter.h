@@ -34,6 +34,9 @@ struct InterpreterOptions {
   /// Only plan: outputs of ops that cannot run are planned with the shapes the file gives them, and Plan::missing_ops
   /// names those ops. Calls that need memory throw.
   bool plan_only = false;
+  /// Float 3x3 convolutions may use Winograd's method where it is faster, up to three times. It rounds elsewhere than
+  /// plain sums do, by less than 1e-5 of an output's range. Integer results never depend on this.
+  bool winograd = true;
   /// Named variables (VAR_HANDLE) are shared with this interpreter of the same model; null: a state of its own.
   /// Interpreters that share state must not run at the same time.
   const Interpreter* shares_state_with = nullptr;

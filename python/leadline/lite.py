@@ -188,7 +188,8 @@ class Interpreter:
           model_content: the bytes of one. `bytes` are borrowed, other buffers copied.
           experimental_delegates: must be empty; Leadline runs on the CPU.
           num_threads: threads for one invoke(). None or -1: as many as there are usable CPUs.
-          experimental_op_resolver_type: an OpResolverType; all select the same kernels.
+          experimental_op_resolver_type: an OpResolverType. BUILTIN_REF: float convolutions add up plainly, as the
+            reference kernels do, also where Winograd's method is faster. All others mean the same.
           experimental_preserve_all_tensors: every intermediate tensor keeps memory of its own and can be read.
           experimental_disable_delegate_clustering, experimental_default_delegate_latest_features,
           experimental_compress_quantization_zero_points, experimental_disable_delegate_node_fusion,
@@ -224,6 +225,7 @@ class Interpreter:
             "budget": self._own_budget,
             "preserve_all_tensors": bool(experimental_preserve_all_tensors),
             "device": self._device,
+            "winograd": getattr(experimental_op_resolver_type, "name", None) != "BUILTIN_REF",
         }
         self._main = Session(self._model, 0, self._options)
         self._sessions = {0: self._main}

@@ -55,7 +55,7 @@ void resize_input(Interpreter& interpreter, int index, const std::vector<int64_t
 
 void init(Interpreter* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget, int subgraph,
           bool preserve_all_tensors, const Interpreter* shares_state_with, bool plan_only, const std::string& device,
-          MissingDevice on_missing) {
+          MissingDevice on_missing, bool winograd) {
   InterpreterOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
@@ -65,6 +65,7 @@ void init(Interpreter* self, const Model& model, int num_threads, std::shared_pt
   options.plan_only = plan_only;
   options.device = device;
   options.on_missing = on_missing;
+  options.winograd = winograd;
   const nb::gil_scoped_release released;
   new (self) Interpreter(model, std::move(options));
 }
@@ -85,8 +86,9 @@ void init_interpreter(nb::module_& m) {
       .def("__init__", &init, nb::arg("model"), nb::arg("num_threads") = 1, nb::arg("budget").none() = nb::none(),
            nb::arg("subgraph") = 0, nb::arg("preserve_all_tensors") = false,
            nb::arg("shares_state_with").none() = nb::none(), nb::arg("plan_only") = false, nb::arg("device") = "",
-           nb::arg("on_missing") = MissingDevice::kError, nb::keep_alive<1, 7>(),
-           "Plans; allocates nothing that grows with the model.")
+           nb::arg("on_missing") = MissingDevice::kError, nb::arg("winograd") = true, nb::keep_alive<1, 7>(),
+           "Plans; allocates nothing that grows with the model. winograd: float 3x3 convolutions may use Winograd's "
+           "method, which is faster and rounds elsewhere than plain sums do.")
       .def_prop_ro("model", &Interpreter::model, nb::rv_policy::copy)
       .def_prop_ro(
           "device", [](const Interpreter& self) { return self.device().name; }, "Where the model runs.")

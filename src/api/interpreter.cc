@@ -100,6 +100,7 @@ struct Interpreter::State {
       session->user_ops = user_ops;
       session->plan_missing = options.plan_only;
       session->preserve_all = options.preserve_all_tensors;
+      session->winograd = options.winograd;
       session->owns_resources = options.shares_state_with == nullptr;
     }
     failed = true;

@@ -2,6 +2,7 @@
 // CONV_2D, also grouped: input [N,H,W,C], filter [O,KH,KW,C/groups], optional bias [O].
 #include "ops/conv.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/conv/conv2d.h"
@@ -75,6 +76,7 @@ void infer(InferContext& c) {
 struct ConvLayout {
   kernels::ConvShape shape;
   bool channels_last = false;
+  int32_t filter_zero = 0;
   int64_t bytes_f32() const { return kernels::conv_packed_bytes_f32(shape); }
   int64_t bytes_i8() const { return kernels::conv_packed_bytes_i8(shape); }
   void pack(const float* source, std::byte* target) const {
@@ -84,11 +86,47 @@ struct ConvLayout {
   }
   void pack(const int8_t* source, std::byte* target) const {
     channels_last ? kernels::pack_i8_kn(source, shape.out_c, shape.out_c, shape.filter_size(), target)
-                  : kernels::conv_pack_i8(shape, source, target);
+                  : kernels::conv_pack_i8(shape, source, target, filter_zero);
   }
   void pack(const uint16_t* source, std::byte* target) const { kernels::conv_pack_f32_from_f16(shape, source, target); }
-  void pack(const uint8_t* source, std::byte* target) const { kernels::conv_pack_u8(shape, source, target); }
+  void pack(const uint8_t* source, std::byte* target) const {
+    kernels::conv_pack_u8(shape, source, target, filter_zero);
+  }
 };
+
+/// Largest magnitude of a filter value minus its zero point.
+int32_t filter_bound(const Contraction& f) {
+  const bool is_unsigned = f.weight_type == DType::kUInt8 && f.arithmetic == Arithmetic::kQuantized;
+  const int32_t lo = is_unsigned ? 0 : -128;
+  return std::max(f.weight_zero - lo, lo + 255 - f.weight_zero);
+}
+
+/// Sizes, packing and method of a convolution.
+ConvLayout conv_layout(const PrepareContext& c, const Contraction& f, const kernels::ConvShape& shape,
+                       bool channels_last) {
+  ConvLayout layout{shape, channels_last, f.arithmetic == Arithmetic::kQuantized ? f.weight_zero : 0};
+  // Filters that change would have to be transformed in each run.
+  if (channels_last || !f.has_fixed_weights) return layout;
+  if (f.arithmetic != Arithmetic::kFloat) {
+    layout.shape.method = kernels::conv_method_i8(shape, filter_bound(f));
+  } else if (c.winograd()) {
+    layout.shape.method = kernels::conv_method_f32(shape);
+  }
+  return layout;
+}
+
+/// Tells packings apart.
+const char* layout_name(kernels::ConvMethod method) {
+  switch (method) {
+    case kernels::ConvMethod::kWinograd2:
+      return "conv.winograd2";
+    case kernels::ConvMethod::kWinograd4:
+      return "conv.winograd4";
+    case kernels::ConvMethod::kPlain:
+      break;
+  }
+  return "conv";
+}
 
 /// Pixels times packed filters.
 class GemmConv final : public Kernel {
@@ -156,7 +194,7 @@ class GemmConv final : public Kernel {
     if (contraction.arithmetic == Arithmetic::kHybrid) {
       images_ = QuantizedRows(shape.batch, shape.in_h * shape.in_w * shape.in_c, contraction.row_rule, scratch);
     }
-    weights_.request(c, "conv", packed, scratch);
+    weights_.request(c, layout_name(shape.method), packed, scratch);
   }
 
   PackedWeights<ConvLayout> weights_;
@@ -186,7 +224,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 
 std::unique_ptr<Kernel> make_conv_kernel(PrepareContext& c, const Contraction& contraction,
                                          const kernels::ConvShape& shape, bool channels_last) {
-  return std::make_unique<GemmConv>(c, contraction, ConvLayout{shape, channels_last});
+  return std::make_unique<GemmConv>(c, contraction, conv_layout(c, contraction, shape, channels_last));
 }
 
 void register_conv(Registry& registry) {

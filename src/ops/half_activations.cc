@@ -62,7 +62,7 @@ class HalfKernel final : public Kernel {
  public:
   HalfKernel(PrepareContext& c, uint32_t activations, PrepareFunction prepare)
       : node_(std::make_unique<WidenedNode>(c, activations)) {
-    PrepareContext inner(node_->context(), c.threads());
+    PrepareContext inner(node_->context(), c.threads(), c.winograd());
     kernel_ = prepare(inner);
     int64_t scratch = align_up(inner.scratch_bytes());
     for (size_t i = 0; i < node_->inputs.size(); ++i) {

@@ -181,9 +181,12 @@ class InferContext : public OpContext {
 
 class PrepareContext : public OpContext {
  public:
-  PrepareContext(const OpContext& context, int threads) : OpContext(context), threads_(threads) {}
+  PrepareContext(const OpContext& context, int threads, bool winograd = true)
+      : OpContext(context), threads_(threads), winograd_(winograd) {}
   /// Threads the kernel will have.
   int threads() const { return threads_; }
+  /// Float convolutions may be computed by Winograd's method: see InterpreterOptions.
+  bool winograd() const { return winograd_; }
   /// Asks for workspace that is the kernel's alone while it runs. Contents are not kept between runs.
   void request_scratch(int64_t bytes) { scratch_bytes_ = bytes; }
   /// Asks for memory whose contents are kept between runs, zero at first: see RunContext::kept().
@@ -204,6 +207,7 @@ class PrepareContext : public OpContext {
 
  private:
   int threads_;
+  bool winograd_;
   int64_t scratch_bytes_ = 0;
   int64_t kept_bytes_ = 0;
   int64_t packed_bytes_ = 0;

@@ -250,7 +250,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
     value.shape_known = true;
     require_plannable(index, outputs[i].value->name, outputs[i].bytes);
   }
-  ops::PrepareContext prepare(infer, options_.threads);
+  ops::PrepareContext prepare(infer, options_.threads, options_.winograd);
   std::unique_ptr<ops::Kernel> kernel = op.prepare(prepare);
   require_plannable(index, "its workspace", prepare.scratch_bytes());
   require_plannable(index, "its packed weights", prepare.packed_bytes());

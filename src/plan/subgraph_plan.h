@@ -69,6 +69,7 @@ struct PlanOptions {
   bool preserve_all = false;
   /// Inputs and outputs live in the arena, never overlap, and outputs that are inputs are copied: what a callee needs.
   bool self_contained = false;
+  bool winograd = true;  // as in InterpreterOptions
 };
 
 /// The growing plan. Not thread-safe.

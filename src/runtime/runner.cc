@@ -24,7 +24,10 @@ Runner::Runner(Session& session, int subgraph, bool callee)
     : session_(session),
       callee_(callee),
       plan_(*session.graph, subgraph,
-            {.threads = session.pool.size(), .preserve_all = session.preserve_all && !callee, .self_contained = callee},
+            {.threads = session.pool.size(),
+             .preserve_all = session.preserve_all && !callee,
+             .self_contained = callee,
+             .winograd = session.winograd},
             *this, session.budget) {}
 
 Runner::~Runner() { release(); }

@@ -51,6 +51,7 @@ class Session {
   bool leave_memory = false;  // an op of a user kept a view: take other memory from the next call on
   bool preserve_all = false;
   bool owns_resources = true;  // false: another interpreter is charged for the named variables
+  bool winograd = true;        // as in InterpreterOptions
   int64_t rounds_left = 0;
   std::vector<Observer*> observers;
   /// Time per node, [subgraph][node]; empty while profiling is off.
