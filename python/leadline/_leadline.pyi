@@ -899,8 +899,10 @@ class Interpreter:
     Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.
     """
 
-    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False, device: str = '', on_missing: MissingDevice = MissingDevice.ERROR) -> None:
-        """Plans; allocates nothing that grows with the model."""
+    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False, device: str = '', on_missing: MissingDevice = MissingDevice.ERROR, winograd: bool = True) -> None:
+        """
+        Plans; allocates nothing that grows with the model. winograd: float 3x3 convolutions may use Winograd's method, which is faster and rounds elsewhere than plain sums do.
+        """
 
     @property
     def model(self) -> Model: ...

@@ -63,7 +63,10 @@ constexpr double kGain = 1.1;
 }  // namespace
 
 ConvMethod conv_method_f32(const ConvShape& s) {
-  if (!three_by_three(s)) return ConvMethod::kPlain;
+  // Converters to dynamic range leave weights of fewer than 1024 elements as floats. What such a layer rounds
+  // differently, the next one, which quantizes its input, may turn into whole steps; so these stay plain.
+  constexpr int64_t kFewWeights = 1024;
+  if (!three_by_three(s) || s.out_c * s.filter_size() < kFewWeights) return ConvMethod::kPlain;
   constexpr double kByte = 6.5;  // 52 GMAC/s over 8 GB/s
   const auto cost = [&](ConvMethod method, double input, double output) {
     const ConvShape shape = with(s, method);
