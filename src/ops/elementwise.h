@@ -13,6 +13,7 @@
 
 #include "kernels/elementwise/broadcast.h"
 #include "kernels/elementwise/half.h"
+#include "kernels/elementwise/lookup8.h"
 #include "kernels/elementwise/lut.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "ops/common.h"
@@ -104,12 +105,12 @@ std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32
 /// Output 0 is input 0 through a table.
 template <typename T>
 std::unique_ptr<Kernel> lut8_kernel(const kernels::Lut8<T>& lut) {
-  return make_kernel([lut](RunContext& c) {
-    const T* in = c.input(0).as<T>();
-    T* out = c.output(0).mutable_as<T>();
-    c.pool().parallel_for(c.output(0).elements(), kLightGrain, [&](int64_t begin, int64_t end) {
-      kernels::lookup8(in + begin, out + begin, end - begin, lut);
-    });
+  return make_kernel([lut, row = kernels::lookup8_row()](RunContext& c) {
+    const auto* table = reinterpret_cast<const uint8_t*>(lut.data());
+    const auto* in = c.input(0).as<uint8_t>();
+    auto* out = c.output(0).mutable_as<uint8_t>();
+    c.pool().parallel_for(c.output(0).elements(), kLightGrain,
+                          [&](int64_t begin, int64_t end) { row(table, in + begin, out + begin, end - begin); });
   });
 }
 

@@ -50,11 +50,6 @@ Lut8<T> make_real_lut8(Affine input, Affine output, const F& f) {
   });
 }
 
-template <typename T>
-void lookup8(const T* in, T* out, int64_t count, const Lut8<T>& lut) {
-  for (int64_t i = 0; i < count; ++i) out[i] = lut[static_cast<uint8_t>(in[i])];
-}
-
 /// Samples of a function at every 128th int16 value and at the end, shifted by half the error of interpolation in
 /// the middle of each step.
 using Lut16 = std::array<int16_t, 513>;
