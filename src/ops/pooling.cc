@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D.
 //
-// One loop serves them all: for every output pixel, blocks of channels are accumulated over the part of the
-// window that lies inside the image, so that the inner loop is contiguous.
+// Maxima and averages of the common types have vectorised rows (kernels/pooling). One loop serves all others: for every
+// output pixel, blocks of channels are accumulated over the part of the window that lies inside the image.
 #include "ops/pooling.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "kernels/pooling/pooling.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/half_activations.h"
@@ -31,10 +32,7 @@ struct PoolPlan {
   int32_t int_lo = 0, int_hi = 0;
 };
 
-struct Span {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
+using Span = kernels::PoolSpan;
 
 /// The part of a window that lies inside [0, size). Never empty: see window() in common.h.
 Span clip(int64_t position, int64_t stride, int64_t pad, int64_t filter, int64_t size) {
@@ -42,19 +40,20 @@ Span clip(int64_t position, int64_t stride, int64_t pad, int64_t filter, int64_t
   return {std::max<int64_t>(0, origin), std::min(size, origin + filter)};
 }
 
+/// Values that a window has at most.
+double window_size(const PoolPlan& p) {
+  return static_cast<double>(std::min(p.filter_h, p.in_h)) * static_cast<double>(std::min(p.filter_w, p.in_w));
+}
+
 template <typename T, typename Acc>
 struct AverageOp {
   static constexpr Acc kInit = 0;
   static void step(Acc& acc, T value) { acc += static_cast<Acc>(value); }
   static T finish(Acc acc, int64_t count, const PoolPlan& p) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::min(std::max(acc / static_cast<T>(count), p.real_lo), p.real_hi);
-    } else {
-      // Rounded to nearest, ties away from zero.
-      const auto half = static_cast<Acc>(count / 2);
-      const Acc rounded = (acc > 0 ? acc + half : acc - half) / static_cast<Acc>(count);
-      return static_cast<T>(std::clamp<Acc>(rounded, p.int_lo, p.int_hi));
-    }
+    // Rounded to nearest, ties away from zero.
+    const auto half = static_cast<Acc>(count / 2);
+    const Acc rounded = (acc > 0 ? acc + half : acc - half) / static_cast<Acc>(count);
+    return static_cast<T>(std::clamp<Acc>(rounded, p.int_lo, p.int_hi));
   }
 };
 
@@ -63,7 +62,6 @@ struct MaxOp {
   static constexpr T kInit = std::numeric_limits<T>::lowest();
   static void step(T& acc, T value) { acc = acc < value ? value : acc; }
   static T finish(T acc, int64_t, const PoolPlan& p) {
-    if constexpr (std::is_floating_point_v<T>) return std::min(std::max(acc, p.real_lo), p.real_hi);
     return static_cast<T>(std::clamp<int32_t>(acc, p.int_lo, p.int_hi));
   }
 };
@@ -103,9 +101,7 @@ std::unique_ptr<Kernel> pool_kernel(const PoolPlan& plan) {
   return make_kernel([plan](RunContext& c) {
     const T* in = c.input(0).as<T>();
     T* out = c.output(0).mutable_as<T>();
-    const double window = static_cast<double>(std::min(plan.filter_h, plan.in_h)) *
-                          static_cast<double>(std::min(plan.filter_w, plan.in_w));
-    const double row_work = window * static_cast<double>(plan.out_w * plan.channels);
+    const double row_work = window_size(plan) * static_cast<double>(plan.out_w * plan.channels);
     c.pool().parallel_for(plan.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         pool_row<T, Acc, Op>(plan, in + row / plan.out_h * plan.in_h * plan.in_w * plan.channels, row % plan.out_h,
@@ -115,13 +111,53 @@ std::unique_ptr<Kernel> pool_kernel(const PoolPlan& plan) {
   });
 }
 
+/// Rows of kernels/pooling, with the columns of each window in scratch memory.
+template <typename T>
+std::unique_ptr<Kernel> vector_kernel(kernels::Pooling pooling, const PoolPlan& plan) {
+  return make_kernel([plan, row_function = kernels::pool_row_function<T>(pooling)](RunContext& c) {
+    auto* columns = c.scratch_as<Span>();
+    for (int64_t x = 0; x < plan.out_w; ++x) {
+      columns[x] = clip(x, plan.stride_w, plan.pad_w, plan.filter_w, plan.in_w);
+    }
+    kernels::PoolRow<T> shared;
+    shared.row_stride = plan.in_w * plan.channels;
+    shared.columns = columns;
+    shared.pixels = plan.out_w;
+    shared.channels = plan.channels;
+    if constexpr (std::is_same_v<T, float>) {
+      shared.lo = plan.real_lo;
+      shared.hi = plan.real_hi;
+    } else {
+      shared.lo = static_cast<T>(plan.int_lo);
+      shared.hi = static_cast<T>(plan.int_hi);
+    }
+    // Vectors of 16 bytes at least.
+    const double row_work =
+        window_size(plan) * static_cast<double>(plan.out_w * plan.channels) * static_cast<double>(sizeof(T)) / 16.0;
+    c.pool().parallel_for(plan.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const Span ys = clip(row % plan.out_h, plan.stride_h, plan.pad_h, plan.filter_h, plan.in_h);
+        kernels::PoolRow<T> r = shared;
+        r.in = c.input(0).as<T>() + (row / plan.out_h * plan.in_h + ys.begin) * r.row_stride;
+        r.rows = ys.end - ys.begin;
+        r.out = c.output(0).mutable_as<T>() + row * plan.out_w * plan.channels;
+        row_function(r);
+      }
+    });
+  });
+}
+
 template <typename T>
 std::unique_ptr<Kernel> choose_kernel(Pool pool, const PoolPlan& p) {
-  if (pool == Pool::kMax) return pool_kernel<T, T, MaxOp<T>>(p);
   if constexpr (std::is_same_v<T, float>) {
     if (pool == Pool::kL2) return pool_kernel<float, float, L2Op>(p);
-    return pool_kernel<float, float, AverageOp<float, float>>(p);
+    return vector_kernel<float>(pool == Pool::kMax ? kernels::Pooling::kMax : kernels::Pooling::kAverage, p);
   } else {
+    if constexpr (sizeof(T) == 1) {
+      if (pool == Pool::kMax) return vector_kernel<T>(kernels::Pooling::kMax, p);
+      if (window_size(p) <= kernels::kMaxAveraged8) return vector_kernel<T>(kernels::Pooling::kAverage, p);
+    }
+    if (pool == Pool::kMax) return pool_kernel<T, T, MaxOp<T>>(p);
     // 65535 values of 16 bits and the rounding term still fit into 32 bits.
     const int64_t h = std::min(p.filter_h, p.in_h);
     const int64_t w = std::min(p.filter_w, p.in_w);
@@ -170,6 +206,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   p.pad_h = window(c, a.padding, in[1], a.filter_height, a.stride_h, 1).pad_before;
   p.pad_w = window(c, a.padding, in[2], a.filter_width, a.stride_w, 1).pad_before;
   std::tie(p.real_lo, p.real_hi) = activation_range(c, a.activation);
+  c.request_scratch(p.out_w * static_cast<int64_t>(sizeof(Span)));
   if (c.input(0).dtype() == DType::kFloat32) return choose_kernel<float>(pool, p);
   std::tie(p.int_lo, p.int_hi) = quantized_activation_range(c, a.activation, c.output(0));
   switch (c.input(0).dtype()) {
@@ -183,7 +220,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <Pool pool>
-OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types,
+OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types, std::string_view fast,
           const QuantizationRule& rule = {}) {
   return {.name = name,
           .code = code,
@@ -196,15 +233,17 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
           .infer = AlsoHalf<infer<pool>, prepare<pool>>::infer,
           .prepare = AlsoHalf<infer<pool>, prepare<pool>>::prepare,
           .quantize = rule,
-          .types = types};
+          .types = types,
+          .fast = fast};
 }
 
 }  // namespace
 
 void register_pooling(Registry& registry) {
-  registry.add(row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 f16 u8 i8 i16", same_scale_rule(2, 3)));
-  registry.add(row<Pool::kL2>("L2_POOL_2D", 12, 1, "f32 f16"));
-  registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 f16 u8 i8 i16", same_scale_rule(2, 3)));
+  registry.add(
+      row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule(2, 3)));
+  registry.add(row<Pool::kL2>("L2_POOL_2D", 12, 1, "f32 f16", ""));
+  registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule(2, 3)));
 }
 
 }  // namespace leadline::ops
