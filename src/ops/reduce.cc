@@ -10,8 +10,10 @@
 #include <cstring>
 #include <limits>
 #include <tuple>
+#include <type_traits>
 
 #include "kernels/quant/fixed_point.h"
+#include "kernels/reduce/mean.h"
 #include "kernels/reduce/reduce.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -110,17 +112,63 @@ std::unique_ptr<Kernel> plain_kernel(const ReducePlan& plan) {
   });
 }
 
+/// The reduced axes lie together outside kept ones, as those of an NHWC image's pixels do.
+bool reduces_columns(const ReducePlan& plan) { return !plan.inner_reduced && plan.reduced.rank <= 1; }
+
+/// Calls columns(ColumnSums<T>) for blocks of neighbouring outputs, in parallel; see reduces_columns().
+template <typename T, typename Columns>
+void run_columns(RunContext& c, const ReducePlan& plan, const Columns& columns) {
+  constexpr int64_t kBlock = 256;
+  const int64_t blocks = (plan.inner + kBlock - 1) / kBlock;
+  const int64_t stride = plan.reduced.rank == 0 ? 0 : plan.reduced.stride[0];
+  // Vectors of 16 bytes at least.
+  const double work = static_cast<double>(plan.reduced_count) * static_cast<double>(kBlock * sizeof(T)) / 16.0;
+  c.pool().parallel_for(plan.kept.count * blocks, parallel_grain(work), [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t first = b % blocks * kBlock;
+      columns(kernels::ColumnSums<T>{c.input(0).as<T>() + plan.kept.offset(b / blocks) + first, stride,
+                                     plan.reduced.count, std::min(kBlock, plan.inner - first),
+                                     c.output(0).mutable_as<T>() + b / blocks * plan.inner + first});
+    }
+  });
+}
+
+/// Sums of floats, divided.
+std::unique_ptr<Kernel> float_sum_kernel(const ReducePlan& plan, double divisor) {
+  if (reduces_columns(plan)) {
+    return make_kernel([plan, divisor, columns = kernels::mean_columns_f32()](RunContext& c) {
+      run_columns<float>(c, plan, [&](const kernels::ColumnSums<float>& sums) { columns(sums, divisor); });
+    });
+  }
+  if (!plan.inner_reduced) {
+    return make_kernel([plan, divisor](RunContext& c) {
+      auto* out = c.output(0).mutable_as<float>();
+      run_reduce<float>(c, plan, kernels::SumOp<float>{},
+                        [=](double sum, int64_t o) { out[o] = static_cast<float>(sum / divisor); });
+    });
+  }
+  return make_kernel([plan, divisor, add_row = kernels::add_row_f32()](RunContext& c) {
+    const auto* in = c.input(0).as<float>();
+    auto* out = c.output(0).mutable_as<float>();
+    const double work = static_cast<double>(plan.reduced_count) / 4.0;
+    c.pool().parallel_for(plan.kept.count, parallel_grain(work), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const float* base = in + plan.kept.offset(o);
+        double sum = 0.0;
+        for (int64_t r = 0; r < plan.reduced.count; ++r) sum = add_row(sum, base + plan.reduced.offset(r), plan.inner);
+        out[o] = static_cast<float>(sum / divisor);
+      }
+    });
+  });
+}
+
 /// Means of integers are cut off towards zero.
 template <typename T>
 std::unique_ptr<Kernel> mean_kernel(const ReducePlan& plan) {
   return make_kernel([plan](RunContext& c) {
     T* out = c.output(0).mutable_as<T>();
-    run_reduce<T>(c, plan, kernels::SumOp<T>{}, [out, n = plan.reduced_count](auto sum, int64_t o) {
-      if constexpr (std::is_floating_point_v<T>) {
-        out[o] = static_cast<T>(sum / static_cast<double>(n));
-      } else {
-        out[o] = static_cast<T>(static_cast<int64_t>(sum) / n);
-      }
+    run_reduce<T>(c, plan, kernels::SumOp<T>{}, [out, n = plan.reduced_count](uint64_t sum, int64_t o) {
+      out[o] = static_cast<T>(static_cast<int64_t>(sum) / n);
     });
   });
 }
@@ -138,6 +186,14 @@ std::unique_ptr<Kernel> direct_mean_kernel(const PrepareContext& c, const Reduce
   const Quantization& in_q = c.input(0).quantization();
   const Quantization& out_q = c.output(0).quantization();
   const float scale = in_q.scale0() / out_q.scale0() / static_cast<float>(plan.reduced_count);
+  const int64_t offset = -int64_t{in_q.zero_point0()} * plan.reduced_count;
+  if (reduces_columns(plan) && plan.reduced_count <= kernels::kMaxSummedRows8 && std::abs(offset) <= int64_t{1} << 30 &&
+      std::isfinite(scale)) {
+    const kernels::MeanLevel level{static_cast<int32_t>(offset), scale, out_q.zero_point0()};
+    return make_kernel([plan, level, columns = kernels::mean_columns_8<T>()](RunContext& run) {
+      run_columns<T>(run, plan, [&](const kernels::ColumnSums<T>& sums) { columns(sums, level); });
+    });
+  }
   return make_kernel([plan, scale, in_zero = in_q.zero_point0(), out_zero = out_q.zero_point0()](RunContext& run) {
     T* out = run.output(0).mutable_as<T>();
     const auto lo = static_cast<float>(std::numeric_limits<T>::min() - out_zero);
@@ -260,12 +316,22 @@ std::unique_ptr<Kernel> typed_kernel(const PrepareContext& c, const ReducePlan& 
   if constexpr (reduction == Reduction::kMax) return plain_kernel<T, kernels::ExtremeOp<T, true>>(plan);
   if constexpr (reduction == Reduction::kMin) return plain_kernel<T, kernels::ExtremeOp<T, false>>(plan);
   if constexpr (reduction == Reduction::kSum) {
-    if constexpr (kQuantized) return quantized_sum_kernel<T>(c, plan);
-    return plain_kernel<T, kernels::SumOp<T>>(plan);
+    if constexpr (kQuantized) {
+      return quantized_sum_kernel<T>(c, plan);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return float_sum_kernel(plan, 1.0);
+    } else {
+      return plain_kernel<T, kernels::SumOp<T>>(plan);
+    }
   }
   if constexpr (reduction == Reduction::kMean) {
-    if constexpr (kQuantized) return quantized_mean_kernel<T>(c, plan);
-    return mean_kernel<T>(plan);
+    if constexpr (kQuantized) {
+      return quantized_mean_kernel<T>(c, plan);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return float_sum_kernel(plan, static_cast<double>(plan.reduced_count));
+    } else {
+      return mean_kernel<T>(plan);
+    }
   }
   if constexpr (reduction == Reduction::kProd) {
     if constexpr (kQuantized) {
@@ -312,7 +378,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 
 template <Reduction reduction>
 OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types,
-          const QuantizationRule& rule = {}) {
+          const QuantizationRule& rule = {}, std::string_view fast = {}) {
   return {.name = name,
           .code = code,
           .max_version = version,
@@ -324,15 +390,16 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
           .infer = AlsoHalf<infer<reduction>, prepare<reduction>>::infer,
           .prepare = AlsoHalf<infer<reduction>, prepare<reduction>>::prepare,
           .quantize = rule,
-          .types = types};
+          .types = types,
+          .fast = fast};
 }
 
 }  // namespace
 
 void register_reduce(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f16 i32 i64 u8 i8 i16";
-  registry.add(row<Reduction::kMean>("MEAN", 40, 3, kTypes, free_rule(2, 3)));
-  registry.add(row<Reduction::kSum>("SUM", 74, 2, kTypes, free_rule(2, 0)));
+  registry.add(row<Reduction::kMean>("MEAN", 40, 3, kTypes, free_rule(2, 3), "f32 i8 u8"));
+  registry.add(row<Reduction::kSum>("SUM", 74, 2, kTypes, free_rule(2, 0), "f32"));
   registry.add(row<Reduction::kProd>("REDUCE_PROD", 81, 2, kTypes, free_rule(2, 2)));
   registry.add(row<Reduction::kMax>("REDUCE_MAX", 82, 3, kTypes, same_scale_rule(2, 3)));
   registry.add(row<Reduction::kMin>("REDUCE_MIN", 89, 3, kTypes, same_scale_rule(2, 3)));
