@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "base/half.h"
+#include "kernels/elementwise/lookup8.h"
+#include "kernels/quant/convert.h"
 #include "kernels/quant/fixed_point.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -64,24 +66,14 @@ void for_each_run(RunContext& c, const ChannelView& view, const Body& body) {
   });
 }
 
-/// Rounds to nearest, ties away from zero, and saturates; NaN becomes `hi` for 8 bits and `lo` for others, as in
-/// LiteRT. The bounds are integers.
-template <bool k8Bits>
+/// Rounds to nearest, ties away from zero, and saturates; NaN becomes `lo`. The bounds are integers.
 int32_t round_clamped(float value, float lo, float hi) {
-  float x = k8Bits ? (value < hi ? value : hi) : (value > lo ? value : lo);
-  x = k8Bits ? (x > lo ? x : lo) : (x < hi ? x : hi);
+  const float x = value > lo ? std::min(value, hi) : lo;
   // The largest float below 0.5: adding 0.5 itself would round 0.49999997 up.
   return static_cast<int32_t>(x + std::copysign(0x1.fffffep-2F, x));
 }
 
-struct QuantizeRange {
-  float scale;
-  int32_t zero_point;
-  float lo;
-  float hi;
-};
-
-QuantizeRange range_of(const Quantization& q, int64_t channel, DType type) {
+kernels::QuantizeRange range_of(const Quantization& q, int64_t channel, DType type) {
   const auto k = static_cast<size_t>(channel);
   const auto zero = static_cast<int32_t>(q.zero_point[k]);
   const auto [lo, hi] = level_range(type);
@@ -90,15 +82,12 @@ QuantizeRange range_of(const Quantization& q, int64_t channel, DType type) {
 
 template <typename T>
 std::unique_ptr<Kernel> quantize_kernel(const ChannelView& view, DType type) {
-  return make_kernel([view, type](RunContext& c) {
+  return make_kernel([view, type, row = kernels::quantize_row<T>()](RunContext& c) {
     const float* in = c.input(0).as<float>();
     T* out = c.output(0).mutable_as<T>();
     const Quantization& q = *c.output(0).quantization;
     for_each_run(c, view, [&](int64_t first, int64_t count, int64_t channel) {
-      const QuantizeRange r = range_of(q, channel, type);
-      for (int64_t i = first; i < first + count; ++i) {
-        out[i] = static_cast<T>(round_clamped < sizeof(T) == 1 > (in[i] / r.scale, r.lo, r.hi) + r.zero_point);
-      }
+      row(in + first, out + first, count, range_of(q, channel, type));
     });
   });
 }
@@ -108,10 +97,10 @@ std::unique_ptr<Kernel> quantize_int4_kernel(int64_t elements, DType type) {
   return make_kernel([elements, type](RunContext& c) {
     const float* in = c.input(0).as<float>();
     auto* out = c.output(0).mutable_as<uint8_t>();
-    const QuantizeRange r = range_of(*c.output(0).quantization, 0, type);
+    const kernels::QuantizeRange r = range_of(*c.output(0).quantization, 0, type);
     auto level = [&](int64_t i) {
       if (i >= elements) return 0U;
-      return static_cast<unsigned>(round_clamped<false>(in[i] / r.scale, r.lo, r.hi) + r.zero_point) & 0xFU;
+      return static_cast<unsigned>(round_clamped(in[i] / r.scale, r.lo, r.hi) + r.zero_point) & 0xFU;
     };
     c.pool().parallel_for((elements + 1) / 2, parallel_grain(2 * kOperations), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) out[b] = static_cast<uint8_t>(level(2 * b) | level(2 * b + 1) << 4);
@@ -129,7 +118,12 @@ std::unique_ptr<Kernel> level_kernel(const Level& level) {
       const auto* in = run.input(0).as<uint8_t>();
       Out* out = run.output(0).mutable_as<Out>();
       run.pool().parallel_for(run.output(0).elements(), parallel_grain(1), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) out[i] = table[in[i]];
+        if constexpr (sizeof(Out) == 1) {
+          kernels::lookup8_row()(reinterpret_cast<const uint8_t*>(table.data()), in + begin,
+                                 reinterpret_cast<uint8_t*>(out) + begin, end - begin);
+        } else {
+          for (int64_t i = begin; i < end; ++i) out[i] = table[in[i]];
+        }
       });
     });
   } else {
@@ -247,11 +241,6 @@ std::unique_ptr<Kernel> prepare_quantize(PrepareContext& c) {
   }
 }
 
-template <typename T>
-struct Plain {
-  static int32_t get(const std::byte* data, int64_t i) { return reinterpret_cast<const T*>(data)[i]; }
-};
-
 /// `bits` wide integers packed into bytes, the first in the lowest bits.
 template <int bits, bool is_signed>
 struct Packed {
@@ -264,8 +253,21 @@ struct Packed {
   }
 };
 
-template <typename Reader>
+template <typename T>
 std::unique_ptr<Kernel> dequantize_kernel(const ChannelView& view) {
+  return make_kernel([view, row = kernels::dequantize_row<T>()](RunContext& c) {
+    const T* in = c.input(0).as<T>();
+    auto* out = c.output(0).mutable_as<float>();
+    const Quantization& q = *c.input(0).quantization;
+    for_each_run(c, view, [&](int64_t first, int64_t count, int64_t channel) {
+      const auto k = static_cast<size_t>(channel);
+      row(in + first, out + first, count, q.scale[k], static_cast<int32_t>(q.zero_point[k]));
+    });
+  });
+}
+
+template <typename Reader>
+std::unique_ptr<Kernel> dequantize_packed_kernel(const ChannelView& view) {
   return make_kernel([view](RunContext& c) {
     const std::byte* in = c.input(0).data;
     float* out = c.output(0).mutable_as<float>();
@@ -305,17 +307,17 @@ std::unique_ptr<Kernel> prepare_dequantize(PrepareContext& c) {
   const ChannelView view = channel_view(c.input(0).shape, c.input(0).quantization());
   switch (c.input(0).dtype()) {
     case DType::kInt8:
-      return dequantize_kernel<Plain<int8_t>>(view);
+      return dequantize_kernel<int8_t>(view);
     case DType::kUInt8:
-      return dequantize_kernel<Plain<uint8_t>>(view);
+      return dequantize_kernel<uint8_t>(view);
     case DType::kInt16:
-      return dequantize_kernel<Plain<int16_t>>(view);
+      return dequantize_kernel<int16_t>(view);
     case DType::kInt4:
-      return dequantize_kernel<Packed<4, true>>(view);
+      return dequantize_packed_kernel<Packed<4, true>>(view);
     case DType::kUInt4:
-      return dequantize_kernel<Packed<4, false>>(view);
+      return dequantize_packed_kernel<Packed<4, false>>(view);
     default:
-      return dequantize_kernel<Packed<2, true>>(view);
+      return dequantize_packed_kernel<Packed<2, true>>(view);
   }
 }
 
@@ -332,7 +334,8 @@ void register_quantize(Registry& registry) {
                 .infer = infer_dequantize,
                 .prepare = prepare_dequantize,
                 .widens_half = true,
-                .types = "f16 i8 u8 i16 i4 u4 i2, per channel"});
+                .types = "f16 i8 u8 i16 i4 u4 i2, per channel",
+                .fast = "i8 u8 i16"});
   registry.add({.name = "QUANTIZE",
                 .code = 114,
                 .max_version = 6,
@@ -343,7 +346,8 @@ void register_quantize(Registry& registry) {
                 .infer = infer_quantize,
                 .prepare = prepare_quantize,
                 .sharing = Sharing::kInPlace,
-                .types = "f32 i8 u8 i16 i32 i4 u4, per channel"});
+                .types = "f32 i8 u8 i16 i32 i4 u4, per channel",
+                .fast = "f32 i8 u8"});
 }
 
 }  // namespace leadline::ops
