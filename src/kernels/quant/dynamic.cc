@@ -3,46 +3,31 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "kernels/quant/rounding.h"
 #include "kernels/quant/row_quantize.h"
+#include "kernels/simd_targets.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/quant/dynamic.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/quant/row_quantize-inl.h"
+
+#ifndef LEADLINE_KERNELS_QUANT_DYNAMIC_PARAMETERS
+#define LEADLINE_KERNELS_QUANT_DYNAMIC_PARAMETERS
 namespace leadline::kernels {
 namespace {
 
 constexpr float kLowest = -128.0F;
 constexpr float kHighest = 127.0F;
 
-struct Range {
-  float min = 0.0F;
-  float max = 0.0F;
-};
-
-// Smallest and largest of the values and 0; NaN is skipped. Several lanes, since one chain of minima waits for itself.
-Range range_of(const float* values, int64_t count) {
-  constexpr int64_t kLanes = 16;
-  std::array<float, kLanes> min{};
-  std::array<float, kLanes> max{};
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const float value = values[i + static_cast<int64_t>(lane)];
-      min[lane] = value < min[lane] ? value : min[lane];
-      max[lane] = value > max[lane] ? value : max[lane];
-    }
-  }
-  for (; i < count; ++i) {
-    min[0] = values[i] < min[0] ? values[i] : min[0];
-    max[0] = values[i] > max[0] ? values[i] : max[0];
-  }
-  return {*std::min_element(min.begin(), min.end()), *std::max_element(max.begin(), max.end())};
-}
-
-}  // namespace
-
-DynamicQuantization dynamic_quantization(float min, float max) {
-  const float lo = std::min(0.0F, min);
-  const float hi = std::max(0.0F, max);
+/// XNNPACK's choice. Inline, because rows may be short.
+inline DynamicQuantization cover(RowRange range) {
+  const float lo = std::min(0.0F, range.min);
+  const float hi = std::max(0.0F, range.max);
   const float levels_per_unit = lo == hi ? 1.0F : (kHighest - kLowest) / (hi - lo);
   const float lo_level = lo * levels_per_unit;
   const float hi_level = hi * levels_per_unit;
@@ -52,40 +37,155 @@ DynamicQuantization dynamic_quantization(float min, float max) {
   return {1.0F / levels_per_unit, static_cast<int32_t>(round_even(zero))};
 }
 
-DynamicQuantization quantize_row(const float* values, int64_t count, int8_t* quantized) {
-  const Range range = range_of(values, count);
-  const DynamicQuantization q = dynamic_quantization(range.min, range.max);
-  const float inverse = 1.0F / q.scale;
-  const auto zero = static_cast<float>(q.zero_point);
-  const float lo = kLowest - zero;
-  const float hi = kHighest - zero;
-  for (int64_t i = 0; i < count; ++i) {
-    const float level = values[i] * inverse;
-    const float raised = level > lo ? level : lo;
-    const float clamped = raised < hi ? raised : hi;
-    quantized[i] = static_cast<int8_t>(static_cast<int32_t>(round_even(clamped) + zero));
+/// How a row with one of the three rules becomes levels.
+struct RowPlan {
+  enum class Levels : uint8_t { kEven, kCut, kAway, kZero };
+  Levels levels = Levels::kZero;
+  float scale = 1.0F;
+  int32_t zero_point = 0;
+  float inverse = 1.0F;
+};
+
+RowPlan plan_row(RowRule rule, RowRange range) {
+  using Levels = RowPlan::Levels;
+  if (rule == RowRule::kXnnpack) {
+    const DynamicQuantization q = cover(range);
+    return {Levels::kEven, q.scale, q.zero_point, 1.0F / q.scale};
   }
-  return q;
+  const auto [min, max] = range;
+  if (min == max || !std::isfinite(max - min)) return {};
+  if (rule == RowRule::kTfliteSymmetric) {
+    const float reach = std::max(-min, max);
+    return {Levels::kAway, reach / 127.0F, 0, 127.0F / reach};
+  }
+  // The zero point is taken from the end of the range where it loses less.
+  const double scale = static_cast<double>(max - min) / 255.0;
+  const double from_min = -128.0 - min / scale;
+  const double from_max = 127.0 - max / scale;
+  const double chosen = 128.0 + std::abs(min / scale) < 127.0 + std::abs(max / scale) ? from_min : from_max;
+  const auto step = static_cast<float>(scale);
+  return {Levels::kCut, step, static_cast<int32_t>(std::round(std::clamp(chosen, -128.0, 127.0))),
+          static_cast<float>(1.0 / step)};
+}
+
+}  // namespace
+}  // namespace leadline::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace leadline::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+RowRange range(const float* values, int64_t count) { return row::range_of(values, count); }
+
+void levels(const float* values, int64_t count, const RowPlan& plan, int8_t* quantized) {
+  switch (plan.levels) {
+    case RowPlan::Levels::kEven:
+      return row::write_levels(values, count, row::EvenLevel(plan.inverse, plan.zero_point), quantized);
+    case RowPlan::Levels::kCut:
+      return row::write_levels(values, count, row::CutLevel(plan.inverse, plan.zero_point), quantized);
+    case RowPlan::Levels::kAway:
+      return row::write_levels(values, count, row::AwayLevel(plan.inverse), quantized);
+    case RowPlan::Levels::kZero:
+      std::fill_n(quantized, count, int8_t{0});
+      return;
+  }
+}
+
+void xnnpack_rows(const float* values, int64_t begin, int64_t end, int64_t size, int8_t* quantized,
+                  RowParameters parameters) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float* from = values + i * size;
+    const DynamicQuantization q = cover(row::range_of(from, size));
+    parameters.scale[i] = q.scale;
+    parameters.zero_point[i] = q.zero_point;
+    row::write_levels(from, size, row::EvenLevel(1.0F / q.scale, q.zero_point), quantized + i * size);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace leadline::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace leadline::kernels {
+namespace {
+
+HWY_EXPORT(range);
+HWY_EXPORT(levels);
+HWY_EXPORT(xnnpack_rows);
+
+/// Values a thread should have at least.
+constexpr int64_t kMinPart = 16384;
+
+RowPlan quantize_with(RowRule rule, const float* values, int64_t count, int8_t* quantized) {
+  const RowPlan plan = plan_row(rule, HWY_DYNAMIC_DISPATCH(range)(values, count));
+  HWY_DYNAMIC_DISPATCH(levels)(values, count, plan, quantized);
+  return plan;
+}
+
+/// One long row, cut between the threads.
+RowPlan quantize_long_row(RowRule rule, const float* values, int64_t count, int8_t* quantized, ThreadPool& pool) {
+  std::array<RowRange, 256> ranges;  // the pool has at most as many threads
+  const int64_t parts = std::clamp<int64_t>(count / kMinPart, 1, std::min<int64_t>(pool.size(), 256));
+  pool.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t from = count * i / parts;
+      ranges[static_cast<size_t>(i)] = HWY_DYNAMIC_DISPATCH(range)(values + from, count * (i + 1) / parts - from);
+    }
+  });
+  RowRange whole;
+  for (int64_t i = 0; i < parts; ++i) {
+    whole.min = std::min(whole.min, ranges[static_cast<size_t>(i)].min);
+    whole.max = std::max(whole.max, ranges[static_cast<size_t>(i)].max);
+  }
+  const RowPlan plan = plan_row(rule, whole);
+  pool.parallel_for(count, kMinPart, [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(levels)(values + begin, end - begin, plan, quantized + begin);
+  });
+  return plan;
+}
+
+}  // namespace
+
+DynamicQuantization dynamic_quantization(float min, float max) { return cover({min, max}); }
+
+DynamicQuantization quantize_row(const float* values, int64_t count, int8_t* quantized) {
+  const RowPlan plan = quantize_with(RowRule::kXnnpack, values, count, quantized);
+  return {plan.scale, plan.zero_point};
+}
+
+RowQuantization quantize_recurrent_row(const float* values, int64_t count, bool asymmetric, int8_t* quantized) {
+  const RowPlan plan =
+      quantize_with(asymmetric ? RowRule::kTfliteAsymmetric : RowRule::kTfliteSymmetric, values, count, quantized);
+  return {plan.scale, plan.zero_point};
 }
 
 void quantize_rows(const float* values, int64_t rows, int64_t size, int8_t* quantized, RowParameters parameters,
                    ThreadPool& pool, RowRule rule) {
-  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(size, 1));
+  const auto keep = [&](int64_t i, const RowPlan& plan) {
+    parameters.scale[i] = plan.scale;
+    parameters.zero_point[i] = plan.zero_point;
+  };
+  if (rows < pool.size() && size >= 2 * kMinPart) {
+    for (int64_t i = 0; i < rows; ++i) {
+      keep(i, quantize_long_row(rule, values + i * size, size, quantized + i * size, pool));
+    }
+    return;
+  }
+  const int64_t grain = std::max<int64_t>(1, kMinPart / std::max<int64_t>(size, 1));
   pool.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    if (rule == RowRule::kXnnpack) {
+      HWY_DYNAMIC_DISPATCH(xnnpack_rows)(values, begin, end, size, quantized, parameters);
+      return;
+    }
     for (int64_t i = begin; i < end; ++i) {
-      const float* row = values + i * size;
-      int8_t* levels = quantized + i * size;
-      if (rule == RowRule::kXnnpack) {
-        const DynamicQuantization q = quantize_row(row, size, levels);
-        parameters.scale[i] = q.scale;
-        parameters.zero_point[i] = q.zero_point;
-      } else {
-        const RowQuantization q = quantize_recurrent_row(row, size, rule == RowRule::kTfliteAsymmetric, levels);
-        parameters.scale[i] = q.scale;
-        parameters.zero_point[i] = q.zero_point;
-      }
+      keep(i, quantize_with(rule, values + i * size, size, quantized + i * size));
     }
   });
 }
 
 }  // namespace leadline::kernels
+#endif  // HWY_ONCE

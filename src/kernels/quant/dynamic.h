@@ -34,7 +34,7 @@ struct RowParameters {
   int32_t* zero_point = nullptr;
 };
 
-/// Quantizes `rows` rows of `size` values each.
+/// Quantizes `rows` rows of `size` values each: whole rows on each thread, or parts of them where rows are few.
 void quantize_rows(const float* values, int64_t rows, int64_t size, int8_t* quantized, RowParameters parameters,
                    ThreadPool& pool, RowRule rule = RowRule::kXnnpack);
 
