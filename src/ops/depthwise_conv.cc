@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DEPTHWISE_CONV_2D: input [N,H,W,C], filter [1,KH,KW,C*multiplier], optional bias [C*multiplier].
-#include <algorithm>
-#include <cstring>
-#include <limits>
-#include <utility>
+#include <memory>
 
 #include "kernels/depthwise/depthwise.h"
-#include "kernels/quant/row_quantize.h"
+#include "kernels/quant/dynamic.h"
 #include "ops/common.h"
 #include "ops/conv.h"
 #include "ops/families.h"
@@ -83,8 +80,7 @@ kernels::DepthwiseShape fast_shape(const ConvShape& s) {
           .pad_left = s.pad_w};
 }
 
-/// float32, 8-bit and dynamic range. The last quantizes the activations image by image and sums whole numbers kept as
-/// floats: exact up to 2^24, which is 518 taps, and with few taps per output as fast as integers.
+/// float32, 8-bit and dynamic range, which quantizes the activations image by image.
 class FastDepthwise final : public Kernel {
  public:
   FastDepthwise(PrepareContext& c, const Contraction& contraction, const ConvShape& shape)
@@ -92,13 +88,9 @@ class FastDepthwise final : public Kernel {
     BlockLayout packed;
     BlockLayout scratch;
     scales_at_ = packed.take(f_.arithmetic == Arithmetic::kFloat ? 0 : f_.rule.channels * 4);
-    if (converts())
-      filter_at_ = (f_.has_fixed_weights ? packed : scratch).take(f_.weight_count * (quantized() ? 1 : 4));
+    if (converts()) filter_at_ = (f_.has_fixed_weights ? packed : scratch).take(f_.widened_bytes());
     if (f_.bias_type == DType::kFloat16) bias_at_ = scratch.take(f_.rule.channels * 4);
-    if (f_.arithmetic == Arithmetic::kHybrid) {
-      levels_at_ = scratch.take(image_size());
-      image_at_ = scratch.take(image_size() * 4);
-    }
+    if (f_.arithmetic == Arithmetic::kHybrid) levels_at_ = scratch.take(image_size());
     c.request_packed(packed.size(), f_.has_fixed_weights ? "depthwise" : "depthwise.factors");
     c.request_scratch(scratch.size());
     if (converts() && f_.has_fixed_weights) c.replaces_input(f_.rule.weights);
@@ -107,7 +99,7 @@ class FastDepthwise final : public Kernel {
   void pack(std::byte* packed) override {
     auto* scales = reinterpret_cast<float*>(packed + scales_at_);
     if (f_.arithmetic != Arithmetic::kFloat) f_.fill_scales(scales);
-    if (converts() && f_.has_fixed_weights) convert(f_.fixed_weights, packed + filter_at_);
+    if (converts() && f_.has_fixed_weights) f_.widen_weights(f_.fixed_weights, packed + filter_at_);
   }
 
   void run(RunContext& c) override {
@@ -115,7 +107,7 @@ class FastDepthwise final : public Kernel {
     const auto* scales = reinterpret_cast<const float*>(c.packed() + scales_at_);
     const std::byte* filter = c.input(f_.rule.weights).data;
     if (converts()) {
-      if (!f_.has_fixed_weights) convert(filter, c.scratch() + filter_at_);
+      if (!f_.has_fixed_weights) f_.widen_weights(filter, c.scratch() + filter_at_);
       filter = (f_.has_fixed_weights ? c.packed() : c.scratch()) + filter_at_;
     }
     if (quantized()) {
@@ -135,77 +127,50 @@ class FastDepthwise final : public Kernel {
     }
     const float* bias =
         f_.has_bias ? widen_bias(c.input(2), reinterpret_cast<float*>(c.scratch() + bias_at_)) : nullptr;
-    kernels::DepthwiseF32 conv{.shape = shape_,
-                               .input = c.input(0).as<float>(),
-                               .filter = reinterpret_cast<const float*>(filter),
-                               .bias = bias,
-                               .output = c.output(0).mutable_as<float>(),
-                               .lo = f_.lo,
-                               .hi = f_.hi};
-    if (f_.arithmetic == Arithmetic::kFloat) return kernels::depthwise_f32(conv, c.pool());
-    run_images(c, conv, scales);
+    if (f_.arithmetic == Arithmetic::kHybrid) {
+      return run_images(c, reinterpret_cast<const int8_t*>(filter), scales, bias);
+    }
+    const kernels::DepthwiseF32 conv{.shape = shape_,
+                                     .input = c.input(0).as<float>(),
+                                     .filter = reinterpret_cast<const float*>(filter),
+                                     .bias = bias,
+                                     .output = c.output(0).mutable_as<float>(),
+                                     .lo = f_.lo,
+                                     .hi = f_.hi};
+    kernels::depthwise_f32(conv, c.pool());
   }
 
  private:
   bool quantized() const { return f_.arithmetic == Arithmetic::kQuantized; }
-  bool converts() const { return f_.compact_weights() || f_.arithmetic == Arithmetic::kHybrid; }
+  bool converts() const { return f_.compact_weights(); }
   int64_t image_size() const { return shape_.in_h * shape_.in_w * shape_.in_c; }
 
-  /// Filters as the kernels read them: bytes for 8-bit sums, real numbers otherwise.
-  void convert(const std::byte* source, std::byte* target) const {
-    if (f_.arithmetic != Arithmetic::kHybrid) return f_.widen_weights(source, target);
-    // The levels go to the far end of the target first; reading them from there never meets what is written.
-    auto* real = reinterpret_cast<float*>(target);
-    auto* levels = reinterpret_cast<int8_t*>(target + f_.weight_count * 3);
-    if (f_.compact_weights()) {
-      f_.widen_weights(source, reinterpret_cast<std::byte*>(levels));
-    } else {
-      std::memcpy(levels, source, static_cast<size_t>(f_.weight_count));
-    }
-    for (int64_t i = 0; i < f_.weight_count; ++i) {
-      const int8_t level = levels[i];
-      real[i] = level;
-    }
-  }
-
-  void run_images(RunContext& c, kernels::DepthwiseF32& conv, const float* scales) const {
+  void run_images(RunContext& c, const int8_t* filter, const float* scales, const float* bias) const {
     auto* levels = reinterpret_cast<int8_t*>(c.scratch() + levels_at_);
-    auto* image = reinterpret_cast<float*>(c.scratch() + image_at_);
-    const float* input = conv.input;
-    const float* bias = std::exchange(conv.bias, nullptr);
-    conv.input = image;
+    kernels::DepthwiseHybrid conv{.shape = shape_,
+                                  .input = levels,
+                                  .filter = filter,
+                                  .scale = scales,
+                                  .bias = bias,
+                                  .output = c.output(0).mutable_as<float>(),
+                                  .lo = f_.lo,
+                                  .hi = f_.hi};
     conv.shape.batch = 1;
-    conv.lo = -std::numeric_limits<float>::infinity();
-    conv.hi = std::numeric_limits<float>::infinity();
-    const int64_t channels = shape_.out_c();
-    const int64_t pixels = shape_.out_h * shape_.out_w;
-    for (int64_t i = 0; i < shape_.batch; ++i) {
+    const auto* input = c.input(0).as<float>();
+    for (int64_t i = 0; i < shape_.batch; ++i, input += image_size()) {
       // TFLite's own rule: unlike the other convolutions, LiteRT does not hand this one to XNNPACK.
-      const kernels::RowQuantization q =
-          kernels::quantize_recurrent_row(input + i * image_size(), image_size(), true, levels);
-      c.pool().parallel_for(image_size(), parallel_grain(1), [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) image[k] = static_cast<float>(levels[k] - q.zero_point);
-      });
-      kernels::depthwise_f32(conv, c.pool());
-      c.pool().parallel_for(pixels, parallel_grain(channels), [&](int64_t begin, int64_t end) {
-        for (int64_t pixel = begin; pixel < end; ++pixel) {
-          float* out = conv.output + pixel * channels;
-          for (int64_t ch = 0; ch < channels; ++ch) {
-            // The order of the roundings is TFLite's.
-            const float sum = out[ch] * scales[ch] * q.scale + (bias == nullptr ? 0.0F : bias[ch]);
-            out[ch] = std::min(std::max(sum, f_.lo), f_.hi);
-          }
-        }
-      });
-      conv.output += pixels * channels;
+      kernels::quantize_rows(input, 1, image_size(), levels, {&conv.input_scale, &conv.input_zero_point}, c.pool(),
+                             kernels::RowRule::kTfliteAsymmetric);
+      kernels::depthwise_hybrid(conv, c.pool());
+      conv.output += shape_.out_h * shape_.out_w * shape_.out_c();
     }
   }
 
   Contraction f_;
   kernels::DepthwiseShape shape_;
-  int64_t scales_at_ = 0;                               // packed
-  int64_t filter_at_ = 0;                               // packed, or scratch when it is computed while running
-  int64_t bias_at_ = 0, levels_at_ = 0, image_at_ = 0;  // scratch
+  int64_t scales_at_ = 0;                // packed
+  int64_t filter_at_ = 0;                // packed, or scratch when it is computed while running
+  int64_t bias_at_ = 0, levels_at_ = 0;  // scratch
 };
 
 /// With a single input channel this is an ordinary convolution, and many outputs per channel are what the gemm is for.

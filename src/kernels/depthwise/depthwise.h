@@ -57,13 +57,31 @@ struct DepthwiseI8 {
   int32_t hi = 127;
 };
 
+/// Hybrid: int8 activations, all of one scale and zero point, and int8 filters with zero point 0. Exact int32 sums
+/// become clamp((float(sum) * scale[oc]) * input_scale + bias[oc], lo, hi), each step rounded; NaN stays NaN.
+struct DepthwiseHybrid {
+  DepthwiseShape shape;
+  const int8_t* input = nullptr;
+  int32_t input_zero_point = 0;
+  float input_scale = 1.0F;
+  const int8_t* filter = nullptr;
+  const float* scale = nullptr;  // out_c values
+  const float* bias = nullptr;   // out_c values, or null
+  float* output = nullptr;
+  float lo = -std::numeric_limits<float>::infinity();
+  float hi = std::numeric_limits<float>::infinity();
+};
+
 /// Computes output rows [row_begin, row_end) of shape.rows() on the calling thread. Disjoint bands may run at the same
-/// time. Fast with multiplier 1, at least 4 channels and at most 128 taps; plain loops otherwise.
+/// time. Fast with multiplier 1, at least 4 channels (8-bit: as many as a vector has) and at most 128 taps; plain loops
+/// otherwise.
 void depthwise_f32_band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end);
 void depthwise_i8_band(const DepthwiseI8& conv, int64_t row_begin, int64_t row_end);
+void depthwise_hybrid_band(const DepthwiseHybrid& conv, int64_t row_begin, int64_t row_end);
 
 /// All rows, split over the pool.
 void depthwise_f32(const DepthwiseF32& conv, ThreadPool& pool);
 void depthwise_i8(const DepthwiseI8& conv, ThreadPool& pool);
+void depthwise_hybrid(const DepthwiseHybrid& conv, ThreadPool& pool);
 
 }  // namespace leadline::kernels

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/kernel_test_util.h"
 
@@ -141,6 +143,44 @@ void check_quantized(int32_t input_zero, int32_t filter_zero, int32_t output_zer
 TEST(DepthwiseTest, SignedMatchesPlainLoopsExactly) { check_quantized<int8_t>(-128, 0, 5, -128, 127); }
 TEST(DepthwiseTest, UnsignedMatchesPlainLoopsExactly) { check_quantized<uint8_t>(255, 129, 100, 0, 255); }
 TEST(DepthwiseTest, FusedActivationClampsIntegers) { check_quantized<int8_t>(9, 0, -128, -128, -30); }
+
+TEST(DepthwiseTest, HybridMatchesPlainLoopsExactly) {
+  for_each_target([] {
+    for (const DepthwiseShape& s : shapes()) {
+      SCOPED_TRACE(name(s));
+      std::mt19937 random(5);
+      const auto input = random_values<int8_t>(input_size(s), -128, 127, random);
+      const auto filter = random_values<int8_t>(s.taps() * s.out_c(), -128, 127, random);
+      const auto bias = random_values<float>(s.out_c(), -1, 1, random);
+      const auto scale = random_values<float>(s.out_c(), 0.0005, 0.01, random);
+      const bool has_bias = s.in_c % 2 == 0;
+      std::vector<float> output(static_cast<size_t>(output_size(s)));
+      DepthwiseHybrid conv{.shape = s,
+                           .input = input.data(),
+                           .input_zero_point = -37,
+                           .input_scale = 0.037F,
+                           .filter = filter.data(),
+                           .scale = scale.data(),
+                           .bias = has_bias ? bias.data() : nullptr,
+                           .output = output.data(),
+                           .lo = -0.5F,
+                           .hi = 6.0F};
+      ThreadPool three(3);
+      depthwise_hybrid(conv, three);
+      for_each_output(s, [&](size_t index, size_t oc, const auto& taps) {
+        int32_t sum = 0;
+        taps([&](size_t in, size_t f) { sum += (input[in] + 37) * filter[f]; });
+        const float scaled = static_cast<float>(sum) * scale[oc] * 0.037F;
+        ASSERT_EQ(output[index], std::clamp(scaled + (has_bias ? bias[oc] : 0.0F), -0.5F, 6.0F)) << index;
+      });
+      conv.scale = bias.data();
+      conv.bias = nullptr;
+      conv.input_scale = std::numeric_limits<float>::quiet_NaN();
+      depthwise_hybrid(conv, three);
+      EXPECT_TRUE(std::all_of(output.begin(), output.end(), [](float value) { return std::isnan(value); }));
+    }
+  });
+}
 
 TEST(DepthwiseTest, ThreadsDoNotChangeTheResult) {
   const DepthwiseShape s = make(1, 31, 30, 40, 1, 3, 3, 1, 1, 1);
