@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #if defined(LEADLINE_KERNELS_GEMM_DOT_I8_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEADLINE_KERNELS_GEMM_DOT_I8_INL_H
@@ -112,32 +113,54 @@ HWY_INLINE V32 total(Sum sum) { return hn::RearrangeToOddPlusEven(sum.even, sum.
 /// int32 words of one prepared row of A. The same on every target, so that workspace sizes are.
 constexpr int64_t row_words(int64_t k) { return (k + 31) / 32 * 16; }
 
-/// Prepares k values of a row: u8 or int16, in the order of k, zeros behind them up to the next group.
+/// The group of a row of bytes at `a`, for targets with kUnsignedA; every byte is exclusive-ored with 0x80 if Flip.
+template <bool Flip>
+HWY_INLINE VA broadcast_bytes(const uint8_t* a) {
+  int32_t word = 0;
+  std::memcpy(&word, a, sizeof(word));
+#if HWY_TARGET == HWY_AVX3_DL
+  const VA v = hn::Set(D32(), word);
+  if constexpr (Flip) return hn::Xor(v, hn::Set(D32(), static_cast<int32_t>(0x80808080U)));
+  return v;
+#else
+  return broadcast_a(&word);
+#endif
+}
+
+/// Prepares k values of a row: u8 or int16, in the order of k. Behind them up to the next group lie zeros, or anything
+/// where A is unsigned (B has zeros there).
 template <typename T>
 void prepare_row(const T* a, int64_t k, int32_t zero_point, int32_t* words) {
-  if constexpr (kUnsignedA) {
-    auto* out = reinterpret_cast<uint8_t*>(words);
-    constexpr uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;
-    const hn::ScalableTag<uint8_t> d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    int64_t i = 0;
-    for (; i + lanes <= k; i += lanes) {
-      const auto v = hn::LoadU(d, reinterpret_cast<const uint8_t*>(a) + i);
-      hn::StoreU(hn::Xor(v, hn::Set(d, kFlip)), d, out + i);
-    }
-    for (; i < k; ++i) out[i] = static_cast<uint8_t>(static_cast<uint8_t>(a[i]) ^ kFlip);
-    for (; i % kGroup != 0; ++i) out[i] = 0;
-  } else {
-    auto* out = reinterpret_cast<int16_t*>(words);
-    const hn::ScalableTag<int16_t> d;
-    const hn::Rebind<T, decltype(d)> d8;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto zero = hn::Set(d, static_cast<int16_t>(zero_point));
-    int64_t i = 0;
-    for (; i + lanes <= k; i += lanes) hn::StoreU(hn::Sub(hn::PromoteTo(d, hn::LoadU(d8, a + i)), zero), d, out + i);
-    for (; i < k; ++i) out[i] = static_cast<int16_t>(a[i] - zero_point);
-    for (; i % kGroup != 0; ++i) out[i] = 0;
+#if HWY_TARGET == HWY_AVX3_DL
+  static_cast<void>(zero_point);
+  auto* out = reinterpret_cast<uint8_t*>(words);
+  const auto* from = reinterpret_cast<const uint8_t*>(a);
+  const hn::ScalableTag<uint8_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto flip = hn::Set(d, std::is_signed_v<T> ? 0x80 : 0);
+  int64_t i = 0;
+  for (; i + lanes <= k; i += lanes) hn::StoreU(hn::Xor(hn::LoadU(d, from + i), flip), d, out + i);
+  // row_words() leaves room for whole vectors.
+  if (i < k) {
+    const auto rest = hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(k - i)), d, from + i);
+    hn::StoreU(hn::Xor(rest, flip), d, out + i);
   }
+#else
+  auto* out = reinterpret_cast<int16_t*>(words);
+  const hn::ScalableTag<int16_t> d;
+  const hn::Rebind<T, decltype(d)> d8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto zero = hn::Set(d, static_cast<int16_t>(zero_point));
+  int64_t i = 0;
+  for (; i + lanes <= k; i += lanes) hn::StoreU(hn::Sub(hn::PromoteTo(d, hn::LoadU(d8, a + i)), zero), d, out + i);
+  if (i < k && k >= lanes) {
+    // The last vector overlaps the one before it.
+    hn::StoreU(hn::Sub(hn::PromoteTo(d, hn::LoadU(d8, a + k - lanes)), zero), d, out + k - lanes);
+    i = k;
+  }
+  for (; i < k; ++i) out[i] = static_cast<int16_t>(a[i] - zero_point);
+  for (; i % kGroup != 0; ++i) out[i] = 0;
+#endif
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit gemm: blocks of rows of A are prepared in the workspace (dot_i8-inl.h), then register tiles of up to 6 rows
-// by 2 vectors run over panels of B, as in the float gemm, and hand their sums to an output stage.
+// 8-bit gemm: blocks of rows of A are prepared in the workspace (dot_i8-inl.h) or read where they are, then register
+// tiles of up to 6 rows by 2 vectors run over panels of B, as in the float gemm, and hand their sums to an output
+// stage.
 #include "kernels/gemm/gemm_i8.h"
 
 #include <algorithm>
@@ -133,70 +134,158 @@ void pack_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* pack
   pack_with(n, k, packed, [=](int64_t col, int64_t i) { return b[i * ldb + col]; });
 }
 
+// b_zero_point * sum of (a - za), modulo 2^32.
+int32_t b_term(const GemmI8& g, int64_t row, int32_t zero_point) {
+  if (g.b_zero_point == 0) return 0;
+  const int64_t sum = unsigned_sum(static_cast<const uint8_t*>(g.a) + row * g.lda, g.k, g.a_unsigned ? 0 : 0x80) -
+                      (zero_point + (g.a_unsigned ? 0 : 128)) * g.k;
+  return static_cast<int32_t>(static_cast<uint32_t>(sum) * static_cast<uint32_t>(g.b_zero_point));
+}
+
+void set_terms(const GemmI8& g, int64_t row, int64_t rows, RowTerms& terms) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const int32_t zero_point = g.a_row_zero_points == nullptr ? g.a_zero_point : g.a_row_zero_points[row + r];
+    terms.zero_point[r] = kUnsignedA ? zero_point + (g.a_unsigned ? 0 : 128) : 0;
+    terms.b_term[r] = b_term(g, row + r, zero_point);
+  }
+}
+
 template <typename T>
-void prepare(const GemmI8& g, int64_t row, int64_t rows, int32_t* words, RowTerms& terms) {
+void prepare(const GemmI8& g, int64_t row, int64_t rows, int32_t* words) {
   for (int64_t r = 0; r < rows; ++r) {
     const T* a = static_cast<const T*>(g.a) + (row + r) * g.lda;
     const int32_t zero_point = g.a_row_zero_points == nullptr ? g.a_zero_point : g.a_row_zero_points[row + r];
     prepare_row(a, g.k, zero_point, words + r * row_words(g.k));
-    terms.zero_point[r] = kUnsignedA ? zero_point + (std::is_signed_v<T> ? 128 : 0) : 0;
-    uint32_t sum = 0;
-    if (g.b_zero_point != 0) {
-      for (int64_t i = 0; i < g.k; ++i) sum += static_cast<uint32_t>(a[i] - zero_point);
-    }
-    terms.b_term[r] = static_cast<int32_t>(sum * static_cast<uint32_t>(g.b_zero_point));
   }
+}
+
+// What a tile reads of A.
+struct TileRows {
+  const uint8_t* a = nullptr;  // groups of 4 bytes, prepared or not
+  int64_t stride = 0;          // bytes from row to row
+  const int32_t* zero_points = nullptr;
+  const int32_t* b_terms = nullptr;
+  bool uniform = false;  // one zero point for all rows, and no b_terms
+};
+
+// Adds the products of one group of k to the sums [.., First..First + Vectors).
+template <int Rows, int Vectors, bool Flip, int First, int Sums>
+HWY_INLINE void add_group(const uint8_t* a, int64_t stride, const int8_t* b, int64_t panel_stride,
+                          Accumulators<Sum, Rows, Sums>& acc) {
+  if constexpr (Rows == 1) {
+    const VA av = broadcast_bytes<Flip>(a);
+    unroll<Vectors>([&](auto v) HWY_ATTR {
+      const VB bv = load_b(b + (v / 2) * panel_stride + (v % 2) * kLanes * kGroup);
+      acc.template at<0, First + v>() = multiply_accumulate(av, bv, acc.template at<0, First + v>());
+    });
+  } else {
+    Accumulators<VB, 1, Vectors> bv;
+    unroll<Vectors>([&](auto v) HWY_ATTR {
+      bv.template at<0, v>() = load_b(b + (v / 2) * panel_stride + (v % 2) * kLanes * kGroup);
+    });
+    unroll<Rows>([&](auto r) HWY_ATTR {
+      const VA av = broadcast_bytes<Flip>(a + r * stride);
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        acc.template at<r, First + v>() =
+            multiply_accumulate(av, bv.template at<0, v>(), acc.template at<r, First + v>());
+      });
+    });
+  }
+}
+
+// Into how many each sum of a tile is split over k, so that there are enough to keep a multiplier busy: integers do not
+// mind the order.
+constexpr int splits(int sums) { return !kUnsignedA ? 1 : sums <= 2 ? 4 : sums <= 4 ? 2 : 1; }
+
+// The sums of Rows rows times Vectors vectors of columns from `col`, without their zero points: those of split s are at
+// [.., s * Vectors..].
+template <int Rows, int Vectors, bool Flip, int Sums>
+HWY_INLINE void multiply(const GemmI8& g, const TileRows& rows, int64_t col, Accumulators<Sum, Rows, Sums>& acc) {
+  constexpr int kSplit = Sums / Vectors;
+  constexpr int64_t kStep = (Vectors == 1 ? kLanes : kPanel) * kGroup;
+  constexpr int64_t kWord = sizeof(int32_t);
+  const int64_t groups = (g.k + kGroup - 1) / kGroup;
+  const int64_t panel_stride = kPanel * groups * kGroup;
+  const int8_t* b = reinterpret_cast<const int8_t*>(g.b + panels_offset(g.n)) + col * groups * kGroup;
+  const uint8_t* a = rows.a;
+  const int64_t stride = rows.stride;
+  unroll<Rows>([&](auto r) HWY_ATTR { unroll<Sums>([&](auto v) HWY_ATTR { acc.template at<r, v>() = zero_sum(); }); });
+  int64_t i = 0;
+  if constexpr (kSplit > 1) {
+    for (; i + kSplit <= groups; i += kSplit, a += kSplit * kWord, b += kSplit * kStep) {
+      unroll<kSplit>([&](auto s) HWY_ATTR {
+        add_group<Rows, Vectors, Flip, s * Vectors>(a + s * kWord, stride, b + s * kStep, panel_stride, acc);
+      });
+    }
+  }
+  for (; i < groups; ++i, a += kWord, b += kStep) {
+    add_group<Rows, Vectors, Flip, 0>(a, stride, b, panel_stride, acc);
+  }
+  if constexpr (kSplit > 1) {
+    unroll<Rows>([&](auto r) HWY_ATTR {
+      unroll<Sums - Vectors>([&](auto v) HWY_ATTR {
+        V32& sum = acc.template at<r, v % Vectors>();
+        sum = hn::Add(sum, acc.template at<r, v + Vectors>());
+      });
+    });
+  }
+}
+
+HWY_INLINE V32 column_sums(const GemmI8& g, int64_t col) {
+  return hn::Load(D32(), reinterpret_cast<const int32_t*>(g.b) + col);
 }
 
 // Where a tile of sums goes on its way to the output stage: row-major, kTileVectors vectors in all.
 constexpr int64_t kTileVectors = 12;
 
-// One tile: Rows prepared rows times Vectors vectors of columns from `col`. Kept apart from the output stages: twelve
-// vectors through the first-level cache cost little, and every tile is compiled once instead of once a stage.
+// One tile of prepared rows, apart from the output stages: every tile is compiled once instead of once a stage. Those
+// that most of the work is done in have a version that goes without memory: whole_tile.
 template <int Rows, int Vectors>
-HWY_NOINLINE void tile(const GemmI8& g, const int32_t* a, const int32_t* zero_points, const int32_t* b_terms,
-                       int64_t col, int32_t* sums) {
+HWY_NOINLINE void tile(const GemmI8& g, const TileRows& rows, int64_t col, int32_t* sums) {
   static_assert(Rows * Vectors <= kTileVectors);
   const D32 d;
-  constexpr int64_t kWidth = Vectors == 1 ? kLanes : kPanel;
-  const int64_t groups = (g.k + kGroup - 1) / kGroup;
-  const int64_t panel_stride = kPanel * groups * kGroup;
-  const int8_t* b = reinterpret_cast<const int8_t*>(g.b + panels_offset(g.n)) + col * groups * kGroup;
-  const int64_t lda = row_words(g.k);
-  Accumulators<Sum, Rows, Vectors> acc;
-  unroll<Rows>([&](auto r)
-                   HWY_ATTR { unroll<Vectors>([&](auto v) HWY_ATTR { acc.template at<r, v>() = zero_sum(); }); });
-  for (int64_t i = 0; i < groups; ++i) {
-    if constexpr (Rows == 1) {
-      const VA av = broadcast_a(a + i);
-      unroll<Vectors>([&](auto v) HWY_ATTR {
-        const VB bv = load_b(b + (v / 2) * panel_stride + (v % 2) * kLanes * kGroup);
-        acc.template at<0, v>() = multiply_accumulate(av, bv, acc.template at<0, v>());
-      });
-    } else {
-      Accumulators<VB, 1, Vectors> bv;
-      unroll<Vectors>([&](auto v) HWY_ATTR {
-        bv.template at<0, v>() = load_b(b + (v / 2) * panel_stride + (v % 2) * kLanes * kGroup);
-      });
-      unroll<Rows>([&](auto r) HWY_ATTR {
-        const VA av = broadcast_a(a + r * lda + i);
-        unroll<Vectors>([&](auto v) HWY_ATTR {
-          acc.template at<r, v>() = multiply_accumulate(av, bv.template at<0, v>(), acc.template at<r, v>());
-        });
-      });
-    }
-    b += kWidth * kGroup;
-  }
+  Accumulators<Sum, Rows, Vectors * splits(Rows * Vectors)> acc;
+  multiply<Rows, Vectors, false>(g, rows, col, acc);
   unroll<Rows>([&](auto r) HWY_ATTR {
-    const V32 b_term = hn::Set(d, b_terms[r]);
+    const V32 b_term = hn::Set(d, rows.b_terms[r]);
     unroll<Vectors>([&](auto v) HWY_ATTR {
       V32 sum = hn::Sub(total(acc.template at<r, v>()), b_term);
       if constexpr (kUnsignedA) {
-        const V32 column_sums = hn::Load(d, reinterpret_cast<const int32_t*>(g.b) + col + v * kLanes);
-        sum = hn::Sub(sum, hn::Mul(column_sums, hn::Set(d, zero_points[r])));
+        sum = hn::Sub(sum, hn::Mul(column_sums(g, col + v * kLanes), hn::Set(d, rows.zero_points[r])));
       }
       hn::Store(sum, d, sums + (r * Vectors + v) * kLanes);
     });
+  });
+}
+
+// One tile of kGemmTileRows rows, straight to the output.
+template <int Vectors, bool Flip, class Stage>
+HWY_NOINLINE void whole_tile(const GemmI8& g, const Stage& stage, const TileRows& rows, int64_t row, int64_t col) {
+  constexpr int kRows = kGemmTileRows;
+  const D32 d;
+  Accumulators<Sum, kRows, Vectors> acc;
+  multiply<kRows, Vectors, Flip>(g, rows, col, acc);
+  unroll<Vectors>([&](auto v) HWY_ATTR {
+    const int64_t at = col + v * kLanes;
+    const int64_t count = g.n - at;
+    V32 offset = g.bias == nullptr ? hn::Zero(d) : load_some(d, g.bias + at, count);
+    const auto columns = stage.columns(at, count);
+    if (rows.uniform) {
+      if constexpr (kUnsignedA) {
+        offset = hn::Sub(offset, hn::Mul(column_sums(g, at), hn::Set(d, rows.zero_points[0])));
+      }
+      unroll<kRows>([&](auto r) HWY_ATTR {
+        stage.store(columns, hn::Add(total(acc.template at<r, v>()), offset), row + r, at, count);
+      });
+    } else {
+      unroll<kRows>([&](auto r) HWY_ATTR {
+        V32 sum = hn::Sub(hn::Add(total(acc.template at<r, v>()), offset), hn::Set(d, rows.b_terms[r]));
+        if constexpr (kUnsignedA) {
+          sum = hn::Sub(sum, hn::Mul(column_sums(g, at), hn::Set(d, rows.zero_points[r])));
+        }
+        stage.store(columns, sum, row + r, at, count);
+      });
+    }
   });
 }
 
@@ -207,16 +296,15 @@ int vectors_of_tile(int64_t rows, int64_t columns) {
   return columns > kLanes ? 2 : 1;
 }
 
-void run_tile(const GemmI8& g, const int32_t* a, const RowTerms& terms, int64_t local, int64_t rows, int vectors,
-              int64_t col, int32_t* sums) {
-  using Tile = void (*)(const GemmI8&, const int32_t*, const int32_t*, const int32_t*, int64_t, int32_t*);
-  static constexpr Tile kTwo[] = {tile<1, 2>, tile<2, 2>, tile<3, 2>, tile<4, 2>, tile<5, 2>, tile<6, 2>};
-  static constexpr Tile kOne[] = {tile<1, 1>, tile<2, 1>, tile<3, 1>, tile<4, 1>, tile<5, 1>, tile<6, 1>};
+void run_tile(const GemmI8& g, const TileRows& rows, int64_t count, int vectors, int64_t col, int32_t* sums) {
+  using Tile = void (*)(const GemmI8&, const TileRows&, int64_t, int32_t*);
+  static constexpr Tile kTwo[] = {tile<1, 2>, tile<2, 2>, tile<3, 2>, tile<4, 2>, tile<5, 2>};
+  static constexpr Tile kOne[] = {tile<1, 1>, tile<2, 1>, tile<3, 1>, tile<4, 1>, tile<5, 1>};
   const Tile chosen = vectors == 8   ? tile<1, 8>
                       : vectors == 4 ? tile<2, 4>
-                      : vectors == 2 ? kTwo[rows - 1]
-                                     : kOne[rows - 1];
-  chosen(g, a, terms.zero_point + local, terms.b_term + local, col, sums);
+                      : vectors == 2 ? kTwo[count - 1]
+                                     : kOne[count - 1];
+  chosen(g, rows, col, sums);
 }
 
 // Adds the bias to a tile of sums and hands it to the stage.
@@ -236,6 +324,27 @@ HWY_INLINE void finish_tile(const GemmI8& g, const Stage& stage, const int32_t* 
   }
 }
 
+// How many of a block's rows tiles read where they are. Signed ones cost an instruction more for each tile of columns
+// then; with many columns it is cheaper to prepare them once.
+int64_t rows_in_place(const GemmI8& g, int64_t rows, int64_t columns) {
+  constexpr int64_t kFewColumns = 128;
+  const bool readable = g.a_slack || g.k % kGroup == 0;
+  const bool worth = g.a_unsigned || columns <= kFewColumns;
+  return kUnsignedA && readable && worth ? rows / kGemmTileRows * kGemmTileRows : 0;
+}
+
+template <class Stage>
+void run_whole_tile(const GemmI8& g, const Stage& stage, const TileRows& rows, bool flip, int vectors, int64_t row,
+                    int64_t col) {
+  if constexpr (kUnsignedA) {
+    if (flip) {
+      return vectors == 2 ? whole_tile<2, true>(g, stage, rows, row, col)
+                          : whole_tile<1, true>(g, stage, rows, row, col);
+    }
+  }
+  vectors == 2 ? whole_tile<2, false>(g, stage, rows, row, col) : whole_tile<1, false>(g, stage, rows, row, col);
+}
+
 template <class Stage>
 void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t row_end, int64_t col_begin,
                 int64_t col_end, std::byte* workspace) {
@@ -246,10 +355,12 @@ void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t 
   HWY_ALIGN int32_t sums[kTileVectors * kLanes];
   for (int64_t r0 = row_begin; r0 < row_end; r0 += block) {
     const int64_t rows = std::min(block, row_end - r0);
+    const int64_t in_place = rows_in_place(g, rows, col_end - col_begin);
+    set_terms(g, r0, rows, terms);
     if (g.a_unsigned) {
-      prepare<uint8_t>(g, r0, rows, words, terms);
+      prepare<uint8_t>(g, r0 + in_place, rows - in_place, words);
     } else {
-      prepare<int8_t>(g, r0, rows, words, terms);
+      prepare<int8_t>(g, r0 + in_place, rows - in_place, words);
     }
     int vectors = 2;
     for (int64_t col = col_begin; col < col_end; col += vectors * kLanes) {
@@ -257,8 +368,21 @@ void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t 
       vectors = vectors_of_tile(rows, col_end - col);
       for (int64_t r = 0; r < rows; r += kGemmTileRows) {
         const int64_t tile_rows = std::min(kGemmTileRows, rows - r);
-        run_tile(g, words + r * lda, terms, r, tile_rows, vectors, col, sums);
-        finish_tile(g, stage, sums, tile_rows, vectors, r0 + r, col);
+        TileRows tile_of{.a = reinterpret_cast<const uint8_t*>(words + (r - in_place) * lda),
+                         .stride = lda * static_cast<int64_t>(sizeof(int32_t)),
+                         .zero_points = terms.zero_point + r,
+                         .b_terms = terms.b_term + r,
+                         .uniform = g.a_row_zero_points == nullptr && g.b_zero_point == 0};
+        if (r < in_place) {
+          tile_of.a = static_cast<const uint8_t*>(g.a) + (r0 + r) * g.lda;
+          tile_of.stride = g.lda;
+        }
+        if (tile_rows == kGemmTileRows) {
+          run_whole_tile(g, stage, tile_of, r < in_place && !g.a_unsigned, vectors, r0 + r, col);
+        } else {
+          run_tile(g, tile_of, tile_rows, vectors, col, sums);
+          finish_tile(g, stage, sums, tile_rows, vectors, r0 + r, col);
+        }
       }
     }
   }

@@ -18,6 +18,7 @@ struct GemmI8 {
   const void* a = nullptr;  // int8_t, or uint8_t when a_unsigned; row i at element i * lda
   bool a_unsigned = false;
   int64_t lda = 0;
+  bool a_slack = false;  // up to 3 bytes behind the k values of every row may be read, whatever they hold
   int64_t m = 0;
   int32_t a_zero_point = 0;                    // in the range of a's type
   const int32_t* a_row_zero_points = nullptr;  // m values that replace a_zero_point, or null

@@ -15,9 +15,10 @@ struct Case {
   int64_t m, n, k;
 };
 
-constexpr Case kCases[] = {{1, 1, 1},    {1, 7, 3},   {1, 300, 37}, {2, 33, 5},  {2, 67, 300}, {3, 16, 64},
-                           {4, 31, 29},  {5, 9, 13},  {6, 16, 1},   {6, 17, 2},  {7, 48, 257}, {12, 8, 256},
-                           {13, 1, 511}, {97, 5, 11}, {101, 37, 3}, {23, 29, 0}, {0, 4, 4},    {53, 41, 2100}};
+constexpr Case kCases[] = {{1, 1, 1},     {1, 7, 3},    {1, 300, 37}, {2, 33, 5},  {2, 67, 300}, {3, 16, 64},
+                           {4, 31, 29},   {5, 9, 13},   {6, 16, 1},   {6, 17, 2},  {7, 48, 257}, {12, 8, 256},
+                           {13, 1, 511},  {97, 5, 11},  {101, 37, 3}, {23, 29, 0}, {0, 4, 4},    {53, 41, 2100},
+                           {13, 140, 64}, {99, 64, 32}, {2, 10, 900}};
 
 template <typename TA, typename TB>
 struct Problem {
@@ -27,7 +28,7 @@ struct Problem {
     bias = random_values<int32_t>(s.n, -5000, 5000, random);
     row_zero = random_values<int32_t>(s.m, std::numeric_limits<TA>::min(), std::numeric_limits<TA>::max(), random);
   }
-  int64_t lda() const { return s.k + 1; }
+  int64_t lda() const { return s.k + 3; }
   void pack(const TestBytes& packed) const {
     if constexpr (std::is_signed_v<TB>) {
       pack_i8(b.data(), s.k, s.n, s.k, packed.data());
@@ -75,16 +76,19 @@ void check_accumulators(int32_t za, int32_t zb) {
       const Problem<TA, TB> p(size, za, zb);
       const TestBytes packed(packed_bytes_i8(size.n, size.k));
       p.pack(packed);
-      const GemmI8 g = p.args(packed);
+      GemmI8 g = p.args(packed);
       ThreadPool one(1);
       const TestBytes workspace(gemm_i8_workspace_bytes(size.m, size.k));
       const int64_t ldc = size.n + 2;
-      std::vector<int32_t> c(static_cast<size_t>(size.m * ldc), 77);
-      gemm_i8(g, AccumulatorOutput{c.data(), ldc}, workspace.data(), one);
-      for (int64_t row = 0; row < size.m; ++row) {
-        for (int64_t col = 0; col < ldc; ++col) {
-          ASSERT_EQ(c[static_cast<size_t>(row * ldc + col)], col < size.n ? p.expected(row, col, g) : 77)
-              << row << ", " << col;
+      for (const bool slack : {false, true}) {
+        g.a_slack = slack;
+        std::vector<int32_t> c(static_cast<size_t>(size.m * ldc), 77);
+        gemm_i8(g, AccumulatorOutput{c.data(), ldc}, workspace.data(), one);
+        for (int64_t row = 0; row < size.m; ++row) {
+          for (int64_t col = 0; col < ldc; ++col) {
+            ASSERT_EQ(c[static_cast<size_t>(row * ldc + col)], col < size.n ? p.expected(row, col, g) : 77)
+                << row << ", " << col;
+          }
         }
       }
     }
