@@ -26,6 +26,12 @@ int64_t chunk_pixels_i8(const ConvShape& s) {
   return std::clamp(kChunkBytesI8 / s.filter_size() / kGemmTileRows * kGemmTileRows, kGemmTileRows, kChunkPixels);
 }
 
+/// Elements from one gathered 8-bit pixel to the next: whole words, which the gemm can read where they are.
+int64_t gathered_stride_i8(const ConvShape& s) { return (s.filter_size() + 3) / 4 * 4; }
+int64_t gathered_bytes_i8(const ConvShape& s) {
+  return align_up(chunk_pixels_i8(s) * gathered_stride_i8(s) + kGatherSlack);
+}
+
 /// Whether the input is already the matrix.
 bool in_place(const ConvShape& s) {
   return s.filter_h == 1 && s.filter_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
@@ -77,7 +83,7 @@ void run_part(const ConvF32& conv, const Part& part, std::byte* workspace) {
       for (int64_t k0 = 0; k0 < g.k; k0 += kChunkDepth) {
         const int64_t k1 = std::min(g.k, k0 + kChunkDepth);
         g.lda = k1 - k0;
-        im2col(s, conv.input, group, pixel, pixel + g.m, k0, k1, 0.0F, gathered);
+        im2col(s, conv.input, group, pixel, pixel + g.m, k0, k1, 0.0F, gathered, g.lda);
         gemm_f32_slice(g, 0, g.m, part.col_begin, part.col_end, k0, k1);
       }
     }
@@ -95,7 +101,7 @@ void run_part_i8(const ConvShape& s, const T* input, const Output& whole, Elemen
   g.k = s.filter_size();
   out.ldc = s.out_c;
   auto* gathered = reinterpret_cast<T*>(workspace);
-  std::byte* gemm_workspace = workspace + (in_place(s) ? 0 : align_up(chunk_pixels_i8(s) * s.filter_size()));
+  std::byte* gemm_workspace = workspace + (in_place(s) ? 0 : gathered_bytes_i8(s));
   const int64_t chunk = in_place(s) ? std::max<int64_t>(part.pixel_end - part.pixel_begin, 1) : chunk_pixels_i8(s);
   for (int64_t group = 0; group < s.groups(); ++group) {
     g.b = filter + group * group_bytes_i8(s);
@@ -109,9 +115,10 @@ void run_part_i8(const ConvShape& s, const T* input, const Output& whole, Elemen
         g.a = input + pixel * s.in_c + group * s.filter_c;
         g.lda = s.in_c;
       } else {
-        im2col(s, input, group, pixel, pixel + g.m, 0, g.k, static_cast<T>(g.a_zero_point), gathered);
         g.a = gathered;
-        g.lda = g.k;
+        g.lda = gathered_stride_i8(s);
+        g.a_slack = true;
+        im2col(s, input, group, pixel, pixel + g.m, 0, g.k, static_cast<T>(g.a_zero_point), gathered, g.lda);
       }
       gemm_i8_range(g, out, 0, g.m, part.col_begin, part.col_end, gemm_workspace);
     }
@@ -268,7 +275,7 @@ int64_t conv_workspace_bytes_f32(const ConvShape& s) {
   if (by_winograd(s)) return winograd_grid_f32(s).workspace_bytes();
   if (in_place(s)) return 0;
   const int64_t pixels = std::min(kChunkPixels, s.rows() * s.out_w);
-  return align_up(pixels * std::min(kChunkDepth, s.filter_size()) * static_cast<int64_t>(sizeof(float)));
+  return align_up(pixels * std::min(kChunkDepth, s.filter_size()) * static_cast<int64_t>(sizeof(float)) + kGatherSlack);
 }
 
 int64_t conv_workspace_bytes_i8(const ConvShape& s) {
@@ -276,7 +283,7 @@ int64_t conv_workspace_bytes_i8(const ConvShape& s) {
   const int64_t pixels = s.rows() * s.out_w;
   if (in_place(s)) return gemm_i8_workspace_bytes(pixels, s.filter_size());
   const int64_t chunk = chunk_pixels_i8(s);
-  return align_up(chunk * s.filter_size()) + gemm_i8_workspace_bytes(std::min(chunk, pixels), s.filter_size());
+  return gathered_bytes_i8(s) + gemm_i8_workspace_bytes(std::min(chunk, pixels), s.filter_size());
 }
 
 void conv_f32_band(const ConvF32& conv, int64_t row_begin, int64_t row_end, std::byte* workspace) {
