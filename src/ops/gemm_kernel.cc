@@ -12,6 +12,11 @@ namespace {
 /// Quantized rows of dynamic range that exist at the same time.
 constexpr int64_t kRowBytes = 4 << 20;
 
+/// One row times few weights: the gemm has a sum for each output, too few to keep the multipliers busy. Dot products
+/// with the weights as they are split k over the lanes of several vectors instead, in an order that depends on k alone.
+/// The choice depends on the op's sizes only, never on threads.
+bool by_dot_products(int64_t m, int64_t n, int64_t k) { return m == 1 && n <= 64 && k >= 128; }
+
 /// Rows times packed weights.
 class GemmKernel final : public Kernel {
  public:
@@ -107,7 +112,7 @@ std::unique_ptr<Kernel> make_gemm_kernel(PrepareContext& c, const Contraction& c
   const bool float_bias = !contraction.has_bias || contraction.bias_type == DType::kFloat32;
   const bool plain = contraction.weight_type == DType::kFloat32 && contraction.arithmetic == Arithmetic::kFloat &&
                      float_bias && contraction.rule.activations == 0 && contraction.rule.weights == 1;
-  if (plain && !contraction.has_fixed_weights) {
+  if (plain && (!contraction.has_fixed_weights || by_dot_products(m, n, k))) {
     Products products;
     products.m = m;
     products.n = n;
