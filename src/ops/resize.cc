@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/resize/bilinear.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/quantization_rules.h"
@@ -21,13 +22,8 @@ struct ResizePlan {
   ResizeAttributes attributes;
 };
 
-/// One axis of an output pixel: the two input positions and how much the second one weighs.
 template <typename Weight>
-struct Tap {
-  int64_t first = 0;
-  int64_t second = 0;
-  Weight weight = 0;
-};
+using Tap = kernels::ResizeTap<Weight>;
 
 float axis_scale(const ResizeAttributes& a, int64_t in, int64_t out) {
   if (a.align_corners && out > 1) return static_cast<float>(in - 1) / static_cast<float>(out - 1);
@@ -43,13 +39,13 @@ Tap<float> float_tap(const ResizeAttributes& a, int64_t position, int64_t in, in
   return {first, std::min(first + 1, in - 1), x - static_cast<float>(first)};
 }
 
-constexpr int kByteBits = 11;   // weight bits for 8-bit images: two of them and 8 bits fit into 32
 constexpr int kFixedBits = 10;  // TFLite's integer resize computes positions, too, with 10 bits
 
 /// 8-bit images: exact positions, weights rounded to 11 bits.
 Tap<int32_t> byte_tap(const ResizeAttributes& a, int64_t position, int64_t in, int64_t out) {
   const Tap<float> t = float_tap(a, position, in, out);
-  return {t.first, t.second, static_cast<int32_t>(std::lrint(t.weight * static_cast<float>(1 << kByteBits)))};
+  return {t.first, t.second,
+          static_cast<int32_t>(std::lrint(t.weight * static_cast<float>(1 << kernels::kResizeWeightBits)))};
 }
 
 /// TFLite's fixed-point positions, whose error grows with the position.
@@ -68,21 +64,6 @@ Tap<int64_t> fixed_tap(const ResizeAttributes& a, int64_t position, int64_t in, 
 
 /// Four neighbours, blended with the weight of the right column and of the lower row.
 template <typename T>
-T blend(T top_left, T top_right, T bottom_left, T bottom_right, float wx, float wy) {
-  const float top = top_left + (top_right - top_left) * wx;
-  const float bottom = bottom_left + (bottom_right - bottom_left) * wx;
-  return top + (bottom - top) * wy;
-}
-
-template <typename T>
-T blend(T top_left, T top_right, T bottom_left, T bottom_right, int32_t wx, int32_t wy) {
-  const int32_t top = top_left * (1 << kByteBits) + (top_right - top_left) * wx;
-  const int32_t bottom = bottom_left * (1 << kByteBits) + (bottom_right - bottom_left) * wx;
-  const int32_t sum = top * (1 << kByteBits) + (bottom - top) * wy;
-  return static_cast<T>((sum + (1 << (2 * kByteBits - 1))) >> (2 * kByteBits));
-}
-
-template <typename T>
 T blend(T top_left, T top_right, T bottom_left, T bottom_right, int64_t wx, int64_t wy) {
   constexpr int64_t kOne = 1 << kFixedBits;
   constexpr int64_t kHalf = kOne * kOne / 2;
@@ -92,33 +73,33 @@ T blend(T top_left, T top_right, T bottom_left, T bottom_right, int64_t wx, int6
   return static_cast<T>((sum + (sum > 0 ? kHalf : -kHalf)) / (kOne * kOne));
 }
 
-template <typename T, typename Weight>
-void bilinear_row(const ResizePlan& p, const T* image, const Tap<Weight>& y, const Tap<Weight>* columns, T* out) {
-  const T* top = image + y.first * p.in_w * p.channels;
-  const T* bottom = image + y.second * p.in_w * p.channels;
-  for (int64_t x = 0; x < p.out_w; ++x, out += p.channels) {
-    const Tap<Weight> t = columns[x];
-    const int64_t left = t.first * p.channels;
-    const int64_t right = t.second * p.channels;
-    for (int64_t c = 0; c < p.channels; ++c) {
-      out[c] = blend<T>(top[left + c], top[right + c], bottom[left + c], bottom[right + c], t.weight, y.weight);
+template <typename T>
+void fixed_row(const kernels::BilinearRow<T, int64_t>& r) {
+  T* out = r.out;
+  for (int64_t x = 0; x < r.pixels; ++x, out += r.channels) {
+    const Tap<int64_t> t = r.columns[x];
+    const int64_t left = t.first * r.channels;
+    const int64_t right = t.second * r.channels;
+    for (int64_t c = 0; c < r.channels; ++c) {
+      out[c] = blend<T>(r.top[left + c], r.top[right + c], r.bottom[left + c], r.bottom[right + c], t.weight, r.weight);
     }
   }
 }
 
 template <typename T, typename Weight, auto tap>
-std::unique_ptr<Kernel> bilinear_kernel(const ResizePlan& p) {
-  return make_kernel([p](RunContext& c) {
+std::unique_ptr<Kernel> bilinear_kernel(const ResizePlan& p, kernels::BilinearRowFunction<T, Weight> row_function) {
+  return make_kernel([p, row_function](RunContext& c) {
     auto* columns = c.scratch_as<Tap<Weight>>();
     for (int64_t x = 0; x < p.out_w; ++x) columns[x] = tap(p.attributes, x, p.in_w, p.out_w);
     const T* in = c.input(0).as<T>();
     T* out = c.output(0).mutable_as<T>();
-    const double row_work = 8.0 * static_cast<double>(p.out_w * p.channels);
+    const double row_work = 2.0 * static_cast<double>(p.out_w * p.channels);
     c.pool().parallel_for(p.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        bilinear_row<T, Weight>(p, in + row / p.out_h * p.in_h * p.in_w * p.channels,
-                                tap(p.attributes, row % p.out_h, p.in_h, p.out_h), columns,
-                                out + row * p.out_w * p.channels);
+        const Tap<Weight> y = tap(p.attributes, row % p.out_h, p.in_h, p.out_h);
+        const T* image = in + row / p.out_h * p.in_h * p.in_w * p.channels;
+        row_function({image + y.first * p.in_w * p.channels, image + y.second * p.in_w * p.channels, y.weight, columns,
+                      p.out_w, p.channels, out + row * p.out_w * p.channels});
       }
     });
   });
@@ -194,15 +175,15 @@ std::unique_ptr<Kernel> prepare_bilinear(PrepareContext& c) {
   c.request_scratch(p.out_w * static_cast<int64_t>(sizeof(Tap<int64_t>)));
   switch (c.input(0).dtype()) {
     case DType::kFloat32:
-      return bilinear_kernel<float, float, float_tap>(p);
+      return bilinear_kernel<float, float, float_tap>(p, kernels::bilinear_row<float, float>());
     case DType::kUInt8:
-      return bilinear_kernel<uint8_t, int32_t, byte_tap>(p);
+      return bilinear_kernel<uint8_t, int32_t, byte_tap>(p, kernels::bilinear_row<uint8_t, int32_t>());
     case DType::kInt8:
       // LiteRT leaves this one to XNNPACK only when the size is a constant.
-      if (!c.input(1).value->constant) return bilinear_kernel<int8_t, int64_t, fixed_tap>(p);
-      return bilinear_kernel<int8_t, int32_t, byte_tap>(p);
+      if (!c.input(1).value->constant) return bilinear_kernel<int8_t, int64_t, fixed_tap>(p, fixed_row<int8_t>);
+      return bilinear_kernel<int8_t, int32_t, byte_tap>(p, kernels::bilinear_row<int8_t, int32_t>());
     default:
-      return bilinear_kernel<int16_t, int64_t, fixed_tap>(p);
+      return bilinear_kernel<int16_t, int64_t, fixed_tap>(p, fixed_row<int16_t>);
   }
 }
 
@@ -227,7 +208,8 @@ void register_resize(Registry& registry) {
                 .infer = infer_bilinear,
                 .prepare = prepare_bilinear,
                 .quantize = same_scale_rule(2, 4),
-                .types = "f32 u8 i8 i16"});
+                .types = "f32 u8 i8 i16",
+                .fast = "f32 i8 u8"});
   registry.add({.name = "RESIZE_NEAREST_NEIGHBOR",
                 .code = 97,
                 .max_version = 4,
