@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/elementwise/softmax_8.h"
 #include "kernels/elementwise/softmax_f32.h"
 #include "kernels/quant/fixed_point.h"
 #include "ops/elementwise.h"
@@ -72,6 +73,20 @@ T clamp_level(int64_t level) {
   return static_cast<T>(std::clamp<int64_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
 }
 
+/// out = the level of table[offset + in] for whole rows. Values above the row's maximum do not occur.
+template <typename T>
+void look_levels_up(const ExpTable& table, float factor, int32_t zero_point, int32_t offset, const T* in, T* out,
+                    int64_t depth) {
+  kernels::Lut8<T> levels;
+  kernels::softmax_levels_8<T>()(table.data(), factor, zero_point, levels.data());
+  const auto first = static_cast<uint8_t>(offset);  // the level of the value whose bits are 0
+  kernels::Lut8<T> lut;
+  std::copy_n(levels.data() + first, levels.size() - first, lut.data());
+  std::copy_n(levels.data(), first, lut.data() + (levels.size() - first));
+  kernels::lookup8_row()(reinterpret_cast<const uint8_t*>(lut.data()), reinterpret_cast<const uint8_t*>(in),
+                         reinterpret_cast<uint8_t*>(out), depth);
+}
+
 // SOFTMAX.
 
 void require_near(const OpContext& c, float scale, float expected) {
@@ -111,12 +126,16 @@ template <typename In, typename Out>
 std::unique_ptr<Kernel> table_softmax(const OpContext& c) {
   const ExpTable table = exp_table(affine(c.input(0)).scale * c.attributes<SoftmaxAttributes>().beta);
   const Affine affine_out = affine(c.output(0));
-  return row_kernel<In, Out>(c, [=](const In* in, Out* out, int64_t depth) {
-    const int32_t most = row_max(in, depth);
+  return row_kernel<In, Out>(c, [=, find_max = kernels::row_max_8<In>()](const In* in, Out* out, int64_t depth) {
+    const int32_t most = find_max(in, depth);
     const float factor = 1.0F / (table_sum(table, in, depth, most) * affine_out.scale);
     // uint8 results have no zero point in TFLite's kernel.
     const int32_t zero_point = std::is_same_v<Out, uint8_t> ? 0 : affine_out.zero_point;
     const int32_t offset = 255 - most;
+    if constexpr (std::is_same_v<In, Out>) {
+      // All values there may be, then a lookup, take less time than many values one by one.
+      if (depth >= 64) return look_levels_up(table, factor, zero_point, offset, in, out, depth);
+    }
     for (int64_t i = 0; i < depth; ++i) {
       out[i] = clamp_level<Out>(zero_point + round_level(table[static_cast<size_t>(offset + in[i])] * factor));
     }
