@@ -40,12 +40,14 @@ T row_max(const T* in, int64_t depth) {
   return *std::max_element(in, in + depth);
 }
 
-/// e^(-scale * i) at 255 - i, so that 255 + x - max finds e^(scale (x - max)) for 8-bit x.
-using ExpTable = std::array<float, 256>;
+/// e^(-scale * i) at 255 - i, so that 255 + x - max finds e^(scale (x - max)) for 8-bit x. Then the same once more, for
+/// tables that begin elsewhere.
+using ExpTable = std::array<float, 512>;
 
 ExpTable exp_table(float scale) {
   ExpTable table{};
   for (int i = 0; i < 256; ++i) table[static_cast<size_t>(255 - i)] = std::exp(-scale * static_cast<float>(i));
+  std::copy_n(table.data(), 256, table.data() + 256);
   return table;
 }
 
@@ -77,12 +79,9 @@ T clamp_level(int64_t level) {
 template <typename T>
 void look_levels_up(const ExpTable& table, float factor, int32_t zero_point, int32_t offset, const T* in, T* out,
                     int64_t depth) {
-  kernels::Lut8<T> levels;
-  kernels::softmax_levels_8<T>()(table.data(), factor, zero_point, levels.data());
-  const auto first = static_cast<uint8_t>(offset);  // the level of the value whose bits are 0
+  const auto first = static_cast<uint8_t>(offset);  // belongs to the value whose bits are 0
   kernels::Lut8<T> lut;
-  std::copy_n(levels.data() + first, levels.size() - first, lut.data());
-  std::copy_n(levels.data(), first, lut.data() + (levels.size() - first));
+  kernels::softmax_levels_8<T>()(table.data() + first, factor, zero_point, lut.data());
   kernels::lookup8_row()(reinterpret_cast<const uint8_t*>(lut.data()), reinterpret_cast<const uint8_t*>(in),
                          reinterpret_cast<uint8_t*>(out), depth);
 }

@@ -35,7 +35,6 @@ void row(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
 using D = hn::ScalableTag<uint8_t>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(uint8_t);
-constexpr int kVectors = 4;
 
 #if HWY_TARGET == HWY_AVX3_DL
 
@@ -50,7 +49,8 @@ struct Table {
     asm("vpermi2b %2, %1, %0" : "+v"(index.raw) : "v"(low.raw), "v"(high.raw));
     return index;
   }
-  HWY_INLINE void operator()(V (&v)[kVectors]) const {
+  template <int kCount>
+  HWY_INLINE void operator()(V (&v)[kCount]) const {
     const hn::RebindToSigned<D> di;
 #pragma GCC unroll 4
     for (V& index : v) {
@@ -77,24 +77,25 @@ struct Table {
   }
 
   /// Several vectors at a time: the pieces do not fit into the registers of AVX2.
-  HWY_INLINE void operator()(V (&v)[kVectors]) const {
+  template <int kCount>
+  HWY_INLINE void operator()(V (&v)[kCount]) const {
     const hn::RebindToSigned<D> di;
     const V step = hn::Set(D(), 16);
-    V result[kVectors];
+    V result[kCount];
 #pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) result[k] = hn::TableLookupBytesOr0(pieces[0], v[k]);
+    for (int k = 0; k < kCount; ++k) result[k] = hn::TableLookupBytesOr0(pieces[0], v[k]);
 #pragma GCC unroll 16
     for (int i = 1; i < 16; ++i) {
       const V piece = pieces[i];
 #pragma GCC unroll 4
-      for (int k = 0; k < kVectors; ++k) {
+      for (int k = 0; k < kCount; ++k) {
         v[k] = i <= 8 ? hn::Sub(v[k], step)
                       : hn::BitCast(D(), hn::SaturatedSub(hn::BitCast(di, v[k]), hn::BitCast(di, step)));
         result[k] = hn::Xor(result[k], hn::TableLookupBytesOr0(piece, v[k]));
       }
     }
 #pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) v[k] = result[k];
+    for (int k = 0; k < kCount; ++k) v[k] = result[k];
   }
 
   V pieces[16];
@@ -102,19 +103,23 @@ struct Table {
 
 #endif
 
+template <int kCount>
+HWY_INLINE void run(const Table& lookup, const uint8_t* in, uint8_t* out) {
+  const D d;
+  V v[kCount];
+#pragma GCC unroll 4
+  for (int k = 0; k < kCount; ++k) v[k] = hn::LoadU(d, in + k * kLanes);
+  lookup(v);
+#pragma GCC unroll 4
+  for (int k = 0; k < kCount; ++k) hn::StoreU(v[k], d, out + k * kLanes);
+}
+
 void row(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
   int64_t i = 0;
-  if (count >= kVectors * kLanes) {
-    const D d;
+  if (count >= 2 * kLanes) {
     const Table lookup(table);
-    for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
-      V v[kVectors];
-#pragma GCC unroll 4
-      for (int k = 0; k < kVectors; ++k) v[k] = hn::LoadU(d, in + i + k * kLanes);
-      lookup(v);
-#pragma GCC unroll 4
-      for (int k = 0; k < kVectors; ++k) hn::StoreU(v[k], d, out + i + k * kLanes);
-    }
+    for (; i + 4 * kLanes <= count; i += 4 * kLanes) run<4>(lookup, in + i, out + i);
+    for (; i + kLanes <= count; i += kLanes) run<1>(lookup, in + i, out + i);
   }
   for (; i < count; ++i) out[i] = table[in[i]];
 }

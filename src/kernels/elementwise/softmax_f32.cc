@@ -48,8 +48,14 @@ HWY_INLINE float row_max(const float* in, int64_t count) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
-/// Sum of e^(beta (in - most)); keeps the terms in `out` when kStore.
-template <bool kStore>
+/// e^x, where x <= 0 when kNegative.
+template <bool kNegative>
+HWY_INLINE V exponential(V x) {
+  return kNegative ? exp_negative_f32(D(), x) : exp_f32(D(), x);
+}
+
+/// Sum of e^(beta (in - most)); keeps the terms in `out` when kStore. kNegative: beta is not negative.
+template <bool kStore, bool kNegative>
 HWY_INLINE float exp_sum(const float* in, float* out, int64_t count, float most, float beta) {
   const D d;
   const V shift = hn::Set(d, most);
@@ -57,12 +63,12 @@ HWY_INLINE float exp_sum(const float* in, float* out, int64_t count, float most,
   V sum = hn::Zero(d);
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    const V e = exp_f32(d, hn::Mul(hn::Sub(hn::LoadU(d, in + i), shift), factor));
+    const V e = exponential<kNegative>(hn::Mul(hn::Sub(hn::LoadU(d, in + i), shift), factor));
     if (kStore) hn::StoreU(e, d, out + i);
     sum = hn::Add(sum, e);
   }
   if (i < count) {
-    const V e = exp_f32(d, hn::Mul(hn::Sub(load_part(in + i, count - i, most), shift), factor));
+    const V e = exponential<kNegative>(hn::Mul(hn::Sub(load_part(in + i, count - i, most), shift), factor));
     if (kStore) store_part(e, out + i, count - i);
     sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count - i)), e));
   }
@@ -81,7 +87,9 @@ HWY_INLINE void short_softmax(const float* in, float* out, int64_t count, float 
 void softmax(const float* in, float* out, int64_t count, float beta) {
   if (count <= kLanes) return short_softmax(in, out, count, beta);
   const D d;
-  const float sum = exp_sum<true>(in, out, count, row_max(in, count), beta);
+  const float most = row_max(in, count);
+  const float sum =
+      beta >= 0.0F ? exp_sum<true, true>(in, out, count, most, beta) : exp_sum<true, false>(in, out, count, most, beta);
   const V factor = hn::Set(d, 1.0F / sum);
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, out + i), factor), d, out + i);
@@ -92,7 +100,7 @@ void log_softmax(const float* in, float* out, int64_t count, float /*beta*/) {
   const D d;
   const float most = row_max(in, count);
   const V shift = hn::Set(d, most);
-  const V log_sum = hn::Set(d, std::log(exp_sum<false>(in, nullptr, count, most, 1.0F)));
+  const V log_sum = hn::Set(d, std::log(exp_sum<false, true>(in, nullptr, count, most, 1.0F)));
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, in + i), shift), log_sum), d, out + i);
