@@ -54,13 +54,21 @@ ExpTable exp_table(float scale) {
 template <typename In>
 float table_sum(const ExpTable& table, const In* in, int64_t depth, int32_t most) {
   const int32_t offset = 255 - most;
-  std::array<float, 4> sums = {};  // four chains of additions, because one would wait for itself
+  const float* values = table.data() + offset;
+  // Four chains of additions, because one would wait for itself.
+  float a = 0.0F;
+  float b = 0.0F;
+  float c = 0.0F;
+  float d = 0.0F;
   int64_t i = 0;
   for (; i + 4 <= depth; i += 4) {
-    for (int64_t j = 0; j < 4; ++j) sums[static_cast<size_t>(j)] += table[static_cast<size_t>(offset + in[i + j])];
+    a += values[in[i]];
+    b += values[in[i + 1]];
+    c += values[in[i + 2]];
+    d += values[in[i + 3]];
   }
-  for (; i < depth; ++i) sums[0] += table[static_cast<size_t>(offset + in[i])];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  for (; i < depth; ++i) a += values[in[i]];
+  return (a + b) + (c + d);
 }
 
 /// Rounds a number >= 0 to nearest, halves up; too large ones and NaN become 65536.
