@@ -93,8 +93,73 @@ void levels(const float* values, int64_t count, const RowPlan& plan, int8_t* qua
   }
 }
 
+/// Rows whose parameters are computed side by side.
+constexpr int64_t kBlockRows = 16;
+static_assert(kBlockRows % row::kLanes == 0);
+
+struct BlockRanges {
+  HWY_ALIGN float min[kBlockRows] = {};
+  HWY_ALIGN float max[kBlockRows] = {};
+};
+struct BlockParameters {
+  HWY_ALIGN float scale[kBlockRows];
+  HWY_ALIGN float inverse[kBlockRows];
+  HWY_ALIGN int32_t zero_point[kBlockRows];
+};
+
+/// cover() for a block of rows, with the same bits. The ranges hold 0.
+HWY_INLINE void cover_block(const BlockRanges& ranges, BlockParameters& parameters) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const row::DF d;
+  const row::DI di;
+  const row::VF one = hn::Set(d, 1.0F);
+  const row::VF lowest = hn::Set(d, kLowest);
+  const row::VF highest = hn::Set(d, kHighest);
+  for (int64_t i = 0; i < kBlockRows; i += row::kLanes) {
+    const row::VF lo = hn::Load(d, ranges.min + i);
+    const row::VF hi = hn::Load(d, ranges.max + i);
+    const row::VF levels = hn::Div(hn::Set(d, kHighest - kLowest), hn::Sub(hi, lo));
+    const row::VF levels_per_unit = hn::IfThenElse(hn::Eq(lo, hi), one, levels);
+    const row::VF lo_level = hn::Mul(lo, levels_per_unit);
+    const row::VF hi_level = hn::Mul(hi, levels_per_unit);
+    const auto at_low_end = hn::Gt(hn::Add(hn::Add(lowest, lo_level), hn::Add(highest, hi_level)), hn::Zero(d));
+    const row::VF zero = hn::IfThenElse(at_low_end, hn::Sub(lowest, lo_level), hn::Sub(highest, hi_level));
+    const row::VF level = row::at_most(row::at_least(zero, lowest), highest);
+    const row::VI bits = hn::BitCast(di, hn::Add(level, hn::Set(d, row::kRound)));
+    const row::VF scale = hn::Div(one, levels_per_unit);
+    hn::Store(hn::Sub(bits, hn::Set(di, row::kRoundBits)), di, parameters.zero_point + i);
+    hn::Store(scale, d, parameters.scale + i);
+    hn::Store(hn::Div(one, scale), d, parameters.inverse + i);
+  }
+}
+
+/// Short rows spend more on their parameters than on their values, so these are computed for many at a time.
+void short_rows(const float* values, int64_t begin, int64_t end, int64_t size, int8_t* quantized,
+                RowParameters parameters) {
+  for (int64_t first = begin; first < end; first += kBlockRows) {
+    const int64_t rows = std::min(kBlockRows, end - first);
+    BlockRanges ranges;
+    BlockParameters block;
+    for (int64_t i = 0; i < rows; ++i) {
+      const RowRange range = row::range_of(values + (first + i) * size, size);
+      ranges.min[i] = range.min;
+      ranges.max[i] = range.max;
+    }
+    cover_block(ranges, block);
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t at = first + i;
+      parameters.scale[at] = block.scale[i];
+      parameters.zero_point[at] = block.zero_point[i];
+      row::write_levels(values + at * size, size, row::EvenLevel(block.inverse[i], block.zero_point[i]),
+                        quantized + at * size);
+    }
+  }
+}
+
 void xnnpack_rows(const float* values, int64_t begin, int64_t end, int64_t size, int8_t* quantized,
                   RowParameters parameters) {
+  constexpr int64_t kShort = 256;  // a block of rows stays in the first-level cache
+  if (size <= kShort && end - begin > 1) return short_rows(values, begin, end, size, quantized, parameters);
   for (int64_t i = begin; i < end; ++i) {
     const float* from = values + i * size;
     const DynamicQuantization q = cover(row::range_of(from, size));

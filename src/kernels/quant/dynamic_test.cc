@@ -150,6 +150,33 @@ TEST(DynamicQuantization, EveryTargetAndRuleHasTheBitsOfPlainLoops) {
   });
 }
 
+TEST(DynamicQuantization, ManyRowsHaveTheParametersOfEach) {
+  std::vector<std::vector<float>> rows = many_rows();
+  ThreadPool pool(2);
+  for_each_target([&] {
+    for (const size_t size : {1U, 17U, 41U, 300U}) {
+      std::vector<float> values;
+      std::vector<Expected> expected;
+      for (const std::vector<float>& row : rows) {
+        if (row.size() < size) continue;
+        const std::vector<float> part(row.end() - static_cast<ptrdiff_t>(size), row.end());
+        values.insert(values.end(), part.begin(), part.end());
+        expected.push_back(quantize_plainly(RowRule::kXnnpack, part));
+      }
+      std::vector<int8_t> levels(values.size());
+      std::vector<float> scales(expected.size());
+      std::vector<int32_t> zero_points(expected.size());
+      quantize_rows(values.data(), static_cast<int64_t>(expected.size()), static_cast<int64_t>(size), levels.data(),
+                    {scales.data(), zero_points.data()}, pool);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(scales[i], expected[i].scale) << size << ", row " << i;
+        ASSERT_EQ(zero_points[i], expected[i].zero_point) << size << ", row " << i;
+        ASSERT_TRUE(std::equal(expected[i].levels.begin(), expected[i].levels.end(), levels.data() + i * size));
+      }
+    }
+  });
+}
+
 TEST(DynamicQuantization, ALongRowIsTheSameOnManyThreads) {
   std::mt19937 random(6);
   const int64_t count = 100'003;
