@@ -20,36 +20,67 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// Where the taps of a group of pixels are when all lie inside the input: at even distances.
+struct InnerTaps {
+  const float* origin;  // the first tap of the first pixel
+  int64_t pixel, row, column;
+};
+
+/// Adds one tap of each pixel; input(p) is where pixel p has it.
+template <int Vectors, int Pixels, class D, class Input>
+HWY_INLINE void add_tap(D d, const float* filter, const Input& input, Accumulators<hn::Vec<D>, Pixels, Vectors>& acc) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  unroll<Vectors>([&](auto v) HWY_ATTR {
+    const hn::Vec<D> weight = hn::LoadU(d, filter + v * lanes);
+    unroll<Pixels>([&](auto p) HWY_ATTR {
+      acc.template at<p, v>() = hn::MulAdd(hn::LoadU(d, input(p) + v * lanes), weight, acc.template at<p, v>());
+    });
+  });
+}
+
+// The taps are summed column by column, as XNNPACK sums: what follows may round at a boundary, and then the last bit
+// counts.
+template <int Vectors, int Pixels, class D>
+HWY_INLINE void add_taps(D d, const DepthwiseShape& s, const float* filter, const InnerTaps& taps, int64_t c,
+                         Accumulators<hn::Vec<D>, Pixels, Vectors>& acc) {
+  const float* column = taps.origin + c;
+  const int64_t filter_row = s.filter_w * s.in_c;
+  for (int64_t kx = 0; kx < s.filter_w; ++kx, column += taps.column, filter += s.in_c) {
+    const float* at = column;
+    const float* weights = filter;
+    for (int64_t ky = 0; ky < s.filter_h; ++ky, at += taps.row, weights += filter_row) {
+      add_tap<Vectors, Pixels>(d, weights, [&](int64_t p) HWY_ATTR { return at + p * taps.pixel; }, acc);
+    }
+  }
+}
+
+template <int Vectors, int Pixels, class D>
+HWY_INLINE void add_taps(D d, const DepthwiseShape& s, const float* filter, const float* const* taps, int64_t c,
+                         Accumulators<hn::Vec<D>, Pixels, Vectors>& acc) {
+  for (int64_t kx = 0; kx < s.filter_w; ++kx) {
+    for (int64_t tap = kx; tap < s.taps(); tap += s.filter_w) {
+      const float* const* inputs = taps + tap * kGroupPixels;
+      add_tap<Vectors, Pixels>(d, filter + tap * s.in_c, [&](int64_t p) HWY_ATTR { return inputs[p] + c; }, acc);
+    }
+  }
+}
+
 // Vectors vectors of channels from `c` (counted from the chunk) for the group's pixels; stores `pixels` of them.
-template <int Vectors, class D>
-HWY_INLINE void channels(D d, const DepthwiseF32& conv, const float* const* taps, int64_t channel, int64_t c,
-                         int64_t pixels, float* out) {
+template <int Vectors, int Pixels, class D, class Taps>
+HWY_INLINE void channels(D d, const DepthwiseF32& conv, const Taps& taps, int64_t channel, int64_t c, int64_t pixels,
+                         float* out) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t stride = conv.shape.in_c;
-  const int64_t count = conv.shape.taps();
-  Accumulators<V, kGroupPixels, Vectors> acc;
+  Accumulators<V, Pixels, Vectors> acc;
   unroll<Vectors>([&](auto v) HWY_ATTR {
     const V bias = conv.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, conv.bias + channel + c + v * lanes);
-    unroll<kGroupPixels>([&](auto p) HWY_ATTR { acc.template at<p, v>() = bias; });
+    unroll<Pixels>([&](auto p) HWY_ATTR { acc.template at<p, v>() = bias; });
   });
-  // Column by column, as XNNPACK sums: what follows may round at a boundary, and then the last bit counts.
-  for (int64_t kx = 0; kx < conv.shape.filter_w; ++kx) {
-    for (int64_t tap = kx; tap < count; tap += conv.shape.filter_w) {
-      const float* filter = conv.filter + tap * stride + channel + c;
-      const float* const* inputs = taps + tap * kGroupPixels;
-      unroll<Vectors>([&](auto v) HWY_ATTR {
-        const V weight = hn::LoadU(d, filter + v * lanes);
-        unroll<kGroupPixels>([&](auto p) HWY_ATTR {
-          acc.template at<p, v>() =
-              hn::MulAdd(hn::LoadU(d, inputs[p] + c + v * lanes), weight, acc.template at<p, v>());
-        });
-      });
-    }
-  }
+  add_taps<Vectors, Pixels>(d, conv.shape, conv.filter + channel + c, taps, c, acc);
   const V lo = hn::Set(d, conv.lo);
   const V hi = hn::Set(d, conv.hi);
-  unroll<kGroupPixels>([&](auto p) HWY_ATTR {
+  unroll<Pixels>([&](auto p) HWY_ATTR {
     if (p >= pixels) return;
     unroll<Vectors>([&](auto v) HWY_ATTR {
       hn::StoreU(clamp_keeping_nan(acc.template at<p, v>(), lo, hi), d, out + p * stride + c + v * lanes);
@@ -57,28 +88,56 @@ HWY_INLINE void channels(D d, const DepthwiseF32& conv, const float* const* taps
   });
 }
 
+/// A chunk of `count` channels of the group's pixels.
+template <int Pixels, class D, class Taps>
+HWY_INLINE void group(D d, const DepthwiseF32& conv, const Taps& taps, int64_t channel, int64_t count, int64_t pixels,
+                      float* out) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + 2 * lanes <= count; c += 2 * lanes) channels<2, Pixels>(d, conv, taps, channel, c, pixels, out);
+  for (; c + lanes <= count; c += lanes) channels<1, Pixels>(d, conv, taps, channel, c, pixels, out);
+  // The last vector overlaps the one before it; both give the same values.
+  if (c < count) channels<1, Pixels>(d, conv, taps, channel, count - lanes, pixels, out);
+}
+
+/// A chunk of `count` channels of one output row.
+template <class D>
+void run_row(D d, const DepthwiseF32& conv, TapTable<float>& table, int64_t row, int64_t channel, int64_t count) {
+  const DepthwiseShape& s = conv.shape;
+  const int64_t y = row % s.out_h * s.stride_h - s.pad_top;
+  const bool rows_inside = y >= 0 && y + (s.filter_h - 1) * s.dilation_h < s.in_h;
+  const int64_t span = (kGroupPixels - 1) * s.stride_w + (s.filter_w - 1) * s.dilation_w;
+  const float* line = conv.input + (row / s.out_h * s.in_h + y) * s.in_w * s.in_c + channel;
+  table.set_row(row, channel);
+  for (int64_t x = 0; x < s.out_w; x += kGroupPixels) {
+    const int64_t pixels = std::min(kGroupPixels, s.out_w - x);
+    const int64_t first = x * s.stride_w - s.pad_left;
+    float* out = conv.output + (row * s.out_w + x) * s.in_c + channel;
+    if (rows_inside && first >= 0 && first + span < s.in_w && pixels == kGroupPixels) {
+      const InnerTaps taps{line + first * s.in_c, s.stride_w * s.in_c, s.dilation_h * s.in_w * s.in_c,
+                           s.dilation_w * s.in_c};
+      group<kGroupPixels>(d, conv, taps, channel, count, kGroupPixels, out);
+      continue;
+    }
+    table.set_pixels(x);
+    if (pixels > 2) {
+      group<kGroupPixels>(d, conv, table.pointers(), channel, count, pixels, out);
+    } else {
+      group<2>(d, conv, table.pointers(), channel, count, pixels, out);
+    }
+  }
+}
+
 template <class D>
 void band_with(D d, const DepthwiseF32& conv, int64_t row_begin, int64_t row_end) {
   const DepthwiseShape& s = conv.shape;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float padding[kChunkChannels] = {};
   TapTable<float> table(s, conv.input, padding);
   for (int64_t c0 = 0; c0 < s.in_c; c0 += kChunkChannels) {
-    const int64_t channel = chunk_begin(c0, s.in_c);
-    const int64_t count = std::min(kChunkChannels, s.in_c);
-    for (int64_t row = row_begin; row < row_end; ++row) {
-      table.set_row(row, channel);
-      for (int64_t x = 0; x < s.out_w; x += kGroupPixels) {
-        table.set_pixels(x);
-        const int64_t pixels = std::min(kGroupPixels, s.out_w - x);
-        float* out = conv.output + (row * s.out_w + x) * s.in_c + channel;
-        int64_t c = 0;
-        for (; c + 2 * lanes <= count; c += 2 * lanes) channels<2>(d, conv, table.pointers(), channel, c, pixels, out);
-        for (; c + lanes <= count; c += lanes) channels<1>(d, conv, table.pointers(), channel, c, pixels, out);
-        // The last vector overlaps the one before it; both give the same values.
-        if (c < count) channels<1>(d, conv, table.pointers(), channel, count - lanes, pixels, out);
-      }
-    }
+    // A last chunk of less than a vector moves back, and recomputes a few channels.
+    const int64_t channel = std::min(c0, s.in_c - static_cast<int64_t>(hn::Lanes(d)));
+    const int64_t count = std::min(kChunkChannels, s.in_c - channel);
+    for (int64_t row = row_begin; row < row_end; ++row) run_row(d, conv, table, row, channel, count);
   }
 }
 
@@ -112,11 +171,15 @@ void plain_band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end) {
 void band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end) {
   const DepthwiseShape& s = conv.shape;
   const hn::ScalableTag<float> wide;
+  const hn::CappedTag<float, 8> middle;
   const hn::CappedTag<float, 4> narrow;
   if (s.multiplier != 1 || s.taps() > kMaxTaps || s.in_c < static_cast<int64_t>(hn::Lanes(narrow))) {
     plain_band(conv, row_begin, row_end);
-  } else if (s.in_c >= static_cast<int64_t>(hn::Lanes(wide))) {
+  } else if (s.in_c % static_cast<int64_t>(hn::Lanes(wide)) == 0) {
     band_with(wide, conv, row_begin, row_end);
+  } else if (s.in_c >= static_cast<int64_t>(hn::Lanes(middle))) {
+    // Pixels that are no whole number of AVX-512 vectors apart would make most of them cross a cache line.
+    band_with(middle, conv, row_begin, row_end);
   } else {
     band_with(narrow, conv, row_begin, row_end);
   }
