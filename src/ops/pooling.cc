@@ -240,8 +240,7 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
 }  // namespace
 
 void register_pooling(Registry& registry) {
-  registry.add(
-      row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule(2, 3)));
+  registry.add(row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule(2, 3)));
   registry.add(row<Pool::kL2>("L2_POOL_2D", 12, 1, "f32 f16", ""));
   registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule(2, 3)));
 }
