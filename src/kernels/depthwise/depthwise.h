@@ -73,8 +73,9 @@ struct DepthwiseHybrid {
 };
 
 /// Computes output rows [row_begin, row_end) of shape.rows() on the calling thread. Disjoint bands may run at the same
-/// time. Fast with multiplier 1, at least 4 channels (8-bit: as many as a vector has) and at most 128 taps; plain loops
-/// otherwise.
+/// time. Fast with multiplier 1, at least 4 channels (8 in 8 bits and hybrid) and at most 128 taps; plain loops
+/// otherwise, and in 8 bits and hybrid also where stride or dilation spread the taps of four outputs beyond a small
+/// buffer (some hundred columns).
 void depthwise_f32_band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end);
 void depthwise_i8_band(const DepthwiseI8& conv, int64_t row_begin, int64_t row_end);
 void depthwise_hybrid_band(const DepthwiseHybrid& conv, int64_t row_begin, int64_t row_end);

@@ -34,16 +34,21 @@ DepthwiseShape make(int64_t batch, int64_t in_h, int64_t in_w, int64_t in_c, int
   return s;
 }
 
-/// Channel counts below, at and above every vector and chunk size; taps above the fast path's limit; multipliers.
+/// Channel counts below, at and above every vector and chunk size; taps above the fast path's limit; multipliers;
+/// rows longer than what is computed at once; dilation beyond what the fast path takes.
 std::vector<DepthwiseShape> shapes() {
-  return {make(1, 1, 1, 1, 1, 1, 1, 1, 1, 0),     make(1, 5, 5, 3, 1, 3, 3, 1, 1, 1),
-          make(2, 7, 9, 4, 1, 3, 3, 1, 1, 1),     make(1, 8, 11, 7, 1, 3, 3, 2, 1, 0),
-          make(1, 6, 7, 8, 1, 3, 3, 1, 1, 1),     make(1, 9, 5, 13, 1, 5, 5, 1, 1, 2),
-          make(2, 6, 13, 16, 1, 3, 3, 2, 1, 1),   make(1, 10, 10, 24, 1, 3, 3, 1, 2, 2),
-          make(1, 4, 4, 37, 1, 2, 4, 3, 1, 1),    make(1, 3, 6, 256, 1, 3, 3, 1, 1, 1),
-          make(1, 3, 5, 263, 1, 3, 3, 1, 1, 1),   make(1, 2, 2, 521, 1, 3, 3, 1, 1, 1),
-          make(1, 14, 13, 8, 1, 13, 11, 1, 1, 2), make(1, 6, 6, 1, 8, 3, 3, 1, 1, 1),
-          make(1, 5, 6, 3, 2, 3, 3, 2, 1, 1),     make(1, 1, 40, 17, 1, 1, 3, 1, 1, 0)};
+  return {make(1, 1, 1, 1, 1, 1, 1, 1, 1, 0),      make(1, 5, 5, 3, 1, 3, 3, 1, 1, 1),
+          make(2, 7, 9, 4, 1, 3, 3, 1, 1, 1),      make(1, 8, 11, 7, 1, 3, 3, 2, 1, 0),
+          make(1, 6, 7, 8, 1, 3, 3, 1, 1, 1),      make(1, 9, 5, 13, 1, 5, 5, 1, 1, 2),
+          make(2, 6, 13, 16, 1, 3, 3, 2, 1, 1),    make(1, 10, 10, 24, 1, 3, 3, 1, 2, 2),
+          make(1, 4, 4, 37, 1, 2, 4, 3, 1, 1),     make(1, 3, 6, 256, 1, 3, 3, 1, 1, 1),
+          make(1, 3, 5, 263, 1, 3, 3, 1, 1, 1),    make(1, 2, 2, 521, 1, 3, 3, 1, 1, 1),
+          make(1, 14, 13, 8, 1, 13, 11, 1, 1, 2),  make(1, 6, 6, 1, 8, 3, 3, 1, 1, 1),
+          make(1, 5, 6, 3, 2, 3, 3, 2, 1, 1),      make(1, 1, 40, 17, 1, 1, 3, 1, 1, 0),
+          make(2, 5, 131, 70, 1, 3, 3, 1, 1, 1),   make(1, 7, 8, 40, 1, 5, 5, 2, 1, 2),
+          make(1, 9, 9, 48, 1, 7, 7, 1, 1, 2),     make(2, 5, 30, 20, 1, 4, 2, 1, 1, 1),
+          make(1, 2, 600, 16, 1, 1, 3, 1, 290, 0), make(1, 2, 140, 64, 1, 1, 128, 1, 1, 0),
+          make(1, 6, 61, 36, 1, 3, 3, 2, 1, 1),    make(1, 3, 25, 32, 1, 1, 2, 11, 1, 0)};
 }
 
 /// Calls visit(output index, output channel, taps), where taps(f) calls f(input index, filter index).
