@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leadline._leadline import InvalidArgumentError, NativeWatch, accounted_bytes, format_bytes, parse_bytes
-from leadline._reports import html_table
+from leadline._reports import escape, html_table
 
 DEFAULT_FRACTION = 0.92
 _stack: list[Watch] = []  # the last one watches; those before it go on when it stops
@@ -248,8 +248,6 @@ class WatchReport:
         return "\n".join(self._lines() + table)
 
     def _repr_html_(self) -> str:
-        from leadline._reports import escape
-
         table = html_table(self._HEADER, self._rows()) if self.cells else ""
         return "".join(f"<div>{escape(line)}</div>" for line in self._lines()) + table
 

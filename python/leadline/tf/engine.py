@@ -89,7 +89,6 @@ def run_one(row, arrays: Sequence[np.ndarray], attrs: dict, specs) -> list[np.nd
         return None
     from leadline.tf.dtypes import as_dtype
 
-    ins = [(as_dtype(array.dtype), array.shape) for array in arrays]
     prepared = row.extra["prepare"](arrays, attrs) if "prepare" in row.extra else (arrays, attrs)
     if prepared is None:
         return None
@@ -150,21 +149,14 @@ def _invoke(interpreter: lite.Interpreter, arrays: Sequence[np.ndarray]) -> list
     copies = sum(array.nbytes for array in arrays if not array.flags.c_contiguous)
     charge = memory.Charge(copies, "copies of operands that are not contiguous")
     contiguous = [array if array.flags.c_contiguous else array.copy() for array in arrays]
-    if hasattr(interpreter, "bind_tensor"):
-        results = [np.empty(detail["shape"], detail["dtype"]) for detail in outputs]
-        bound = [*zip(inputs, contiguous), *((detail["index"], array) for detail, array in zip(outputs, results))]
-        for index, array in bound:
-            interpreter.bind_tensor(index, array)
-        interpreter.allocate_tensors()
-        interpreter.invoke()
-        for index, _ in bound:
-            interpreter.bind_tensor(index, None)  # an interpreter that is kept keeps no tensor
-    else:
-        interpreter.allocate_tensors()
-        for index, array in zip(inputs, contiguous):
-            interpreter.set_tensor(index, array)
-        interpreter.invoke()
-        results = [np.array(interpreter.get_tensor(detail["index"])) for detail in outputs]
+    results = [np.empty(detail["shape"], detail["dtype"]) for detail in outputs]
+    bound = [*zip(inputs, contiguous), *((detail["index"], array) for detail, array in zip(outputs, results))]
+    for index, array in bound:
+        interpreter.bind_tensor(index, array)
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    for index, _ in bound:
+        interpreter.bind_tensor(index, None)  # an interpreter that is kept keeps no tensor
     del charge
     return results
 
