@@ -125,7 +125,7 @@ std::unique_ptr<Kernel> prepare_leaky_relu(PrepareContext& c) {
     });
   }
   const auto identity = kernels::quantize_multiplier(static_cast<double>(in.scale / out.scale));
-  const auto slope = kernels::quantize_multiplier(static_cast<double>(std::abs(in.scale * alpha / out.scale)));
+  const auto slope = kernels::quantize_multiplier(kernels::scale_ratio(in.scale, std::abs(alpha), out.scale));
   const bool falling = alpha < 0.0F;
   return level_kernel(c, [=](int32_t v) {
     const int32_t value = v - in.zero_point;
@@ -161,7 +161,7 @@ std::unique_ptr<Kernel> quantized_prelu(const OpContext& c) {
   const Affine alpha = affine(c.input(1));
   const Affine out = affine(c.output(0));
   const auto identity = kernels::quantize_multiplier(static_cast<double>(in.scale / out.scale));
-  const auto slope = kernels::quantize_multiplier(static_cast<double>(in.scale * alpha.scale / out.scale));
+  const auto slope = kernels::quantize_multiplier(kernels::scale_ratio(in.scale, alpha.scale, out.scale));
   return mixed_kernel<T, Alpha, T>(
       c,
       [=](T x, Alpha y) {

@@ -196,6 +196,33 @@ std::unique_ptr<Kernel> eight_bit_kernel(const OpContext& c, const Plain& plain,
   return direct ? quantized_row_kernel<uint8_t>(c, *direct) : quantized_row_kernel<uint8_t>(c, plain);
 }
 
+/// A sum whose inputs differ from the output by more than the fixed-point form resolves: a step of the output is less
+/// than 2^-20 (int16: 2^-15) of an input's. Nearly all results saturate; those that do not are right.
+template <typename T>
+std::unique_ptr<Kernel> coarse_sum(const OpContext& c, const kernels::QuantizedAdd& op) {
+  const double out = c.output(0).quantization().scale0();
+  const double a = c.input(0).quantization().scale0() / out;
+  const double b = c.input(1).quantization().scale0() / out * (op.subtract ? -1.0 : 1.0);
+  return binary_kernel<T, T>(
+      c,
+      [op, a, b](T x, T y) {
+        const double sum = (x - op.a_zero_point) * a + (y - op.b_zero_point) * b;
+        return std::clamp<double>(std::round(sum) + op.zero_point, op.lo, op.hi);
+      },
+      kHeavyGrain);
+}
+
+std::unique_ptr<Kernel> coarse_sum(const OpContext& c, const kernels::QuantizedAdd& op) {
+  switch (c.input(0).dtype()) {
+    case DType::kInt8:
+      return coarse_sum<int8_t>(c, op);
+    case DType::kUInt8:
+      return coarse_sum<uint8_t>(c, op);
+    default:
+      return coarse_sum<int16_t>(c, op);
+  }
+}
+
 void infer_add(InferContext& c) {
   infer_binary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt8, DType::kUInt8, DType::kInt16,
                    DType::kInt32, DType::kUInt32, DType::kInt64});
@@ -211,6 +238,7 @@ std::unique_ptr<Kernel> prepare_add(PrepareContext& c) {
                          [](auto a, auto b) { return kSubtract ? wrapping_sub(a, b) : wrapping_add(a, b); });
   }
   const kernels::QuantizedAdd op = quantized_add(c, kSubtract);
+  if (op.output.shift > 0) return coarse_sum(c, op);
   if (is_8bit(c.input(0).dtype())) return eight_bit_kernel(c, op, direct_add(c, op));
   if (attributes.pot_scale_int16) {
     if (const auto shifted = shifted_add(c, kSubtract)) return binary_kernel<int16_t, int16_t>(c, *shifted);
@@ -269,7 +297,7 @@ std::unique_ptr<Kernel> prepare_mul(PrepareContext& c) {
   op.a_zero_point = a.zero_point;
   op.b_zero_point = b.zero_point;
   op.zero_point = out.zero_point;
-  op.output = quantize_multiplier(static_cast<double>(a.scale * b.scale / out.scale));
+  op.output = quantize_multiplier(kernels::scale_ratio(a.scale, b.scale, out.scale));
   std::tie(op.lo, op.hi) = quantized_activation_range(c, attributes.activation, c.output(0));
   if (is_8bit(type)) return eight_bit_kernel(c, op, direct_mul(c, op));
   return binary_kernel<int16_t, int16_t>(c, op, kHeavyGrain);
@@ -304,7 +332,7 @@ std::unique_ptr<Kernel> quantized_div(const OpContext& c) {
   const kernels::Affine b = affine(c.input(1));
   const kernels::Affine out = affine(c.output(0));
   const auto [lo, hi] = quantized_activation_range(c, c.attributes<MulAttributes>().activation, c.output(0));
-  const auto factor = static_cast<double>(a.scale / (b.scale * out.scale));
+  const double factor = double{a.scale} / (double{b.scale} * out.scale);
   auto kernel = binary_kernel<T, T>(
       c,
       [a, b, out, factor, lo = lo, hi = hi](T x, T y) {
@@ -357,6 +385,16 @@ std::unique_ptr<Kernel> quantized_squared_difference(const OpContext& c) {
   const kernels::Multiplier scale_b = quantize_multiplier(b.scale / twice_max);
   const kernels::Multiplier scale_out =
       quantize_multiplier(twice_max * twice_max / (static_cast<double>(1 << (2 * kShift)) * out.scale));
+  if (scale_out.shift > 0) {  // a step of the output is less than what the shift resolves
+    const double factor = 1.0 / out.scale;
+    return binary_kernel<int8_t, int8_t>(
+        c,
+        [=](int8_t x, int8_t y) {
+          const double difference = (x - a.zero_point) * double{a.scale} - (y - b.zero_point) * double{b.scale};
+          return std::clamp<double>(std::round(difference * difference * factor) + out.zero_point, -128, 127);
+        },
+        kHeavyGrain);
+  }
   return binary_kernel<int8_t, int8_t>(
       c,
       [=](int8_t x, int8_t y) {

@@ -75,7 +75,7 @@ void check_scales(const OpContext& c) {
   c.require_quantized(lhs, "input 0");
   c.require_quantized(c.output(0), "output");
   for (const float scale : q.scale) {
-    c.require(std::isfinite(lhs.quantization().scale0() * scale / c.output(0).quantization().scale0()),
+    c.require(kernels::finite_ratio(lhs.quantization().scale0(), scale, c.output(0).quantization().scale0()),
               "the scales of the inputs and the output give a factor that is not finite");
   }
   c.require(lhs.dtype() != DType::kInt16 ||

@@ -37,7 +37,7 @@ void check_weight_quantization(const OpContext& c, const ContractionRule& rule, 
   const Quantization& out = c.output(0).quantization();
   c.require(arithmetic == Arithmetic::kHybrid ||
                 std::all_of(q.scale.begin(), q.scale.end(),
-                            [&](float scale) { return std::isfinite(in.scale0() * scale / out.scale0()); }),
+                            [&](float scale) { return kernels::finite_ratio(in.scale0(), scale, out.scale0()); }),
             "the scales of input, weights and output give a factor that is not finite");
   // Only uint8 weights and those of FULLY_CONNECTED may be asymmetric, and only per tensor.
   const bool may_shift = !q.per_channel() && arithmetic != Arithmetic::kHybrid;
@@ -211,7 +211,9 @@ void Contraction::fill_scales(float* scales) const {
   for (int64_t i = 0; i < rule.channels; ++i) {
     const float scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
     // The order of the two float32 operations is XNNPACK's.
-    scales[i] = arithmetic == Arithmetic::kHybrid ? scale : input_scale * scale / output_scale;
+    scales[i] = arithmetic == Arithmetic::kHybrid
+                    ? scale
+                    : static_cast<float>(kernels::scale_ratio(input_scale, scale, output_scale));
   }
 }
 

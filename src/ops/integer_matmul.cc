@@ -154,7 +154,9 @@ class IntegerMatmul final : public Kernel {
     auto* factors = reinterpret_cast<float*>(c.scratch() + factors_at_);
     for (int64_t i = 0; i < p_.n; ++i) {
       const float scale = rhs.scale[rhs.per_channel() ? static_cast<size_t>(i) : 0];
-      factors[i] = hybrid_ ? scale : c.input(0).quantization->scale0() * scale / c.output(0).quantization->scale0();
+      factors[i] = hybrid_ ? scale
+                           : static_cast<float>(kernels::scale_ratio(c.input(0).quantization->scale0(), scale,
+                                                                     c.output(0).quantization->scale0()));
     }
   }
 

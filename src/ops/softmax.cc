@@ -119,6 +119,8 @@ void infer_softmax(InferContext& c) {
     if (type == DType::kInt8 && c.output(0).dtype() == DType::kInt8) {
       c.require(out.zero_point == -128, "the output has zero point {}, expected -128", out.zero_point);
       require_near(c, out.scale, 1.0F / 256.0F);
+    } else if (c.output(0).dtype() == DType::kUInt8) {
+      c.require(out.zero_point == 0, "the output has zero point {}, expected 0", out.zero_point);
     } else if (type == DType::kInt16) {
       require_symmetric(c, c.input(0), "input");
       require_symmetric(c, c.output(0), "output");

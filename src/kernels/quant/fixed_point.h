@@ -31,6 +31,17 @@ inline Multiplier quantize_multiplier(double factor) {
   return {static_cast<int32_t>(fixed), shift};
 }
 
+/// a * b / c for scales: in floats, as TFLite and XNNPACK compute it, unless a float cannot hold a * b.
+inline double scale_ratio(float a, float b, float c) {
+  const float product = a * b;
+  if (!std::isnormal(product)) return double{a} * b / c;
+  const float ratio = product / c;
+  return std::isnormal(ratio) ? ratio : double{product} / c;
+}
+
+/// Whether kernels that scale by a float can use that ratio.
+inline bool finite_ratio(float a, float b, float c) { return scale_ratio(a, b, c) <= std::numeric_limits<float>::max(); }
+
 inline int32_t saturate_i32(int64_t value) {
   return static_cast<int32_t>(
       std::clamp<int64_t>(value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
