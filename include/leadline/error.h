@@ -4,8 +4,11 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace leadline {
+
+std::string printable(std::string_view text, bool keep_newlines);  // types.h
 
 /// What kind of problem an Error reports. Faces map it to Python exception types and exit codes.
 enum class ErrorCode {
@@ -20,10 +23,10 @@ enum class ErrorCode {
 };
 
 /// Thrown by every part of Leadline. `what()` is a full sentence for the user: it names the op, node
-/// and tensor, what was expected and what was got.
+/// and tensor, what was expected and what was got. Names come from files: control characters are escaped.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(printable(message, true)), code_(code) {}
   ErrorCode code() const noexcept { return code_; }
 
  private:

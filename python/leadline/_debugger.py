@@ -423,13 +423,18 @@ class QuantizationDebugger:
             one = len(layer.scales) == 1
             row = dict(self.layer_statistics[layer.output_name])
             row |= {
-                "op_name": layer.op,
+                "op_name": _csv_cell(layer.op),
                 "tensor_idx": layer.tensor,
                 "scale": np.float32(layer.scales[0]) if one else layer.scales,
                 "zero_point": layer.zero_points[0] if one else layer.zero_points,
-                "tensor_name": layer.tensor_name,
+                "tensor_name": _csv_cell(layer.tensor_name),
             }
             writer.writerow(row)
+
+
+def _csv_cell(name: str) -> str:
+    """The name; a leading apostrophe keeps spreadsheets from computing what looks like a formula."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
 
 
 class _CustomMetrics:

@@ -112,8 +112,11 @@ Json plan_json(const DebugPlan& plan) {
           {"categories", std::move(categories)}};
 }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+/// A name of a model as a cell. A leading apostrophe keeps spreadsheets from computing what looks like a formula.
+std::string csv_cell(const std::string& name) {
+  std::string text = printable(name);
+  if (text.find_first_of("=+-@") == 0) text.insert(0, 1, '\'');
+  if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string result = "\"";
   for (char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
   return result + '"';
@@ -175,10 +178,10 @@ std::string DebugResult::to_csv() const {
   for (const LayerDebug& layer : layers) {
     const bool one_scale = layer.scales.size() == 1;
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", layer.index, layer.subgraph, layer.node,
-                        layer.tensor, quoted(layer.op), quoted(layer.layer), dtype_name(layer.dtype),
+                        layer.tensor, csv_cell(layer.op), csv_cell(layer.layer), dtype_name(layer.dtype),
                         one_scale ? fmt::format("{}", layer.scales[0]) : "",
                         one_scale ? fmt::format("{}", layer.zero_points[0]) : "", layer.saturated,
-                        csv_errors(layer.own), csv_errors(layer.accumulated), quoted(layer.name));
+                        csv_errors(layer.own), csv_errors(layer.accumulated), csv_cell(layer.name));
   }
   return text;
 }
