@@ -10,6 +10,7 @@ BENCH_MODELS ?= $(wildcard $(addprefix ../shared/models/,$(addsuffix .tflite,\
   coral_tf2_mobilenet_v2_ptq_int8 pt_mobilenet_v2_int8_nchw ssd_mobilenet_v1_coco_uint8 mlperf_ic_resnet8_int8 \
   coral_movenet_lightning_int8 coral_deeplab_cityscapes_uint8 mobilenet_v2_035_96_embedder kwt1_keyword_transformer \
   audio_cls_without_metadata)))
+SOAK_SECONDS ?= 3600
 export PYTHON
 # Real models and data for tests and benchmarks, where they are at hand; tests that need them skip elsewhere.
 ifneq ($(wildcard ../shared),)
@@ -17,7 +18,8 @@ export LEADLINE_SHARED ?= $(abspath ../shared)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test asan tsan bench bench-models instruction-counts lint format clean
+.PHONY: help setup build demo test asan tsan bench bench-models soak soak-process soak-notebook instruction-counts lint \
+  format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -70,6 +72,16 @@ bench-models: build ## only the models beside LiteRT and OpenVINO; COMPARE_ARGS=
 	@tools/install_venv.sh build/release .venv-bench
 	@$(VENV_PYTHON) bench/bench_models.py >build/bench-models.txt
 	.venv-bench/bin/python bench/compare.py --also $(BENCH_MODELS) --json build/bench.json --html build/bench.html $(COMPARE_ARGS)
+
+soak: build ## an hour of mixed work in one process and, beside it, in a notebook; SOAK_SECONDS=60 for less
+	@tools/setup.sh --tests
+	@$(MAKE) --no-print-directory -j2 soak-process soak-notebook
+
+soak-process:
+	@$(VENV_PYTHON) tests/soak/soak.py --seconds $(SOAK_SECONDS)
+
+soak-notebook:
+	@$(VENV_PYTHON) tests/soak/soak.py --seconds $(SOAK_SECONDS) --notebook
 
 instruction-counts: build ## count the instructions of single ops anew, for data/instruction_counts.json
 	@tools/setup.sh --tests

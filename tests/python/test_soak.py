@@ -3,6 +3,9 @@
 
 import gc
 import resource
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,3 +74,16 @@ def test_rounds_that_fail_do_not_grow(long_run):
             Interpreter(model_content=content[: len(content) // 2])
     gc.collect()
     assert resident_bytes() - before < MAX_GROWTH
+
+
+@pytest.mark.parametrize("place", [[], ["--notebook"]], ids=["process", "notebook"])
+def test_half_a_minute_of_mixed_work_leaves_nothing(place):
+    """The short form of `make soak`."""
+    if place:
+        pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    program = Path(__file__).parents[1] / "soak" / "soak.py"
+    run = subprocess.run(
+        [sys.executable, str(program), "--seconds", "30", *place], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "nothing left charged" in run.stdout
