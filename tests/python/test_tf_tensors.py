@@ -95,6 +95,12 @@ def test_each_type_is_its_numpy_type(dtype):
     assert pickle.loads(pickle.dumps(kind)) is kind
 
 
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float32, tf.bool, tf.string])
+def test_an_empty_list_is_of_any_type(dtype):
+    assert tf.constant([], dtype).dtype == dtype and tf.constant([[], []], dtype).shape == (2, 0)
+    assert tf.constant([]).dtype == tf.float32
+
+
 def test_errors_name_the_op_and_the_shapes():
     with pytest.raises(
         tf.errors.InvalidArgumentError, match=r"Incompatible shapes: \[10,10\] vs. \[20,20\] \[Op:AddV2\]"

@@ -133,6 +133,8 @@ def _from_python(value, dtype: DType | None) -> Tensor:
         return _from_strings(array.astype(np.object_), dtype)
     natural = _natural(value, array)
     target = dtype or natural
+    if not array.size:  # numpy takes an empty list for floats; it is of any type
+        return wrap(np.empty(array.shape, target.numpy), target)
     if not _converts(natural, target):
         raise TypeError(f"Cannot convert {_brief(value)} to EagerTensor of dtype {target.name}")
     if target.is_integer and array.size and not (target.min <= array.min() and array.max() <= target.max):
