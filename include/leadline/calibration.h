@@ -54,6 +54,13 @@ struct TensorCalibration {
   ValueRange range;  ///< of all finite values
 };
 
+/// Where NaN or infinity first came up: the first sample, and in it the tensor that was computed first.
+struct NotFiniteValue {
+  int64_t sample = 0;  ///< from 0
+  int subgraph = 0;
+  int tensor = 0;
+};
+
 /// Statistics of all float tensors; a value. Memory depends on the number of tensors, not of samples, and is charged as
 /// MemoryCategory::kStatistics. Merging is exact: parts that were made apart and are merged in their order hold the
 /// same numbers, and give the same bytes, as if made in one go.
@@ -126,6 +133,8 @@ class Calibrator {
   /// Runs the interpreter and records. A run that throws leaves no trace in the statistics.
   void add_sample(int subgraph = 0);
   Calibration calibration() const;
+  /// Where a sample first had NaN or infinity, since the beginning or clear(); such values are in no range.
+  std::optional<NotFiniteValue> first_not_finite() const;
   /// Forgets all samples and the state of variables, keeps interpreters and their inputs.
   void clear();
   /// Bytes the statistics take besides the interpreters, known from the start; charged to the budget as

@@ -114,10 +114,14 @@ def calibrate(
             for number, sample in enumerate(reader.samples(samples)):
                 runner.run(number, sample)
                 tell(report, number + 1, total)
-            result = runner.calibrator.calibration()
+            result, not_finite = runner.calibrator.calibration(), runner.calibrator.first_not_finite
         else:
-            result = _Distributed(executor, model, loaded, budget, options).run(reader.samples(samples), total, report)
+            work = _Distributed(executor, model, loaded, budget, options)
+            result = work.run(reader.samples(samples), total, report)
+            not_finite = work.first_not_finite
     reader.look_at(result)
+    if not_finite is not None:
+        reader.note_not_finite(*not_finite)
     reader.warn()
     return result
 
@@ -230,7 +234,8 @@ def _run_chunk(
     first: int,
     samples: list[Sample],
 ) -> tuple:
-    """What a worker does. Returns ("done", bytes), ("model",) when it has to be sent the model, or ("error", ...)."""
+    """What a worker does. Returns ("done", bytes, first_not_finite), ("model",) when it has to be sent the model, or
+    ("error", ...)."""
     try:
         held = _find_model(digest, path, content, limit)
         if held is None:
@@ -244,10 +249,12 @@ def _run_chunk(
         runner.calibrator.clear()
         for number, sample in enumerate(samples, first):
             runner.run(number, sample)
-        result = runner.calibrator.calibration().to_bytes()
+        result, not_finite = runner.calibrator.calibration().to_bytes(), runner.calibrator.first_not_finite
+        if not_finite is not None:
+            not_finite = (first + not_finite[0], *not_finite[1:])
         with _held_lock:
             held.idle.append((key, runner))
-        return ("done", result)
+        return ("done", result, not_finite)
     except Error as error:  # a plain text comes through every kind of executor
         return ("error", type(error).__name__, str(error), _details(error))
 
@@ -273,6 +280,7 @@ class _Distributed:
         self._in_flight = 2 * _workers_of(executor)
         self._pending: deque[tuple[int, list[Sample], concurrent.futures.Future]] = deque()
         self._result = Calibration()
+        self.first_not_finite: tuple[int, int, int] | None = None
 
     def run(self, samples: Iterator[Sample], total: int | None, progress) -> Calibration:
         # Threads of this process find the model here, and so do processes that are forked from it.
@@ -318,6 +326,7 @@ class _Distributed:
             _, name, message, details = answer
             raise _like(getattr(_leadline, name, Error), message, details)
         self._result.merge(Calibration.from_bytes(answer[1], self._budget))
+        self.first_not_finite = self.first_not_finite or answer[2]
         tell(progress, last + 1, total)
 
     def _stop(self) -> None:

@@ -130,6 +130,7 @@ class DatasetReader:
     def __init__(self, model: Model):
         self.findings: list[Finding] = []
         self.count = 0
+        self._model = model
         self._signatures = _signatures_of(model)
         self._known: set[tuple] = set()  # findings made once per input
         self._checksums: set[int] = set()
@@ -162,6 +163,17 @@ class DatasetReader:
                         f"multiplication by about {left / given:.3g}, as if it took pixels from 0 to 255"
                     )
                     self._once(Finding("warning", message, None, spec.name), "scaled twice")
+
+    def note_not_finite(self, sample: int, subgraph: int, tensor: int) -> None:
+        """What a run showed: the first sample that made the model compute NaN or infinity, and where."""
+        graph = self._model.subgraph(subgraph)
+        name = graph.tensors[tensor].name
+        writer = next((node for node in graph.nodes if tensor in node.outputs), None)
+        source = f", the result of {writer.op} #{writer.index}," if writer else ""
+        message = (
+            f"sample {sample}: {name!r}{source} holds values that are NaN or infinite; they are left out of its range"
+        )
+        self.findings.append(Finding("warning", message, sample))
 
     def _sample(self, number: int, raw: Any) -> Sample:
         signature, values = self._assign(number, raw)

@@ -1777,6 +1777,12 @@ class Calibrator:
     def calibration(self) -> Calibration:
         """The statistics so far."""
 
+    @property
+    def first_not_finite(self) -> tuple[int, int, int] | None:
+        """
+        Sample, subgraph and tensor where NaN or infinity first came up, or None.
+        """
+
     def clear(self) -> None:
         """Forgets all samples."""
 

@@ -6,11 +6,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,6 +49,12 @@ std::optional<std::pair<float, float>> range(const Calibration& self, int subgra
   const auto found = self.range(subgraph, tensor, rule, bits, symmetric);
   if (!found.has_value()) return std::nullopt;
   return std::pair(found->min, found->max);
+}
+
+std::optional<std::tuple<int64_t, int, int>> first_not_finite(const Calibrator& self) {
+  const auto found = self.first_not_finite();
+  if (!found.has_value()) return std::nullopt;
+  return std::tuple(found->sample, found->subgraph, found->tensor);
 }
 
 }  // namespace
@@ -109,6 +117,8 @@ void init_calibration(nb::module_& m) {
       .def(
           "calibration", [](const Calibrator& self) { return Remembered<Calibration>{self.calibration()}; },
           WithoutGil(), "The statistics so far.")
+      .def_prop_ro("first_not_finite", &first_not_finite,
+                   "Sample, subgraph and tensor where NaN or infinity first came up, or None.")
       .def("clear", &Calibrator::clear, WithoutGil(), "Forgets all samples.")
       .def_prop_ro("statistics_bytes", &Calibrator::statistics_bytes,
                    "Memory of the statistics besides the interpreters, known from the start.");

@@ -69,6 +69,27 @@ TEST(Calibration, HoldsInputsAndOutputsOfNodes) {
   EXPECT_FALSE(calibration.range(5, 1, {}, 8, false).has_value());
 }
 
+TEST(Calibration, TellsWhereValuesWereNotFiniteFirst) {
+  Sketch s;
+  const int x = s.input("x", kF32, {2});
+  s.outputs({s.compute("NEG", {s.compute("LOG", {x}, "logarithm", kF32, {2})}, "y", kF32, {2})});
+  Calibrator calibrator(s.load());
+  const auto add = [&](const std::vector<float>& values) {
+    set<float>(calibrator.interpreter(), 0, values);
+    calibrator.add_sample();
+  };
+  add({1, 2});
+  EXPECT_FALSE(calibrator.first_not_finite().has_value());
+  add({1, -1});
+  add({0, 0});
+  const auto found = calibrator.first_not_finite();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->sample, 1);
+  EXPECT_EQ(calibrator.model().subgraph(0).tensors[static_cast<size_t>(found->tensor)].name, "logarithm");
+  calibrator.clear();
+  EXPECT_FALSE(calibrator.first_not_finite().has_value());
+}
+
 TEST(Calibration, AFailedRunLeavesNoTrace) {
   Calibrator calibrator(picking_model().load());
   add_sample(calibrator, {1, 2, 3, 4}, 1);

@@ -113,6 +113,10 @@ struct Calibrator::State final : Observer {
     }
     recording = false;
     for (const int i : touched) {
+      if (!first_not_finite && sample[static_cast<size_t>(i)].not_finite > 0) {
+        const quantize::WatchedTensor& tensor = statistics.tensors[static_cast<size_t>(i)];
+        first_not_finite = NotFiniteValue{statistics.samples, tensor.subgraph, tensor.tensor};
+      }
       statistics.tensors[static_cast<size_t>(i)].statistics.add_sample(sample[static_cast<size_t>(i)]);
     }
     ++statistics.samples;
@@ -209,7 +213,8 @@ struct Calibrator::State final : Observer {
   std::vector<std::pair<int, int>> recorded;
   std::vector<Observation> sample;  // the running sample, by slot
   std::vector<char> in_sample;      // whether the sample reached the tensor, by slot
-  std::vector<int> touched;         // and the slots where it did
+  std::vector<int> touched;         // and the slots where it did, in the order of the run
+  std::optional<NotFiniteValue> first_not_finite;
   std::optional<Recorder> recorder;
   int64_t bytes = 0;
   int main_subgraph = 0;
@@ -227,6 +232,7 @@ Calibrator& Calibrator::operator=(Calibrator&&) noexcept = default;
 const Model& Calibrator::model() const { return state_->model; }
 Interpreter& Calibrator::interpreter(int subgraph) { return state_->interpreter(subgraph); }
 void Calibrator::add_sample(int subgraph) { state_->add_sample(subgraph); }
+std::optional<NotFiniteValue> Calibrator::first_not_finite() const { return state_->first_not_finite; }
 int64_t Calibrator::statistics_bytes() const { return state_->bytes; }
 
 Calibration Calibrator::calibration() const {
@@ -238,6 +244,7 @@ Calibration Calibrator::calibration() const {
 
 void Calibrator::clear() {
   state_->statistics.clear();
+  state_->first_not_finite.reset();
   state_->reset_state();
 }
 

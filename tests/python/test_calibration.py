@@ -206,6 +206,20 @@ def test_a_run_that_fails_names_its_sample():
     assert caught.value.code == "invalid_model"
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_values_that_are_not_finite_are_traced_to_sample_and_op(workers):
+    builder = leadline.ModelBuilder()
+    x, y, z = builder.input("x", F32, [2]), builder.tensor("y", F32, [2]), builder.tensor("z", F32, [2])
+    builder.node("LOG", [x], [y])
+    builder.node("NEG", [y], [z])
+    builder.output(z)
+    samples = [[np.array([1 + i, 2], F32)] for i in range(40)]
+    samples[21] = [np.array([1, -1], F32)]
+    with concurrent.futures.ThreadPoolExecutor(workers or 1) as pool:
+        with pytest.warns(leadline.DatasetWarning, match="sample 21: 'y', the result of LOG #0, holds values that are NaN"):
+            leadline.calibrate(builder.to_tflite(), samples, executor=pool if workers else None)
+
+
 def images(low, high, whole=False, dtype=F32, count=40):
     rng = np.random.default_rng(3)
     values = [rng.uniform(low, high, (1, 8, 8, 3)) for _ in range(count)]
