@@ -260,6 +260,15 @@ class TFLiteConverter(_Settings):
         tf.saved_model.save(holder, str(path), signatures=dict(zip(names, functions)))
         return cls._from_folder(path, names, [], budget, folder)
 
+    @classmethod
+    def experimental_from_jax(cls, serving_funcs, inputs) -> TFLiteConverter:
+        """Not possible: raises UnsupportedError, which says what is."""
+        del serving_funcs, inputs
+        raise UnsupportedError(
+            "functions of JAX are not converted directly: export them as a SavedModel (jax.experimental.jax2tf.convert, "
+            "then tf.saved_model.save) and use from_saved_model()"
+        )
+
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes, before weights are read."""
         return self._ready().plan()
