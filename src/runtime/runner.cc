@@ -279,6 +279,23 @@ void Runner::invoke() {
   release_later_segments();
 }
 
+/// Of a segment planned while running. It begins with the node whose result only the data could size: a refusal names
+/// it.
+void Runner::take_memory(size_t segment) {
+  try {
+    take_outputs();
+    take_arena(segment);
+    acquire_packed(segment);
+    take_kept(segment);
+  } catch (const BudgetError& error) {
+    const std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
+    if (steps.empty()) throw;
+    throw BudgetError(fmt::format("{} gives more than fits: {}",
+                                  ir::describe_node(plan_.subgraph(), steps.front().node), error.what()),
+                      error.needed(), error.limit());
+  }
+}
+
 void Runner::run_segments() {
   run_segment(0);
   while (!plan_.complete()) {
@@ -287,10 +304,7 @@ void Runner::run_segments() {
     session_.resources->set_running(false);
     sync_folded();
     const size_t segment = plan_.segments().size() - 1;
-    take_outputs();
-    take_arena(segment);
-    acquire_packed(segment);
-    take_kept(segment);
+    take_memory(segment);
     bind(segment, bound_[segment].arena->data());
     for (auto& [key, runner] : callees_) {
       if (runner->started_) runner->allocate();

@@ -115,6 +115,7 @@ class Runner final : public ops::Host, public ops::Callee {
   void bind(size_t segment, std::byte* arena);
   void follow_roots();
   TensorView view(int value) const;
+  void take_memory(size_t segment);
   void run_segments();
   void run_segment(size_t segment);
   void run_step(const plan::Step& step, BoundStep& bound);
