@@ -152,7 +152,9 @@ def _chart(rows) -> str:
     legend = "".join(f'<span><i style="background:{colours[p]}"></i>than {n}</span>' for p, n in PEERS.items())
     return (
         f'<div class="legend">times as fast: {legend}</div><div class="scroll">'
-        f'<svg viewBox="0 0 {width} {y + 4}" width="{width}" role="img">{grid}{"".join(shapes)}</svg></div>'
+        # As wide as the panel; narrow windows scroll instead of making the text too small to read.
+        f'<svg viewBox="0 0 {width} {y + 4}" style="display:block;width:100%;min-width:680px" role="img">'
+        f'{grid}{"".join(shapes)}</svg></div>'
     )
 
 
