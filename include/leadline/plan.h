@@ -35,7 +35,7 @@ struct PlannedTensor {
   int segment = 0;       ///< which arena
   int first_step = -1;   ///< step that writes it; -1: alive from the start
   int last_step = -1;    ///< last step that reads it
-  int shares_with = -1;  ///< tensor whose memory it uses (in place, reshape); -1: memory of its own
+  int shares_with = -1;  ///< tensor whose memory it uses (in place, reshape, part of a larger one); -1: its own
   bool bound = false;    ///< in memory of the caller (Interpreter::bind), which is not counted
 };
 

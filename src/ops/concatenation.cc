@@ -90,17 +90,46 @@ void rescale_run(const uint8_t* from, uint8_t* to, const Part& part, int32_t zer
   }
 }
 
-std::unique_ptr<Kernel> make_join_kernel(int64_t rows, DType type, std::vector<Part> parts, int32_t zero_point) {
+/// One row: whole inputs one after the other. Those that were computed in their place stay.
+std::unique_ptr<Kernel> make_append_kernel(PrepareContext& c, std::vector<Part> parts, int32_t zero_point) {
+  constexpr int64_t kGrain = 65536;
+  const int64_t size = element_bytes(c.output(0).dtype());
+  int64_t at = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].rescale) c.joins_input(static_cast<int>(i), at);
+    at += parts[i].run * size;
+  }
+  return make_kernel([=, parts = std::move(parts)](RunContext& run) {
+    std::byte* target = run.output(0).data;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Part& part = parts[i];
+      const std::byte* source = run.input(static_cast<int>(i)).data;
+      const int64_t bytes = part.run * size;
+      if (part.rescale) {
+        rescale_run(reinterpret_cast<const uint8_t*>(source), reinterpret_cast<uint8_t*>(target), part, zero_point);
+      } else if (source != target && bytes > 0) {
+        run.pool().parallel_for(bytes, kGrain, [&](int64_t begin, int64_t end) {
+          std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
+        });
+      }
+      target += bytes;
+    }
+  });
+}
+
+std::unique_ptr<Kernel> make_join_kernel(PrepareContext& c, int64_t rows, std::vector<Part> parts, int32_t zero_point) {
+  const DType type = c.output(0).dtype();
   int64_t row = 0;
   for (const Part& part : parts) row += part.run;
+  if (rows == 1 && dtype_bits(type) >= 8) return make_append_kernel(c, std::move(parts), zero_point);
   if (dtype_bits(type) < 8) {
-    return make_kernel([rows, parts = std::move(parts), bits = dtype_bits(type)](RunContext& c) {
-      const TensorView& out = c.output(0);
+    return make_kernel([rows, parts = std::move(parts), bits = dtype_bits(type)](RunContext& run) {
+      const TensorView& out = run.output(0);
       if (out.bytes > 0) out.data[out.bytes - 1] = std::byte{0};
       int64_t next = 0;
       for (int64_t r = 0; r < rows; ++r) {
         for (size_t i = 0; i < parts.size(); ++i) {
-          const std::byte* from = c.input(static_cast<int>(i)).data;
+          const std::byte* from = run.input(static_cast<int>(i)).data;
           const int64_t begin = r * parts[i].run;
           for (int64_t k = begin; k < begin + parts[i].run; ++k) {
             put_packed(out.data, next++, bits, get_packed(from, k, bits));
@@ -110,16 +139,16 @@ std::unique_ptr<Kernel> make_join_kernel(int64_t rows, DType type, std::vector<P
     });
   }
   const int64_t size = element_bytes(type);
-  return make_kernel([=, parts = std::move(parts)](RunContext& c) {
+  return make_kernel([=, parts = std::move(parts)](RunContext& run) {
     if (row == 0 || rows == 0) return;
-    std::byte* output = c.output(0).data;
+    std::byte* output = run.output(0).data;
     const int64_t grain = std::max<int64_t>(1, 65536 / (row * size));
-    c.pool().parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    run.pool().parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
       int64_t at = 0;
       for (size_t i = 0; i < parts.size(); ++i) {
         const Part& part = parts[i];
         if (part.run == 0) continue;
-        const std::byte* from = c.input(static_cast<int>(i)).data;
+        const std::byte* from = run.input(static_cast<int>(i)).data;
         for (int64_t r = begin; r < end; ++r) {
           const std::byte* source = from + r * part.run * size;
           std::byte* target = output + (r * row + at) * size;
@@ -155,7 +184,7 @@ std::unique_ptr<Kernel> prepare_concatenation(PrepareContext& c) {
     }
     parts.push_back(part);
   }
-  return make_join_kernel(span_elements(output, 0, axis), type, std::move(parts), q.zero_point0());
+  return make_join_kernel(c, span_elements(output, 0, axis), std::move(parts), q.zero_point0());
 }
 
 void infer_pack(InferContext& c) {
@@ -181,7 +210,7 @@ std::unique_ptr<Kernel> prepare_pack(PrepareContext& c) {
   Part part;
   part.run = span_elements(input, axis, input.rank());
   std::vector<Part> parts(static_cast<size_t>(c.input_count()), part);
-  return make_join_kernel(span_elements(input, 0, axis), c.output(0).dtype(), std::move(parts), 0);
+  return make_join_kernel(c, span_elements(input, 0, axis), std::move(parts), 0);
 }
 
 }  // namespace

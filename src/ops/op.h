@@ -179,6 +179,14 @@ class InferContext : public OpContext {
   std::string missing_;
 };
 
+/// A tensor whose bytes are a contiguous part of another's: they may be the same memory.
+struct TensorPart {
+  bool joins = false;  // an input inside output 0; else an output inside an input
+  int inner = 0;       // number of the input (joins) or output that is the part
+  int outer = 0;       // of the output (joins: 0) or input that has it
+  int64_t offset = 0;  // in bytes
+};
+
 class PrepareContext : public OpContext {
  public:
   PrepareContext(const OpContext& context, int threads, bool winograd = true)
@@ -199,11 +207,18 @@ class PrepareContext : public OpContext {
   /// The kernel reads constant input `i` only from its packed form: its file pages may be dropped.
   void replaces_input(int i) { replaced_inputs_.push_back(i); }
 
+  /// Input `i` becomes the bytes of output 0 from `offset` on, as it is: it may be computed there right away. The
+  /// kernel copies it only when it is elsewhere.
+  void joins_input(int i, int64_t offset) { parts_.push_back({true, i, 0, offset}); }
+  /// Output `i` is the bytes of input `from` from `offset` on. The kernel copies them only when it is elsewhere.
+  void cuts_output(int i, int from, int64_t offset) { parts_.push_back({false, i, from, offset}); }
+
   int64_t scratch_bytes() const { return scratch_bytes_; }
   int64_t kept_bytes() const { return kept_bytes_; }
   int64_t packed_bytes() const { return packed_bytes_; }
   const std::string& packed_layout() const { return packed_layout_; }
   const std::vector<int>& replaced_inputs() const { return replaced_inputs_; }
+  const std::vector<TensorPart>& parts() const { return parts_; }
 
  private:
   int threads_;
@@ -213,6 +228,7 @@ class PrepareContext : public OpContext {
   int64_t packed_bytes_ = 0;
   std::string packed_layout_;
   std::vector<int> replaced_inputs_;
+  std::vector<TensorPart> parts_;
 };
 
 /// What a kernel gets for one run.

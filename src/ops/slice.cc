@@ -52,6 +52,23 @@ StridedCopy slice_block(const Context& c, const Shape& input, const Shape& outpu
   return block;
 }
 
+/// Output 0 is `block` of input 0, and stays in the input where that is possible.
+std::unique_ptr<Kernel> make_slice_kernel(PrepareContext& c, const StridedCopy& block) {
+  const int64_t size = element_bytes(c.input(0).dtype());
+  bool contiguous = size > 0 && block.elements() > 0;
+  for (int d = 0; d < block.rank; ++d) {
+    const StridedCopy::Axis& axis = block.axes[static_cast<size_t>(d)];
+    contiguous = contiguous && (axis.size == 1 || axis.from == axis.to);
+  }
+  if (!contiguous) return make_move_kernel(0, block);
+  const int64_t offset = block.from * size;
+  c.cuts_output(0, 0, offset);
+  return make_kernel([block, offset](RunContext& run) {
+    if (run.output(0).data == run.input(0).data + offset) return;
+    move_elements(run, run.input(0), run.output(0), block);
+  });
+}
+
 void infer_slice(InferContext& c) {
   check_operands(c, {DType::kInt32, DType::kInt64});
   const Shape& input = c.input(0).shape;
@@ -81,7 +98,7 @@ void infer_slice(InferContext& c) {
 std::unique_ptr<Kernel> prepare_slice(PrepareContext& c) {
   const Shape input = c.input(0).shape;
   const Shape output = c.output(0).shape;
-  if (c.input(1).known) return make_move_kernel(0, slice_block(c, input, output, known_ints(c, 1)));
+  if (c.input(1).known) return make_slice_kernel(c, slice_block(c, input, output, known_ints(c, 1)));
   return make_kernel([=](RunContext& run) {
     move_elements(run, run.input(0), run.output(0), slice_block(run, input, output, run_ints(run.input(1))));
   });
@@ -263,7 +280,7 @@ std::unique_ptr<Kernel> prepare_strided_slice(PrepareContext& c) {
   const std::vector<int64_t> steps = known_ints(c, 3);
   const bool known = c.input(1).known;
   const Box planned = known ? strided_box(a, input, axes, known_ints(c, 1), ends, steps) : Box{};
-  if (known && planned.left < 0) return make_move_kernel(0, planned.block);
+  if (known && planned.left < 0) return make_slice_kernel(c, planned.block);
   return make_kernel([=](RunContext& run) {
     const Box box = known ? planned : strided_box(a, input, axes, run_ints(run.input(1)), ends, steps);
     box.require_inside(run, input);

@@ -19,8 +19,34 @@ void check_types(const InferContext& c, int data, int count) {
   for (int i = 0; i < c.output_count(); ++i) require_same_type(c, c.input(data), c.output(i));
 }
 
+/// One row: output i is the next runs[i] elements of input `data`. Those that lie in the input stay there.
+std::unique_ptr<Kernel> make_piece_kernel(PrepareContext& c, int data, std::vector<int64_t> runs) {
+  constexpr int64_t kGrain = 65536;
+  const int64_t size = element_bytes(c.input(data).dtype());
+  int64_t at = 0;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    c.cuts_output(static_cast<int>(i), data, at);
+    at += runs[i] * size;
+  }
+  return make_kernel([=, runs = std::move(runs)](RunContext& run) {
+    const std::byte* source = run.input(data).data;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      std::byte* target = run.output(static_cast<int>(i)).data;
+      const int64_t bytes = runs[i] * size;
+      if (source != target && bytes > 0) {
+        run.pool().parallel_for(bytes, kGrain, [&](int64_t begin, int64_t end) {
+          std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
+        });
+      }
+      source += bytes;
+    }
+  });
+}
+
 /// Output i is elements [sum of runs before it, + runs[i]) of each of `rows` rows of input `data`.
-std::unique_ptr<Kernel> make_cut_kernel(int data, int64_t rows, std::vector<int64_t> runs, int64_t size) {
+std::unique_ptr<Kernel> make_cut_kernel(PrepareContext& prepare, int data, int64_t rows, std::vector<int64_t> runs) {
+  if (rows == 1) return make_piece_kernel(prepare, data, std::move(runs));
+  const int64_t size = element_bytes(prepare.input(data).dtype());
   int64_t row = 0;
   for (const int64_t run : runs) row += run;
   return make_kernel([=, runs = std::move(runs)](RunContext& c) {
@@ -43,14 +69,14 @@ std::unique_ptr<Kernel> make_cut_kernel(int data, int64_t rows, std::vector<int6
 }
 
 /// Pieces of input `data` along `axis`, as long as the outputs' shapes say.
-std::unique_ptr<Kernel> cut_along(const PrepareContext& c, int data, int axis) {
+std::unique_ptr<Kernel> cut_along(PrepareContext& c, int data, int axis) {
   const Shape& input = c.input(data).shape;
   std::vector<int64_t> runs;
   for (int i = 0; i < c.output_count(); ++i) {
     const Shape& output = c.output(i).shape;
     runs.push_back(span_elements(output, axis, output.rank()));
   }
-  return make_cut_kernel(data, span_elements(input, 0, axis), std::move(runs), element_bytes(c.input(data).dtype()));
+  return make_cut_kernel(c, data, span_elements(input, 0, axis), std::move(runs));
 }
 
 void infer_split(InferContext& c) {
@@ -129,7 +155,7 @@ std::unique_ptr<Kernel> prepare_unpack(PrepareContext& c) {
   const Shape& input = c.input(0).shape;
   const int axis = resolve_axis(c, c.attributes<UnpackAttributes>().axis, input.rank());
   std::vector<int64_t> runs(static_cast<size_t>(c.output_count()), span_elements(input, axis + 1, input.rank()));
-  return make_cut_kernel(0, span_elements(input, 0, axis), std::move(runs), element_bytes(c.input(0).dtype()));
+  return make_cut_kernel(c, 0, span_elements(input, 0, axis), std::move(runs));
 }
 
 }  // namespace

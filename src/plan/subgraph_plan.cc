@@ -267,6 +267,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   step.initializer = std::any_of(outputs.begin(), outputs.end(), [](const auto& o) { return o.value->variable; }) &&
                      std::all_of(node.inputs.begin(), node.inputs.end(),
                                  [&](int v) { return v == ir::kAbsent || is_static_data(source(v)); });
+  step.parts = prepare.parts();
   for (int i : prepare.replaced_inputs()) step.replaced_inputs.push_back(source(node.inputs[static_cast<size_t>(i)]));
   segment.steps.push_back(std::move(step));
   return true;

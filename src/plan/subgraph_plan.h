@@ -22,16 +22,17 @@ namespace leadline::plan {
 /// One tensor while planning and running.
 struct PlannedValue {
   Shape shape;
-  bool shape_known = false;
   int64_t bytes = 0;
   Storage storage = Storage::kUnplanned;
-  int segment = -1;     // arena values
-  int64_t offset = -1;  // in that arena
-  int root = -1;        // value whose memory this one uses; itself when it has memory of its own
-  int first_step = -1;  // in the whole subgraph; -1: from the start
+  bool shape_known = false;
+  bool computed = false;  // contents are valid now
+  int segment = -1;       // arena values
+  int64_t offset = -1;    // in that arena
+  int64_t shift = 0;      // where in the memory of `root` this one begins
+  int root = -1;          // value whose memory this one uses; itself when it has memory of its own
+  int first_step = -1;    // in the whole subgraph; -1: from the start
   int last_step = -1;
   std::byte* address = nullptr;  // set when the memory exists and, for computed values, is about to be written
-  bool computed = false;         // contents are valid now
 };
 
 /// One node to run.
@@ -44,6 +45,7 @@ struct Step {
   int64_t kept_bytes = 0;  // memory whose contents stay between runs
   std::string packed_layout;
   std::vector<int> replaced_inputs;  // value indices
+  std::vector<ops::TensorPart> parts;
   int64_t live_bytes = 0;
   bool initializer = false;  // gives variables their first state from constants: runs once
 };
@@ -70,6 +72,7 @@ struct PlanOptions {
   /// Inputs and outputs live in the arena, never overlap, and outputs that are inputs are copied: what a callee needs.
   bool self_contained = false;
   bool winograd = true;  // as in InterpreterOptions
+  bool views = true;     // tensors may live inside others that are made of them, or that they are cut from
 };
 
 /// The growing plan. Not thread-safe.
@@ -115,6 +118,7 @@ class SubgraphPlan {
 
  private:
   friend class Lifetimes;
+  friend class PartSlots;
 
   const ops::OpDef& definition(const ir::Node& node, int index) const;
   std::vector<ops::Operand> input_operands(const ir::Node& node) const;

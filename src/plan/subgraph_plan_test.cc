@@ -60,7 +60,9 @@ void expect_sound(const Plan& plan) {
     lives.push_back({t.offset, t.offset + t.bytes, first, std::max(first, last), t.segment, t.name, root_of(t.index)});
     const auto& arena = plan.segments[static_cast<size_t>(t.segment)];
     EXPECT_LE(t.offset + t.bytes, arena.arena_bytes) << t.name;
-    EXPECT_EQ(t.offset % 64, 0) << t.name;
+    if (t.shares_with < 0) {
+      EXPECT_EQ(t.offset % 64, 0) << t.name;
+    }
   }
   for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
     const PlannedStep& step = plan.steps[static_cast<size_t>(s)];
@@ -241,11 +243,11 @@ TEST(SubgraphPlan, TheEndOfASegmentKeepsWhatTheNextOneReads) {
 
 TEST(SubgraphPlan, TheLowerBoundIsTheFullestStep) {
   Sketch s;
-  const int x = s.input("x", kF32, {64});
-  const int a = s.compute("NEG", {x}, "a", kF32, {64});                         // 256 bytes
-  const int b = s.compute("ADD", {a, x}, "b", kF32, {64});                      // in place
-  const int wide = s.compute("CONCATENATION", {b, b, b}, "wide", kF32, {192});  // 768 bytes beside b
-  s.outputs({s.compute("CONCATENATION", {wide, b}, "y", kF32, {256})});
+  const int x = s.input("x", kF32, {4, 16});
+  const int a = s.compute("NEG", {x}, "a", kF32, {4, 16});                                       // 256 bytes
+  const int b = s.compute("ADD", {a, x}, "b", kF32, {4, 16});                                    // in place
+  const int wide = s.compute("CONCATENATION", {b, b, b}, "wide", kF32, {4, 48}, {{"axis", 1}});  // 768 bytes beside b
+  s.outputs({s.compute("CONCATENATION", {wide, b}, "y", kF32, {4, 64}, {{"axis", 1}})});
   const Plan plan = interpret(s).plan();
   EXPECT_EQ(plan.lower_bound_bytes, 256 + 768);
   EXPECT_EQ(plan.arena_bytes, plan.lower_bound_bytes);

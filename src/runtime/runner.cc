@@ -27,7 +27,8 @@ Runner::Runner(Session& session, int subgraph, bool callee)
             {.threads = session.pool.size(),
              .preserve_all = session.preserve_all && !callee,
              .self_contained = callee,
-             .winograd = session.winograd},
+             .winograd = session.winograd,
+             .views = session.share_parts},
             *this, session.budget) {}
 
 Runner::~Runner() { release(); }
@@ -233,10 +234,11 @@ TensorView Runner::view(int value) const {
   return {source.dtype, planned.shape, planned.address, planned.bytes, &source.quantization};
 }
 
-/// Views, and results computed in place, follow the memory they live in.
+/// Views, parts, and results computed in place, follow the memory they live in.
 void Runner::follow_roots() {
   for (plan::PlannedValue& value : plan_.values()) {
-    value.address = plan_.values()[static_cast<size_t>(value.root)].address;
+    std::byte* base = plan_.values()[static_cast<size_t>(value.root)].address;
+    value.address = base == nullptr ? nullptr : base + value.shift;
   }
 }
 

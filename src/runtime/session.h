@@ -52,6 +52,7 @@ class Session {
   bool preserve_all = false;
   bool owns_resources = true;  // false: another interpreter is charged for the named variables
   bool winograd = true;        // as in InterpreterOptions
+  bool share_parts = true;     // as PlanOptions::views
   int64_t rounds_left = 0;
   std::vector<Observer*> observers;
   /// Time per node, [subgraph][node]; empty while profiling is off.

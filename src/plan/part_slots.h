@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values of the newest segment are computed inside the tensor that is joined from them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/subgraph_plan.h"
+
+namespace leadline::plan {
+
+/// A place inside another value.
+struct Slot {
+  int outer = -1;  // -1: none
+  int64_t offset = 0;
+};
+
+/// A value gets a slot in the output of CONCATENATION, PACK and the like when it is computed in the same segment and is
+/// nobody's input, output, constant or variable. What it is computed from in place, or is a view of, gets the same
+/// slot. A slot belongs to one value and those: a value that is joined twice is copied the second time.
+class PartSlots {
+ public:
+  explicit PartSlots(const SubgraphPlan& plan);
+
+  /// Gives slots to the inputs of the steps for which use[position] holds.
+  void assign(const std::vector<bool>& use);
+  /// Where `value` lies in the outermost value that has it; outer -1: nowhere.
+  Slot resolve(int value) const;
+
+ private:
+  bool give(int value, Slot slot, bool overwritten);
+  bool may_move(int value, bool overwritten) const;
+  const ir::Node& node_at(int position) const;
+  bool is_cut(int position, int value) const;
+
+  const SubgraphPlan& plan_;
+  const Segment& segment_;
+  std::vector<int> maker_;    // by value: the position that computes it, -1: none of this segment
+  std::vector<int> readers_;  // by value: how many inputs it is
+  std::vector<Slot> slots_;   // by value
+};
+
+}  // namespace leadline::plan
