@@ -36,6 +36,8 @@ struct ConversionOptions {
   /// Ops of TensorFlow that Leadline has no conversion for become custom ops of the same name, with their attributes as
   /// options (a FlexBuffers map), as tf.lite does it. Whoever runs the model registers kernels for them.
   bool allow_custom_ops = false;
+  /// Passes over the graph that are not made, by name (passes.h), or "all". Unknown names are Error(kInvalidArgument).
+  std::vector<std::string> disabled_passes;
 };
 
 /// A model that was read and simplified, ready to be written. Its weights stay in the file it came from, which must not
@@ -47,13 +49,14 @@ class Converter {
   /// with the names of Keras; its batch dimension may change. BatchNormalization, activations and paddings are merged
   /// into the layers before them where that keeps the result.
   /// Throws Error: kIo, kInvalidModel, kUnsupported (naming the layer and its path); BudgetError.
-  static Converter from_keras(const std::string& path, std::shared_ptr<Budget> budget = nullptr);
+  static Converter from_keras(const std::string& path, std::shared_ptr<Budget> budget = nullptr,
+                              const ConversionOptions& options = {});
 
   /// A Keras model in memory. `config` is what model.to_json() gives; `weights` gives the variables of the layer at a
   /// path ("layers/dense/cell"), as .keras files have them, none where there are none. Throws as from_keras().
   using KerasWeights = std::function<std::vector<KerasWeight>(const std::string& path)>;
   static Converter from_keras_config(const std::string& config, const KerasWeights& weights,
-                                     std::shared_ptr<Budget> budget = nullptr);
+                                     std::shared_ptr<Budget> budget = nullptr, const ConversionOptions& options = {});
 
   /// A SavedModel directory (saved_model.pb and variables/). `signature_keys` chooses signatures; empty means all, and
   /// of a Keras export serving_default. `tags` chooses the graph; empty means "serve". Each signature becomes a

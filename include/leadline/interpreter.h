@@ -37,6 +37,11 @@ struct InterpreterOptions {
   /// Float 3x3 convolutions may use Winograd's method where it is faster, up to three times. It rounds elsewhere than
   /// plain sums do, by less than 1e-5 of an output's range. Integer results never depend on this.
   bool winograd = true;
+  /// Passes over the graph that are not made, by name (passes.h), or "all". Passes merge nodes into faster ones;
+  /// integer results stay the same, float results up to rounding. Tensors between merged nodes do not exist then.
+  /// Interpreters with preserve_all_tensors or observers run the graph as it is in the file. Unknown names are
+  /// Error(kInvalidArgument).
+  std::vector<std::string> disabled_passes;
   /// Named variables (VAR_HANDLE) are shared with this interpreter of the same model; null: a state of its own.
   /// Interpreters that share state must not run at the same time.
   const Interpreter* shares_state_with = nullptr;

@@ -19,7 +19,7 @@ enum class Storage : uint8_t {
   kOutput,     ///< a graph output, memory of its own
   kVariable,   ///< state kept between runs
   kArena,      ///< at `offset` of the arena of its segment
-  kUnplanned,  ///< its shape depends on data that is not known yet, or nothing uses it
+  kUnplanned,  ///< its shape depends on data that is not known yet, or nothing makes or uses it
 };
 const char* storage_name(Storage storage) noexcept;
 
@@ -46,6 +46,7 @@ struct PlannedStep {
   std::string name;         ///< of its first output
   std::vector<int> inputs;  ///< tensor numbers; -1: absent
   std::vector<int> outputs;
+  std::vector<int> merged;  ///< numbers of the nodes whose work it does besides its own (passes.h)
   int segment = 0;
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = -1;  ///< of the scratch in the arena of its segment; -1: none

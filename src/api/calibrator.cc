@@ -72,6 +72,7 @@ struct Calibrator::State final : Observer {
       made.budget = budget;
       made.subgraph = subgraph;
       made.shares_state_with = owner;
+      made.disabled_passes = {"all"};  // for observers
       try {
         entry = std::make_unique<Interpreter>(model, made);
       } catch (...) {

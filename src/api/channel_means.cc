@@ -23,6 +23,7 @@ struct ChannelMeans::State final : Observer {
     InterpreterOptions result;
     result.num_threads = num_threads;
     result.budget = std::move(budget);
+    result.disabled_passes = {"all"};  // for observers
     return result;
   }
 

@@ -36,6 +36,10 @@ class GivenWeights final : public keras::WeightSource {
   const Converter::KerasWeights& weights_;
 };
 
+passes::PassNames disabled_passes(const ConversionOptions& options) {
+  return passes::pass_names(options.disabled_passes, passes::all_passes());
+}
+
 }  // namespace
 
 struct Converter::Data {
@@ -52,14 +56,16 @@ struct Converter::Data {
   int64_t held_bytes = budget->used();  // by the graph, and by what had to be unpacked
 };
 
-Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget> budget) {
+Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget> budget,
+                                const ConversionOptions& conversion) {
+  const passes::PassNames disabled = disabled_passes(conversion);
   auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
   const keras::KerasFile file = keras::KerasFile::open(path, counted);
   require(!file.config().empty(), ErrorCode::kInvalidModel,
           "{}: the file has weights but no description of the model; save the whole model with model.save()", path);
   try {
     std::shared_ptr<ir::Graph> graph = keras::import_keras(file.config(), keras::FileWeights(file));
-    passes::run_passes(*graph);
+    passes::run_passes(*graph, disabled);
     return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
   } catch (const BudgetError&) {
     throw;
@@ -69,17 +75,19 @@ Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget>
 }
 
 Converter Converter::from_keras_config(const std::string& config, const KerasWeights& weights,
-                                       std::shared_ptr<Budget> budget) {
+                                       std::shared_ptr<Budget> budget, const ConversionOptions& conversion) {
+  const passes::PassNames disabled = disabled_passes(conversion);
   auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
   require(weights != nullptr, ErrorCode::kInvalidArgument, "a model in memory needs a function that gives its weights");
   std::shared_ptr<ir::Graph> graph = keras::import_keras(config, GivenWeights(weights));
-  passes::run_passes(*graph);
+  passes::run_passes(*graph, disabled);
   return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
 }
 
 Converter Converter::from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys,
                                       const std::vector<std::string>& tags, std::shared_ptr<Budget> budget,
                                       const ConversionOptions& conversion) {
+  const passes::PassNames disabled = disabled_passes(conversion);
   auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
   saved_model::ReadOptions options;
   if (!tags.empty()) options.tags = tags;
@@ -88,7 +96,7 @@ Converter Converter::from_saved_model(const std::string& path, const std::vector
   options.allow_custom_ops = conversion.allow_custom_ops;
   try {
     std::shared_ptr<ir::Graph> graph = saved_model::import_saved_model(path, options);
-    passes::run_passes(*graph);
+    passes::run_passes(*graph, disabled);
     return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
   } catch (const BudgetError&) {
     throw;

@@ -38,6 +38,7 @@ InterpreterOptions interpreter_options(const DebuggerOptions& options, const std
   result.num_threads = options.num_threads;
   result.budget = budget;
   result.subgraph = options.subgraph;
+  result.disabled_passes = {"all"};  // for observers
   return result;
 }
 

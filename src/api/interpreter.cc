@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/run_check.h"
 #include "base/string_tensor.h"
+#include "passes/passes.h"
 #include "plan/report.h"
 #include "runtime/runner.h"
 
@@ -60,6 +61,7 @@ struct Interpreter::State {
             "subgraph {} does not exist: there are {}", options.subgraph, source.subgraph_count());
     require(options.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1",
             options.max_loop_rounds);
+    disabled_passes = passes::pass_names(options.disabled_passes, passes::passes_for_runs());
     user_ops = ops::user_ops_of(*graph);
     missing = find_missing_ops(*graph, user_ops);
     if (!options.plan_only) require_runnable();
@@ -89,12 +91,13 @@ struct Interpreter::State {
             "tensor {} does not exist: the model has {}", index, subgraph().values.size());
   }
 
+  /// The graph runs as it is in the file: someone wants to see all its tensors.
+  bool runs_plain() const { return options.preserve_all_tensors || (session && !session->observers.empty()); }
+
   /// Plans for the current input shapes; counts start anew.
   void make_plan() {
     const int threads = session ? session->pool.size() : thread_count(options.num_threads);
     runner.reset();
-    budget->count_shared(-base_counted, MemoryCategory::kModelFile);
-    base_counted = 0;
     if (!session) {
       session = std::make_shared<runtime::Session>(graph, model.data()->packed_weights, budget, resources, threads);
       session->user_ops = user_ops;
@@ -104,13 +107,31 @@ struct Interpreter::State {
       session->owns_resources = options.shares_state_with == nullptr;
     }
     failed = true;
+    session->changed = runs_plain() ? nullptr : model.data()->changes_for_runs(disabled_passes);
+    try {
+      start_runner();
+    } catch (const BudgetError&) {
+      throw;
+    } catch (const Error&) {
+      if (session->changed == nullptr) throw;
+      // What is wrong, if anything, is told of the nodes as they are in the file.
+      session->changed = nullptr;
+      start_runner();
+    }
+    failed = false;
+  }
+
+  void start_runner() {
+    runner.reset();
+    budget->count_shared(-base_counted, MemoryCategory::kModelFile);
+    base_counted = 0;
     session->ledger = {};
     budget->reset_peak();
     const Model::Data& data = *model.data();
-    base_counted = data.file_bytes + data.graph_bytes;
+    base_counted = data.file_bytes + structure_bytes();
     budget->count_shared(base_counted, MemoryCategory::kModelFile);
     session->ledger.enter(data.file_bytes, MemoryCategory::kModelFile);
-    session->ledger.enter(data.graph_bytes, MemoryCategory::kGraph);
+    session->ledger.enter(structure_bytes(), MemoryCategory::kGraph);
     if (!options.shares_state_with) {
       session->ledger.enter(resources->held_bytes(), MemoryCategory::kVariables);
       resources->set_listener(
@@ -118,7 +139,31 @@ struct Interpreter::State {
     }
     runner = std::make_unique<runtime::Runner>(*session, options.subgraph, false);
     runner->start(shapes, string_bytes);
+  }
+
+  /// Bytes of the model's structures that this interpreter uses.
+  int64_t structure_bytes() const {
+    return model.data()->graph_bytes + (session->changed == nullptr ? 0 : session->changed->bytes());
+  }
+
+  /// For observers that were added after the plan was made. Contents of inputs and variables stay.
+  void run_plain() {
+    if (!runner->allocated()) return make_plan();
+    auto before = std::move(runner);
+    const auto changed = std::exchange(session->changed, nullptr);
+    try {
+      runner = std::make_unique<runtime::Runner>(*session, options.subgraph, false);
+      runner->start_like(*before);
+    } catch (...) {
+      session->changed = changed;
+      runner = std::move(before);
+      throw;
+    }
+    failed = true;  // until there is memory again
+    runner->take_over(*before);
+    before.reset();
     failed = false;
+    name_profile();
   }
 
   plan::PlannedTotals totals() const {
@@ -127,7 +172,7 @@ struct Interpreter::State {
     const Model::Data& data = *model.data();
     const auto slot = [](MemoryCategory c) { return static_cast<size_t>(c); };
     totals.load[slot(MemoryCategory::kModelFile)] = data.file_bytes;
-    totals.load[slot(MemoryCategory::kGraph)] = data.graph_bytes;
+    totals.load[slot(MemoryCategory::kGraph)] = structure_bytes();
     const runtime::MemoryNeeds needs = runner->needs();
     const int64_t planned = ledger.total() + needs.total() + needs.shared_weights;
     const bool at_peak = ledger.peak() >= planned;
@@ -266,9 +311,12 @@ struct Interpreter::State {
   }
 
   void refresh() {
-    if (!stale) return;
-    make_plan();
-    stale = false;
+    if (stale) {
+      make_plan();
+      stale = false;
+    } else if (!failed && session->changed != nullptr && runs_plain()) {
+      run_plain();
+    }
   }
 
   void set_tensor(int index, std::span<const std::byte> bytes) {
@@ -318,6 +366,10 @@ struct Interpreter::State {
       return memory;
     }
     auto owner = runner->memory_of(index);
+    require(owner.has_value() || !runner->plan().merged_away(index), kArgument,
+            "tensor {} '{}' does not exist, as nodes around it were merged; create the interpreter with "
+            "preserve_all_tensors, or with disabled_passes, to read it",
+            index, source.name);
     require(owner.has_value() && (planned.address != nullptr || planned.bytes == 0), kArgument,
             "tensor {} '{}' is an intermediate result whose memory is reused; create the interpreter with "
             "preserve_all_tensors to read it",
@@ -330,11 +382,29 @@ struct Interpreter::State {
     return memory;
   }
 
+  /// Nodes of the profile have the names of what runs.
+  void name_profile() {
+    auto& profile = session->profile;
+    for (size_t s = 0; s < profile.size(); ++s) {
+      const ir::Subgraph& source = graph->subgraphs[s];
+      for (size_t n = 0; n < profile[s].size(); ++n) {
+        const auto* changed = session->changed ? session->changed->subgraphs[s].find(static_cast<int>(n)) : nullptr;
+        const ir::Node& node = changed != nullptr ? changed->node : source.nodes[n];
+        NodeProfile& entry = profile[s][n];
+        entry.subgraph = static_cast<int>(s);
+        entry.node = static_cast<int>(n);
+        entry.op = node.op;
+        if (!node.outputs.empty()) entry.name = source.values[static_cast<size_t>(node.outputs[0])].name;
+      }
+    }
+  }
+
   Model model;
   InterpreterOptions options;
   std::shared_ptr<const ir::Graph> graph;
   std::shared_ptr<Budget> budget;
   DeviceChoice device;
+  passes::PassNames disabled_passes;
   ops::UserOpTable user_ops;
   std::vector<MissingOp> missing;
   std::shared_ptr<ops::Resources> resources;
@@ -461,17 +531,8 @@ void Interpreter::enable_profile(bool enabled) {
   auto& profile = state_->session->profile;
   profile.clear();
   if (!enabled) return;
-  for (const ir::Subgraph& subgraph : state_->graph->subgraphs) {
-    std::vector<NodeProfile> entries(subgraph.nodes.size());
-    for (size_t n = 0; n < entries.size(); ++n) {
-      const ir::Node& node = subgraph.nodes[n];
-      entries[n].subgraph = static_cast<int>(profile.size());
-      entries[n].node = static_cast<int>(n);
-      entries[n].op = node.op;
-      if (!node.outputs.empty()) entries[n].name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
-    }
-    profile.push_back(std::move(entries));
-  }
+  for (const ir::Subgraph& subgraph : state_->graph->subgraphs) profile.emplace_back(subgraph.nodes.size());
+  state_->name_profile();
 }
 
 std::vector<NodeProfile> Interpreter::profile() const {

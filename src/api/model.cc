@@ -53,6 +53,25 @@ Model::Data::~Data() {
   if (charged == nullptr) return;
   charged->release(file_bytes, MemoryCategory::kModelFile);
   charged->release(graph_bytes, MemoryCategory::kGraph);
+  for (const auto& [disabled, changes] : changes_) {
+    if (changes != nullptr) charged->release(changes->bytes(), MemoryCategory::kGraph);
+  }
+}
+
+std::shared_ptr<const ir::ChangedNodes> Model::Data::changes_for_runs(const passes::PassNames& disabled) const {
+  if (disabled.size() == passes::passes_for_runs().size()) return nullptr;
+  const std::lock_guard lock(changes_mutex_);
+  const auto known = changes_.find(disabled);
+  if (known != changes_.end()) return known->second;
+  auto changes = std::make_shared<const ir::ChangedNodes>(passes::changes_for_runs(*graph, disabled));
+  try {
+    if (!changes->empty()) charged->charge(changes->bytes(), MemoryCategory::kGraph);
+  } catch (const BudgetError&) {
+    return nullptr;
+  }
+  if (changes->empty()) changes = nullptr;
+  changes_.emplace(disabled, changes);
+  return changes;
 }
 
 Model Model::Data::write(int64_t bytes, const ModelBytes::Fill& fill, std::shared_ptr<Budget> budget) {

@@ -2,12 +2,15 @@
 // What a Model handle points to.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "base/mapped_file.h"
 #include "ir/graph.h"
 #include "leadline/model.h"
+#include "passes/passes.h"
 #include "runtime/packed_weights.h"
 
 namespace leadline {
@@ -25,6 +28,14 @@ struct Model::Data {
   std::shared_ptr<runtime::PackedWeights> packed_weights;
   int64_t file_bytes = 0;   // as charged
   int64_t graph_bytes = 0;  // as charged
+
+  /// What passes make of the graph for runs, made once for each set of disabled passes and charged to the model; null
+  /// when they change nothing or the budget has no room. Thread-safe.
+  std::shared_ptr<const ir::ChangedNodes> changes_for_runs(const passes::PassNames& disabled) const;
+
+ private:
+  mutable std::mutex changes_mutex_;
+  mutable std::map<passes::PassNames, std::shared_ptr<const ir::ChangedNodes>> changes_;
 };
 
 /// Description of one value, with the shape the file gives it.

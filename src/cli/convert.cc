@@ -48,6 +48,12 @@ class ConvertCommand final : public Command {
     quantization_.add_to(app());
     app().add_flag("--allow-custom-ops", options_.allow_custom_ops,
                    "Of a SavedModel: ops without a conversion become custom ops");
+    app()
+        .add_option("--without-pass", options_.disabled_passes,
+                    "Leave out this pass over the graph, or all (an unknown name lists them)")
+        ->type_name("NAME")
+        ->expected(1)
+        ->take_all();
     app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
     app().add_flag("--plan,--dry-run", plan_only_, "Only print what would be written and what it would take");
   }
@@ -69,7 +75,7 @@ class ConvertCommand final : public Command {
     const std::string output = output_path_.empty() ? beside.replace_extension(".tflite").string() : output_path_;
     const Converter converter = is_directory
                                     ? Converter::from_saved_model(model_path_, signatures_, {}, budget, options_)
-                                    : Converter::from_keras(model_path_, budget);
+                                    : Converter::from_keras(model_path_, budget, options_);
     if (!quantization_.mode.empty()) return convert_quantized(converter, budget, output);
     const ConversionPlan plan = converter.plan();
     if (!json()) print_plan(output, plan);

@@ -64,6 +64,7 @@ Interpreter make_interpreter(const Model& model, const SessionOptions& options,
   chosen.plan_only = plan_only;
   chosen.device = options.device;
   chosen.on_missing = options.on_missing;
+  chosen.disabled_passes = options.disabled_passes;
   try {
     return Interpreter(model, chosen);
   } catch (const Error& error) {
@@ -115,6 +116,11 @@ void SessionOptions::add_to(CLI::App& app) {
                       .description(""))
       ->default_str("error")
       ->type_name("POLICY");
+  app.add_option("--without-pass", disabled_passes,
+                 "Do not merge nodes by this pass, or by all (an unknown name lists them)")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
 }
 
 std::shared_ptr<Budget> SessionOptions::budget() const {

@@ -30,6 +30,7 @@ struct SessionOptions {
   std::vector<std::string> shapes;
   std::string device;
   MissingDevice on_missing = MissingDevice::kError;
+  std::vector<std::string> disabled_passes;
 
   void add_to(CLI::App& app);
   /// --memory as a Budget; null when it is not given. Throws Error(kInvalidArgument).

@@ -62,6 +62,8 @@ class Attributes {
   virtual ~Attributes() = default;
   virtual void visit(FieldVisitor& visitor) = 0;
   virtual std::unique_ptr<Attributes> clone() const = 0;
+  /// Bytes beyond those of a few plain fields.
+  virtual int64_t extra_bytes() const { return 0; }
 };
 
 /// Gives a struct with `fields(FieldVisitor&)` its place in a Node.

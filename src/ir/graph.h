@@ -24,6 +24,10 @@ namespace leadline::ir {
 /// Number of a builtin op in the .tflite format; custom ops have kCustomOp and a name.
 using OpCode = int32_t;
 inline constexpr OpCode kCustomOp = 32;
+/// Ops that no file can have, made by passes for a run: one that does the work of several nodes (`op` says which one),
+/// and what is left of a node whose work another one does.
+inline constexpr OpCode kFusedOp = -1000;
+inline constexpr OpCode kAbsorbedOp = -1001;
 
 /// Index of an absent optional operand.
 inline constexpr int kAbsent = -1;
@@ -102,6 +106,7 @@ struct Graph {
   std::vector<Metadata> metadata;
   std::shared_ptr<ModelBytes> bytes;                                   // what `data` spans point into
   std::vector<std::shared_ptr<const std::vector<std::byte>>> storage;  // constants made after reading
+  bool fixed_numbers = false;  // passes leave nodes and values their numbers; removed nodes become kAbsorbedOp
 };
 
 /// "CONV_2D #17 'block3/conv'": how messages call a node (its first output's name).

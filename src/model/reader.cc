@@ -37,6 +37,7 @@ OpIdentity identify(const tfl::OperatorCode& entry) {
   OpIdentity op;
   // Codes above 127 did not fit the first field; writers fill both and the larger one counts.
   op.code = std::max<int32_t>(entry.deprecated_builtin_code(), entry.builtin_code());
+  require(op.code >= 0, kBad, "an operator code is {}", op.code);
   op.version = entry.version();
   if (op.code == ir::kCustomOp) {
     require(entry.custom_code() != nullptr, kBad, "a custom operator code has no name");

@@ -8,6 +8,11 @@
 
 namespace leadline::ops {
 
+/// Rows and columns of zeros around an image that was to be padded first. No file has them: passes for runs do.
+struct Border {
+  int32_t top = 0, bottom = 0, left = 0, right = 0;
+};
+
 struct Conv2DAttributes : ir::AttributeSet<Conv2DAttributes> {
   ir::Padding padding = ir::Padding::kSame;
   int32_t stride_w = 0;
@@ -16,6 +21,7 @@ struct Conv2DAttributes : ir::AttributeSet<Conv2DAttributes> {
   int32_t dilation_w = 1;
   int32_t dilation_h = 1;
   DType quantized_bias_type = DType::kFloat32;  // float32: not set
+  Border border;                                // with VALID padding alone
   void fields(ir::FieldVisitor& v) {
     v.choice("padding", padding, ir::kPaddingCount);
     v.field("stride_w", stride_w);
@@ -35,6 +41,7 @@ struct DepthwiseConv2DAttributes : ir::AttributeSet<DepthwiseConv2DAttributes> {
   ir::Activation activation = ir::Activation::kNone;
   int32_t dilation_w = 1;
   int32_t dilation_h = 1;
+  Border border;  // with VALID padding alone
   void fields(ir::FieldVisitor& v) {
     v.choice("padding", padding, ir::kPaddingCount);
     v.field("stride_w", stride_w);

@@ -33,8 +33,8 @@ class WidenedNode : public OpContext {
     }
   }
 
-  OpContext context() { return {subgraph_, node_index_, inputs, outputs, host_}; }
-  InferContext infer_context() { return {subgraph_, node_index_, inputs, outputs, host_}; }
+  OpContext context() { return {subgraph_, node_index_, inputs, outputs, host_, &node_}; }
+  InferContext infer_context() { return {subgraph_, node_index_, inputs, outputs, host_, &node_}; }
   const ir::Subgraph& subgraph() const { return subgraph_; }
   int node_index() const { return node_index_; }
 
@@ -93,7 +93,7 @@ class HalfKernel final : public Kernel {
     TensorView output = c.output(0);
     set_floats(output, c.scratch() + output_at_);
     RunContext inner(node_->subgraph(), node_->node_index(), {inputs.data(), count}, {&output, 1}, c.scratch(),
-                     c.packed(), c.pool(), c.host());
+                     c.packed(), c.pool(), c.host(), &node_->node());
     kernel_->run(inner);
     const auto* real = output.as<float>();
     auto* half = c.output(0).mutable_as<uint16_t>();

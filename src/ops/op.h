@@ -100,11 +100,17 @@ class Host {
 /// What infer and prepare know about the node.
 class OpContext {
  public:
+  /// `node` stands for node `node_index` of the subgraph where passes changed it; null: they did not.
   OpContext(const ir::Subgraph& subgraph, int node_index, std::span<const Operand> inputs, std::span<Operand> outputs,
-            Host& host)
-      : subgraph_(subgraph), node_index_(node_index), inputs_(inputs), outputs_(outputs), host_(host) {}
+            Host& host, const ir::Node* node = nullptr)
+      : subgraph_(subgraph),
+        node_index_(node_index),
+        node_(node != nullptr ? *node : subgraph.nodes[static_cast<size_t>(node_index)]),
+        inputs_(inputs),
+        outputs_(outputs),
+        host_(host) {}
 
-  const ir::Node& node() const { return subgraph_.nodes[static_cast<size_t>(node_index_)]; }
+  const ir::Node& node() const { return node_; }
   int input_count() const { return static_cast<int>(inputs_.size()); }
   int output_count() const { return static_cast<int>(outputs_.size()); }
   /// True when input `i` is given and not marked absent.
@@ -148,6 +154,7 @@ class OpContext {
 
   const ir::Subgraph& subgraph_;
   int node_index_;
+  const ir::Node& node_;
   std::span<const Operand> inputs_;
   std::span<Operand> outputs_;
   Host& host_;
@@ -236,9 +243,10 @@ class RunContext {
  public:
   RunContext(const ir::Subgraph& subgraph, int node_index, std::span<const TensorView> inputs,
              std::span<const TensorView> outputs, std::byte* scratch, const std::byte* packed, ThreadPool& pool,
-             Host& host)
+             Host& host, const ir::Node* node = nullptr)
       : subgraph_(subgraph),
         node_index_(node_index),
+        node_(node != nullptr ? *node : subgraph.nodes[static_cast<size_t>(node_index)]),
         inputs_(inputs),
         outputs_(outputs),
         scratch_(scratch),
@@ -276,11 +284,12 @@ class RunContext {
 
  private:
   [[noreturn]] void throw_error(const std::string& message) const;
-  const ir::Node& node() const { return subgraph_.nodes[static_cast<size_t>(node_index_)]; }
+  const ir::Node& node() const { return node_; }
   std::string_view name_of(int value) const { return subgraph_.values[static_cast<size_t>(value)].name; }
 
   const ir::Subgraph& subgraph_;
   int node_index_;
+  const ir::Node& node_;
   std::span<const TensorView> inputs_;
   std::span<const TensorView> outputs_;
   std::byte* scratch_;

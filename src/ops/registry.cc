@@ -8,15 +8,18 @@ namespace leadline::ops {
 void Registry::add(OpDef row) {
   if (row.code == ir::kCustomOp) {
     customs_.insert_or_assign(std::string(row.name), row);
+  } else if (row.code == ir::kFusedOp) {
+    fused_.insert_or_assign(std::string(row.name), row);
   } else {
     builtins_.insert_or_assign(row.code, row);
   }
 }
 
 const OpDef* Registry::find(ir::OpCode code, std::string_view custom_name) const {
-  if (code == ir::kCustomOp) {
-    const auto it = customs_.find(custom_name);
-    return it == customs_.end() ? nullptr : &it->second;
+  if (code == ir::kCustomOp || code == ir::kFusedOp) {
+    const auto& rows = code == ir::kCustomOp ? customs_ : fused_;
+    const auto it = rows.find(custom_name);
+    return it == rows.end() ? nullptr : &it->second;
   }
   const auto it = builtins_.find(code);
   return it == builtins_.end() ? nullptr : &it->second;

@@ -38,7 +38,9 @@ inline std::optional<std::pair<int64_t, int64_t>> same_padding(const ConvAxis& a
   return std::pair{total / 2, total - total / 2};
 }
 
-inline bool is_conv(const ir::Node& node) { return node.op == "CONV_2D" || node.op == "DEPTHWISE_CONV_2D"; }
+inline bool is_conv(const ir::Node& node) {
+  return node.code != ir::kCustomOp && (node.op == "CONV_2D" || node.op == "DEPTHWISE_CONV_2D");
+}
 
 /// The geometry of a convolution with a filter whose shape is known and sane; nothing otherwise.
 inline std::optional<ConvGeometry> conv_geometry(Editor& e, const ir::Node& node) {

@@ -28,7 +28,7 @@ class ActivationField final : public ir::FieldFinder {
 };
 
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node, size_t depth) {
-  const ops::OpDef* op = ops::registry().find(node.op);
+  const ops::OpDef* op = ops::registry().find(node.code, node.op);
   if (op == nullptr) return false;
   for (const auto* list : {&node.inputs, &node.outputs}) {
     for (int v : *list) {
@@ -67,6 +67,7 @@ Editor::Editor(ir::Graph& graph, int subgraph) : graph_(graph), index_(subgraph)
   for (int v : this->subgraph().inputs) is_input_[static_cast<size_t>(v)] = true;
   removed_.assign(this->subgraph().nodes.size(), false);
   for (int n = 0; n < node_count(); ++n) {
+    removed_[static_cast<size_t>(n)] = node(n).code == ir::kAbsorbedOp;
     for (int v : node(n).outputs) producer_[static_cast<size_t>(v)] = n;
     for (int v : node(n).inputs) {
       if (v != ir::kAbsent) consumers_[static_cast<size_t>(v)].insert(n);
@@ -75,6 +76,7 @@ Editor::Editor(ir::Graph& graph, int subgraph) : graph_(graph), index_(subgraph)
 }
 
 Editor::~Editor() {
+  if (graph_.fixed_numbers) return;
   auto& nodes = subgraph().nodes;
   size_t kept = 0;
   for (size_t n = 0; n < nodes.size(); ++n) {
@@ -125,7 +127,9 @@ void Editor::swap_ops(int a, int b) {
 
 void Editor::become(int n, const std::string& op, std::vector<int> inputs,
                     std::shared_ptr<const ir::Attributes> attributes) {
-  const ops::OpDef* row = ops::registry().find(op);
+  const auto& fused = ops::registry().fused();
+  const auto it = fused.find(op);
+  const ops::OpDef* row = it != fused.end() ? &it->second : ops::registry().find(op);
   require(row != nullptr, ErrorCode::kInternal, "there is no op called '{}'", op);
   ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
   target.code = row->code;
@@ -139,8 +143,15 @@ void Editor::become(int n, const std::string& op, std::vector<int> inputs,
 void Editor::remove(int n) {
   set_inputs(n, {});
   for (int v : node(n).outputs) producer_[static_cast<size_t>(v)] = -1;
-  subgraph().nodes[static_cast<size_t>(n)].outputs.clear();
+  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  target.outputs.clear();
   removed_[static_cast<size_t>(n)] = true;
+  if (!graph_.fixed_numbers) return;
+  target.code = ir::kAbsorbedOp;
+  target.op.clear();
+  target.attributes = std::make_shared<ir::NoAttributes>();
+  target.intermediates.clear();
+  target.custom_options = {};
 }
 
 void Editor::set_output(int n, int v) {
@@ -174,6 +185,7 @@ bool Editor::replace(int from, int to) {
 }
 
 int Editor::add_value(const std::string& name, DType dtype, const Shape& shape) {
+  require(!graph_.fixed_numbers, ErrorCode::kInternal, "a pass for runs adds constant '{}'", name);
   ir::Value fresh;
   fresh.name = name;
   fresh.dtype = dtype;

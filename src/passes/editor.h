@@ -21,8 +21,9 @@ std::vector<int64_t> dims_of(const ir::Value& value);
 /// Whether running the node twice, or not at all, makes no difference but to its outputs.
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node);
 
-/// Removed nodes keep their number until the editor goes; then they are erased. Nodes added while an editor lives must
-/// be put where their inputs exist: the editor only changes nodes and adds constants.
+/// Removed nodes keep their number until the editor goes; then they are erased, unless the graph has fixed numbers.
+/// Nodes added while an editor lives must be put where their inputs exist: the editor only changes nodes and adds
+/// constants (none to a graph of fixed numbers).
 class Editor {
  public:
   Editor(ir::Graph& graph, int subgraph);

@@ -31,7 +31,7 @@ std::optional<ir::Activation> activation_op(const std::string& op) {
 
 bool fuse(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  const auto activation = activation_op(node.op);
+  const auto activation = node.code == ir::kCustomOp ? std::nullopt : activation_op(node.op);
   if (!activation || e.value(node.outputs[0]).dtype != DType::kFloat32) return false;
   const int in = node.inputs[0];
   const int before = e.producer(in);

@@ -34,5 +34,32 @@ TEST(MergePadding, OtherPaddingStays) {
   EXPECT_EQ(graph->subgraphs[0].nodes.size(), 2U);
 }
 
+TEST(MergePadding, RunsPadByAnyBorder) {
+  const std::vector<std::vector<int32_t>> borders = {
+      {0, 0, 1, 1, 1, 1, 0, 0}, {0, 0, 0, 2, 2, 0, 0, 0}, {0, 0, 0, 1, 0, 0, 0, 0}, {0, 0, 2, 0, 1, 1, 0, 0}};
+  for (const auto& border : borders) {
+    for (const int stride : {1, 2}) {
+      Bench b;
+      const int x = b.input("x", kF32, {2, 7, 6, 3});
+      const int y = b.conv(b.pad(x, border), 4, 3, ir::Padding::kValid, true, stride);
+      EXPECT_EQ(ops_of_run(b, {b.depthwise(b.pad(y, border), 1, 3, ir::Padding::kValid)}),
+                (Ops{"CONV_2D", "DEPTHWISE_CONV_2D"}));
+    }
+  }
+}
+
+TEST(MergePadding, RunsKeepOtherPads) {
+  const std::vector<std::vector<int32_t>> borders = {
+      {0, 0, 3, 0, 0, 0, 0, 0}, {0, 0, 2, 2, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 2}};
+  for (const auto& border : borders) {
+    Bench b;
+    const int x = b.input("x", kF32, {2, 7, 6, 3});
+    EXPECT_EQ(ops_of_run(b, {b.conv(b.pad(x, border), 4, 3, ir::Padding::kValid)}), (Ops{"PAD", "CONV_2D"}));
+  }
+  Bench shared;
+  const int padded = shared.pad(shared.input("x", kF32, {1, 7, 6, 3}), {0, 0, 1, 1, 1, 1, 0, 0});
+  EXPECT_EQ(ops_of_run(shared, {shared.conv(padded, 4, 3, ir::Padding::kValid), padded}), (Ops{"PAD", "CONV_2D"}));
+}
+
 }  // namespace
 }  // namespace leadline::passes

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/passes.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/error.h"
 #include "ir/verifier.h"
@@ -13,14 +17,38 @@ namespace {
 // Constants first: the others look for them. Whole ops are looked for before their parts are folded into neighbours.
 // Activations last: a fused one is in the way of fold_affine.
 constexpr std::array kPasses = {
-    Pass{"remove_dead", remove_dead},           Pass{"fold_constants", fold_constants},
-    Pass{"merge_constants", merge_constants},   Pass{"merge_nodes", merge_nodes},
-    Pass{"recognize_ops", recognize_ops},       Pass{"merge_arithmetic", merge_arithmetic},
-    Pass{"merge_movement", merge_movement},     Pass{"merge_transposes", merge_transposes},
-    Pass{"merge_dilation", merge_dilation},     Pass{"move_reshapes", move_reshapes},
-    Pass{"fold_affine", fold_affine},           Pass{"merge_padding", merge_padding},
-    Pass{"fuse_activations", fuse_activations}, Pass{"complete_biases", complete_biases},
+    Pass{"remove_dead", "nodes and values that nobody needs go", remove_dead},
+    Pass{"fold_constants", "nodes of constants alone are computed", fold_constants},
+    Pass{"merge_constants", "equal constants become one", merge_constants},
+    Pass{"merge_nodes", "nodes that compute the same become one", merge_nodes},
+    Pass{"recognize_ops", "HARD_SWISH, GELU, PRELU and others written out become one node", recognize_ops},
+    Pass{"merge_arithmetic", "sums and products with constants one after the other become one", merge_arithmetic},
+    Pass{"merge_movement", "reshapes and transposes one after the other become one, or none", merge_movement},
+    Pass{"merge_transposes", "a transpose before BATCH_MATMUL becomes its flag", merge_transposes},
+    Pass{"merge_dilation", "a convolution between SPACE_TO_BATCH_ND and back is dilated", merge_dilation},
+    Pass{"move_reshapes", "reshapes move out of the way of fold_affine", move_reshapes},
+    Pass{"fold_affine", "constants per channel go into weights and biases", fold_affine},
+    Pass{"merge_padding", "zeros around an image become the padding of its convolution", merge_padding},
+    Pass{"fuse_activations", "RELUs become the activation of the node before", fuse_activations},
+    Pass{"complete_biases", "convolutions without bias get one of zeros", complete_biases},
 };
+
+// Tables first: they stand for what other passes would look for. Dead nodes last: what became of no use goes.
+constexpr std::array kPassesForRuns = {
+    Pass{"merge_lookups", "elementwise nodes of one 8-bit tensor become one table", merge_lookups},
+    Pass{"merge_swish", "x * LOGISTIC(x) becomes one node", merge_swish},
+    Pass{"merge_layer_norm", "layer normalization written out becomes one node", merge_layer_norm},
+    Pass{"recognize_ops", "HARD_SWISH, GELU, PRELU and others written out become one node", recognize_ops},
+    Pass{"merge_padding", "zeros around an image become the padding of its convolution", merge_padding},
+    Pass{"fuse_activations", "RELUs become the activation of the node before", fuse_activations},
+    Pass{"remove_dead", "nodes and values that nobody needs go", remove_dead},
+};
+
+#ifdef NDEBUG
+constexpr bool kVerifyEach = false;
+#else
+constexpr bool kVerifyEach = true;
+#endif
 
 /// Rewrites only ever shrink a graph, so this many rounds are reached by no sensible model.
 constexpr int kMostRounds = 16;
@@ -37,11 +65,30 @@ void check(const ir::Graph& graph, const char* pass) {
 }  // namespace
 
 std::span<const Pass> all_passes() { return kPasses; }
+std::span<const Pass> passes_for_runs() { return kPassesForRuns; }
 
-void run_passes(ir::Graph& graph, bool verify_each) {
+PassNames pass_names(std::span<const std::string> names, std::span<const Pass> known) {
+  PassNames result;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Pass& pass) { return pass.name == name; });
+    std::vector<std::string_view> all;
+    for (const Pass& pass : known) all.emplace_back(pass.name);
+    require(name == "all" || found != known.end(), ErrorCode::kInvalidArgument,
+            "there is no pass called '{}'; there are {}, and 'all'", name, fmt::join(all, ", "));
+    if (name == "all") {
+      result.insert(all.begin(), all.end());
+    } else {
+      result.insert(name);
+    }
+  }
+  return result;
+}
+
+void run_passes(ir::Graph& graph, bool verify_each, const PassNames& disabled) {
   for (int round = 0; round < kMostRounds; ++round) {
     int changes = 0;
     for (const Pass& pass : kPasses) {
+      if (disabled.contains(pass.name)) continue;
       changes += pass.run(graph);
       if (verify_each) check(graph, pass.name);
     }
@@ -51,12 +98,25 @@ void run_passes(ir::Graph& graph, bool verify_each) {
   if (verify_each) check(graph, "remove_dead");
 }
 
-void run_passes(ir::Graph& graph) {
-#ifdef NDEBUG
-  run_passes(graph, false);
-#else
-  run_passes(graph, true);
-#endif
+void run_passes(ir::Graph& graph, const PassNames& disabled) { run_passes(graph, kVerifyEach, disabled); }
+
+ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disabled, bool verify_each) {
+  ir::Graph copy = graph;
+  copy.fixed_numbers = true;
+  for (const Pass& pass : kPassesForRuns) {
+    if (disabled.contains(pass.name)) continue;
+    if (pass.run(copy) > 0 && verify_each) check(copy, pass.name);
+  }
+  return ir::changed_nodes(graph, copy);
+}
+
+ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disabled) {
+  try {
+    return changes_for_runs(graph, disabled, kVerifyEach);
+  } catch (const Error&) {
+    if (kVerifyEach) throw;
+    return {};  // a model runs without passes too
+  }
 }
 
 }  // namespace leadline::passes

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rewrites that make a graph smaller and keep what it computes, up to the rounding of float sums and products. Each
-// pass is one file with one function of this list; passes.cc has their order.
+// pass is one file with one function of this list; passes.cc has their order. Converters change a graph for good;
+// interpreters let passes change some nodes of a copy for their runs (Graph::fixed_numbers), which may use ops that no
+// file has.
 #pragma once
 
+#include <set>
 #include <span>
+#include <string>
 
+#include "ir/changed_nodes.h"
 #include "ir/graph.h"
 
 namespace leadline::passes {
@@ -33,7 +38,7 @@ int merge_transposes(ir::Graph& graph);
 int move_reshapes(ir::Graph& graph);
 /// SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND become one dilated convolution.
 int merge_dilation(ir::Graph& graph);
-/// A PAD of zeros before a convolution becomes its SAME padding where that pads as much.
+/// A PAD of zeros before a convolution becomes its SAME padding where that pads as much; for runs also where not.
 int merge_padding(ir::Graph& graph);
 /// Products, quotients, sums and differences with constants per channel go into the weights and the bias of the
 /// convolution, transposed convolution or FULLY_CONNECTED before them, or after them where that is exact.
@@ -43,17 +48,39 @@ int fuse_activations(ir::Graph& graph);
 /// Float convolutions without a bias get one of zeros: LiteRT refuses CONV_2D without.
 int complete_biases(ir::Graph& graph);
 
+// For runs alone. Memory never grows by them: a value lives longer only where one of its size is gone.
+
+/// Elementwise nodes that together are a function of one 8-bit tensor become one LOOKUP.
+int merge_lookups(ir::Graph& graph);
+/// A float product with its own LOGISTIC becomes SWISH.
+int merge_swish(ir::Graph& graph);
+/// MEAN, SQUARED_DIFFERENCE, MEAN, RSQRT and what is around them become LAYER_NORM.
+int merge_layer_norm(ir::Graph& graph);
+
 struct Pass {
   const char* name;
+  const char* description;
   int (*run)(ir::Graph&);
 };
 
-/// All passes in their order.
+/// All passes of converters in their order.
 std::span<const Pass> all_passes();
+/// All passes for runs in their order.
+std::span<const Pass> passes_for_runs();
 
-/// Runs all passes until none finds anything, then leaves the graph without dead parts. Debug builds, and callers that
-/// ask for it, verify the graph after each.
-void run_passes(ir::Graph& graph);
-void run_passes(ir::Graph& graph, bool verify_each);
+using PassNames = std::set<std::string, std::less<>>;
+/// `names` as a set, "all" written out. Throws Error(kInvalidArgument), listing the names there are, when one is not in
+/// `known`.
+PassNames pass_names(std::span<const std::string> names, std::span<const Pass> known);
+
+/// Runs all passes but the disabled ones until none finds anything, then leaves the graph without dead parts. Debug
+/// builds, and callers that ask for it, verify the graph after each.
+void run_passes(ir::Graph& graph, const PassNames& disabled = {});
+void run_passes(ir::Graph& graph, bool verify_each, const PassNames& disabled = {});
+
+/// What passes for runs make of the graph's nodes. Without `verify_each` it depends on the build, and a pass that fails
+/// changes nothing.
+ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disabled);
+ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disabled, bool verify_each);
 
 }  // namespace leadline::passes

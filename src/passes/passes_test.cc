@@ -104,5 +104,36 @@ TEST(Passes, RandomGraphsComputeTheSame) {
   EXPECT_LT(after_nodes * 10, before_nodes * 8);
 }
 
+TEST(Passes, RandomGraphsRunTheSame) {
+  size_t nodes = 0;
+  size_t steps = 0;
+  for (uint32_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto graph = random_graph(seed);
+    nodes += graph->subgraphs[0].nodes.size();
+    steps += ops_of_run(*graph).size();
+    if (HasFailure()) return;
+  }
+  EXPECT_LT(steps * 10, nodes * 9);
+}
+
+TEST(Passes, ForRunsAreMadeInBodiesOfLoopsToo) {
+  Bench b;
+  const int x = b.input("x", kF32, {1, 4});
+  ops::IfAttributes choice;
+  for (int32_t* branch : {&choice.then_subgraph, &choice.else_subgraph}) {
+    *branch = b.begin_subgraph("branch");
+    const int in = b.input("in", kF32, {1, 4});
+    b.end_subgraph({b.node("MUL", {in, b.node("LOGISTIC", {in}, "gate")}, "out")});
+  }
+  const int condition = b.node(
+      "GREATER",
+      {b.reshape(b.node("SUM", {x, b.ints({0, 1})}, "sum"), {1}), b.constant("zero", kF32, {1}, std::vector<float>{0})},
+      "condition", DType::kBool);
+  const auto graph = b.finish(b.add({"IF", {condition, x}, {{"y"}}, std::make_shared<ops::IfAttributes>(choice)}));
+  EXPECT_EQ(changes_for_runs(*graph, {}, true).subgraphs[1].absorbed.size(), 1U);
+  EXPECT_EQ(ops_of_run(*graph).back(), "IF");
+}
+
 }  // namespace
 }  // namespace leadline::passes

@@ -25,7 +25,7 @@ class Reader {
   /// The node that makes `v` when it is `op` without a fused activation; null otherwise.
   const ir::Node* made_by(int v, std::string_view op) {
     const int n = e_.producer(v);
-    if (n < 0 || e_.node(n).op != op) return nullptr;
+    if (n < 0 || e_.node(n).code == ir::kCustomOp || e_.node(n).op != op) return nullptr;
     const auto activation = activation_of(*e_.node(n).attributes);
     return activation.value_or(ir::Activation::kNone) == ir::Activation::kNone ? &e_.node(n) : nullptr;
   }
@@ -153,6 +153,7 @@ std::optional<Found> leaky_relu(Reader& read, const ir::Node& node) {
 
 /// relu(x) + c * relu(-x), where c is minus alpha.
 std::optional<Found> prelu(Editor& e, Reader& read, const ir::Node& node) {
+  if (e.graph().fixed_numbers) return {};  // alpha would be a new constant
   for (size_t i : {size_t{0}, size_t{1}}) {
     const ir::Node* positive = read.made_by(node.inputs[i], "RELU");
     const ir::Node* negative = read.made_by(node.inputs[1 - i], "MUL");
@@ -236,7 +237,7 @@ std::optional<Found> product(Editor& e, Reader& read, const ir::Node& node) {
 
 bool recognize(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  if (node.inputs.size() != 2 || node.outputs.size() != 1) return false;
+  if (node.code == ir::kCustomOp || node.inputs.size() != 2 || node.outputs.size() != 1) return false;
   const int out = node.outputs[0];
   if (e.value(out).dtype != DType::kFloat32 || e.value(out).quantization.quantized()) return false;
   if (activation_of(*node.attributes).value_or(ir::Activation::kNone) != ir::Activation::kNone) return false;

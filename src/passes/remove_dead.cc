@@ -11,9 +11,10 @@ int remove_nodes(Editor& editor) {
   int changes = 0;
   for (int n = editor.node_count() - 1; n >= 0; --n) {
     const ir::Node& node = editor.node(n);
+    if (node.outputs.empty()) continue;
     const bool needed = std::any_of(node.outputs.begin(), node.outputs.end(),
                                     [&](int v) { return editor.is_output(v) || !editor.consumers(v).empty(); });
-    if (needed || node.outputs.empty() || !is_pure(editor.graph(), editor.subgraph(), node)) continue;
+    if (needed || !is_pure(editor.graph(), editor.subgraph(), node)) continue;
     editor.remove(n);
     ++changes;
   }
@@ -95,6 +96,7 @@ void release_storage(ir::Graph& graph) {
 
 int remove_dead(ir::Graph& graph) {
   int changes = for_each_subgraph(graph, [](Editor& editor, int) { return remove_nodes(editor); });
+  if (graph.fixed_numbers) return changes;
   for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) changes += remove_values(graph, s);
   if (changes > 0) release_storage(graph);
   return changes;

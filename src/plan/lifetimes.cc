@@ -25,7 +25,7 @@ Lifetimes::Lifetimes(SubgraphPlan& plan)
       early_(plan.values_.size(), -1) {}
 
 const ir::Node& Lifetimes::node_at(int position) const {
-  return plan_.subgraph_.nodes[static_cast<size_t>(segment_.steps[static_cast<size_t>(position)].node)];
+  return plan_.node(segment_.steps[static_cast<size_t>(position)].node);
 }
 
 void Lifetimes::assign() {

@@ -22,7 +22,7 @@ PartSlots::PartSlots(const SubgraphPlan& plan)
 }
 
 const ir::Node& PartSlots::node_at(int position) const {
-  return plan_.subgraph_.nodes[static_cast<size_t>(segment_.steps[static_cast<size_t>(position)].node)];
+  return plan_.node(segment_.steps[static_cast<size_t>(position)].node);
 }
 
 void PartSlots::assign(const std::vector<bool>& use) {

@@ -56,13 +56,14 @@ Plan describe(const SubgraphPlan& plan, const PlannedTotals& totals, int threads
     result.arena_bytes += segment.arena_bytes;
     result.lower_bound_bytes += segment.lower_bound;
     for (const Step& step : segment.steps) {
-      const ir::Node& node = subgraph.nodes[static_cast<size_t>(step.node)];
+      const ir::Node& node = plan.node(step.node);
       PlannedStep described;
       described.node = step.node;
       described.op = node.op;
       if (!node.outputs.empty()) described.name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
       described.inputs = node.inputs;
       described.outputs = node.outputs;
+      if (const ir::ChangedNode* changed = plan.changed(step.node)) described.merged = changed->merged;
       described.segment = static_cast<int>(s);
       described.scratch_bytes = step.scratch_bytes;
       if (step.scratch_bytes > 0) described.scratch_offset = step.scratch_offset;

@@ -26,6 +26,7 @@ Json step_json(const PlannedStep& step) {
           {"outputs", step.outputs},
           {"segment", step.segment},
           {"scratch_bytes", step.scratch_bytes},
+          {"merged", step.merged},
           {"scratch_offset", step.scratch_offset},
           {"packed_bytes", step.packed_bytes},
           {"kept_bytes", step.kept_bytes},

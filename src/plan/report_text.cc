@@ -99,7 +99,10 @@ void print_arena(std::string& text, const Plan& plan) {
   print(text, "  {:<18}{:>12}  {}\n", "gap", format_bytes(gap),
         gap == 0 ? std::string("optimal") : plan::percent(gap, plan.lower_bound_bytes) + " above the lower bound");
   print(text, "  {:<18}{:>12}  {} of them in memory of another tensor\n", "tensors", count, shared);
-  print(text, "  {:<18}{:>12}\n", "steps", plan.steps.size());
+  size_t merged = 0;
+  for (const PlannedStep& step : plan.steps) merged += step.merged.size();
+  print(text, "  {:<18}{:>12}{}\n", "steps", plan.steps.size(),
+        merged == 0 ? "" : fmt::format("  {} other nodes are merged into them", merged));
   if (plan.segments.size() > 1) {
     print(text, "  {:<18}{:>12}  one arena each: shapes depend on data\n", "segments", plan.segments.size());
   }

@@ -30,8 +30,46 @@ SubgraphPlan::SubgraphPlan(const ir::Graph& graph, int subgraph, PlanOptions opt
       options_(options),
       host_(host),
       budget_(std::move(budget)) {
+  find_nodes();
   compute_last_uses();
   find_half_constants();
+}
+
+const ir::ChangedSubgraph* SubgraphPlan::changes() const {
+  return options_.changed == nullptr ? nullptr : &options_.changed->subgraphs[static_cast<size_t>(subgraph_index_)];
+}
+
+const ir::ChangedNode* SubgraphPlan::changed(int index) const {
+  return changes() == nullptr ? nullptr : changes()->find(index);
+}
+
+void SubgraphPlan::find_nodes() {
+  static const ir::Node nothing = [] {
+    ir::Node node;
+    node.code = ir::kAbsorbedOp;
+    node.attributes = std::make_shared<ir::NoAttributes>();
+    return node;
+  }();
+  nodes_.resize(subgraph_.nodes.size());
+  for (size_t n = 0; n < nodes_.size(); ++n) nodes_[n] = &subgraph_.nodes[n];
+  if (changes() == nullptr) return;
+  for (const ir::ChangedNode& changed : changes()->changed) nodes_[static_cast<size_t>(changed.number)] = &changed.node;
+  for (int n : changes()->absorbed) nodes_[static_cast<size_t>(n)] = &nothing;
+  absorbed_ = static_cast<int>(changes()->absorbed.size());
+}
+
+bool SubgraphPlan::merged_away(int value) const {
+  if (options_.changed == nullptr) return false;
+  const auto makes = [&](const ir::Node& maker) {
+    return std::find(maker.outputs.begin(), maker.outputs.end(), value) != maker.outputs.end();
+  };
+  bool made = false;
+  bool made_in_file = false;
+  for (int n = 0; n < node_count(); ++n) {
+    made = made || makes(node(n));
+    made_in_file = made_in_file || makes(subgraph_.nodes[static_cast<size_t>(n)]);
+  }
+  return made_in_file && !made;
 }
 
 void SubgraphPlan::find_half_constants() {
@@ -40,7 +78,8 @@ void SubgraphPlan::find_half_constants() {
   skipped_.assign(subgraph_.nodes.size(), false);
   if (options_.preserve_all) return;
   std::vector<bool> taken_as_half(subgraph_.values.size(), true);
-  for (const ir::Node& node : subgraph_.nodes) {
+  for (int n = 0; n < node_count(); ++n) {
+    const ir::Node& node = this->node(n);
     const ops::OpDef* op = host_.find(node);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const bool accepts = op != nullptr && i < 32 && (op->half_inputs >> i & 1U) != 0;
@@ -48,8 +87,8 @@ void SubgraphPlan::find_half_constants() {
     }
   }
   std::vector<int> dense_of = source_;  // the constant that DENSIFY gives, by its output
-  for (size_t n = 0; n < subgraph_.nodes.size(); ++n) {
-    const ir::Node& node = subgraph_.nodes[n];
+  for (int n = 0; n < node_count(); ++n) {
+    const ir::Node& node = this->node(n);
     const ops::OpDef* op = host_.find(node);
     if (op != nullptr && op->makes_dense && node.inputs.size() == 1 && node.inputs[0] != ir::kAbsent) {
       dense_of[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
@@ -62,16 +101,15 @@ void SubgraphPlan::find_half_constants() {
     if (!taken_as_half[wide] || is_output(node.outputs[0])) continue;
     if (subgraph_.values[wide].dtype != DType::kFloat32 || subgraph_.values[wide].variable) continue;
     source_[wide] = stored;
-    skipped_[n] = true;
+    skipped_[static_cast<size_t>(n)] = true;
   }
 }
 
 void SubgraphPlan::compute_last_uses() {
-  const auto node_count = static_cast<int>(subgraph_.nodes.size());
   last_use_.assign(subgraph_.values.size(), -1);
-  for (int v : subgraph_.outputs) last_use_[static_cast<size_t>(v)] = node_count;
-  for (int n = node_count - 1; n >= 0; --n) {
-    const ir::Node& node = subgraph_.nodes[static_cast<size_t>(n)];
+  for (int v : subgraph_.outputs) last_use_[static_cast<size_t>(v)] = node_count();
+  for (int n = node_count() - 1; n >= 0; --n) {
+    const ir::Node& node = this->node(n);
     const ops::OpDef* op = host_.find(node);
     const bool view = op != nullptr && op->sharing == ops::Sharing::kView;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -223,8 +261,8 @@ void SubgraphPlan::make_dense(int value, int node) {
 }
 
 bool SubgraphPlan::plan_node(int index, Segment& segment) {
-  if (skipped_[static_cast<size_t>(index)]) return true;
-  const ir::Node& node = subgraph_.nodes[static_cast<size_t>(index)];
+  const ir::Node& node = this->node(index);
+  if (skipped_[static_cast<size_t>(index)] || node.code == ir::kAbsorbedOp) return true;
   const ops::OpDef& op = definition(node, index);
   for (int input : node.inputs) {
     if (input == ir::kAbsent) continue;
@@ -234,7 +272,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   }
   const std::vector<ops::Operand> inputs = input_operands(node);
   std::vector<ops::Operand> outputs = output_operands(node);
-  ops::InferContext infer(subgraph_, index, inputs, outputs, host_);
+  ops::InferContext infer(subgraph_, index, inputs, outputs, host_, &node);
   op.infer(infer);
   missing_ = infer.missing();
   if (infer.deferred()) return false;
@@ -276,7 +314,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
 bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs,
                             std::span<const ops::Operand> outputs, ops::Kernel& kernel,
                             const ops::PrepareContext& prepared) {
-  const ir::Node& node = subgraph_.nodes[static_cast<size_t>(index)];
+  const ir::Node& node = this->node(index);
   if (!op.pure || options_.preserve_all) return false;
   int64_t bytes = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -313,7 +351,7 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
   }
   ThreadPool single(1);
   std::byte* packed = workspace.data() + align_up(prepared.scratch_bytes());
-  ops::RunContext context(subgraph_, index, in, out, workspace.data(), packed, single, host_);
+  ops::RunContext context(subgraph_, index, in, out, workspace.data(), packed, single, host_, &node);
   try {
     kernel.pack(packed);
     kernel.run(context);
@@ -348,7 +386,7 @@ int64_t SubgraphPlan::structure_bytes() const {
   // Kernel objects, views and observers' names: about this much for a node and a value.
   constexpr int64_t kPerNode = 640;
   constexpr int64_t kPerValue = static_cast<int64_t>(2 * sizeof(PlannedValue) + sizeof(int));
-  return kPerNode * static_cast<int64_t>(subgraph_.nodes.size()) + kPerValue * static_cast<int64_t>(values_.size());
+  return kPerNode * int64_t{node_count() - absorbed_} + kPerValue * static_cast<int64_t>(values_.size());
 }
 
 }  // namespace leadline::plan

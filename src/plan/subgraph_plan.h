@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "ir/changed_nodes.h"
 #include "ir/graph.h"
 #include "leadline/plan.h"
 #include "ops/registry.h"
@@ -71,8 +72,9 @@ struct PlanOptions {
   bool preserve_all = false;
   /// Inputs and outputs live in the arena, never overlap, and outputs that are inputs are copied: what a callee needs.
   bool self_contained = false;
-  bool winograd = true;  // as in InterpreterOptions
-  bool views = true;     // tensors may live inside others that are made of them, or that they are cut from
+  bool winograd = true;                       // as in InterpreterOptions
+  bool views = true;                          // tensors may live inside others that are made of them, or that they are cut from
+  const ir::ChangedNodes* changed = nullptr;  // what runs instead of some nodes; null: the graph as it is
 };
 
 /// The growing plan. Not thread-safe.
@@ -95,7 +97,15 @@ class SubgraphPlan {
   void rewind();
   /// The value's shape does not depend on data of a run.
   bool known_before_run(int value) const { return first_values_[static_cast<size_t>(value)].shape_known; }
-  bool complete() const { return next_node_ == static_cast<int>(subgraph_.nodes.size()); }
+  bool complete() const { return next_node_ == node_count(); }
+
+  /// What runs as node `index` of the subgraph.
+  const ir::Node& node(int index) const { return *nodes_[static_cast<size_t>(index)]; }
+  /// Null: the node is as in the file.
+  const ir::ChangedNode* changed(int index) const;
+  int node_count() const { return static_cast<int>(subgraph_.nodes.size()); }
+  /// Nobody makes `value`, because passes merged the nodes around it.
+  bool merged_away(int value) const;
 
   /// The value that stands for `value` as a node's input: itself, or the float16 constant that a DEQUANTIZE would widen
   /// when all its readers take float16 as it is (DENSIFY may come between). Such a DEQUANTIZE has no step.
@@ -134,6 +144,8 @@ class SubgraphPlan {
   void require_plannable(int node, const std::string& what, int64_t bytes) const;
   void compute_last_uses();
   void find_half_constants();
+  void find_nodes();
+  const ir::ChangedSubgraph* changes() const;
 
   const ir::Graph& graph_;
   const int subgraph_index_;
@@ -142,6 +154,7 @@ class SubgraphPlan {
   ops::Host& host_;
   std::shared_ptr<Budget> budget_;
 
+  std::vector<const ir::Node*> nodes_;  // what runs as each node
   std::vector<PlannedValue> values_;
   std::vector<Segment> segments_;
   std::vector<OutputCopy> output_copies_;
@@ -154,6 +167,7 @@ class SubgraphPlan {
     std::shared_ptr<const Buffer> memory;
   };
   std::vector<Folded> folded_;
+  int absorbed_ = 0;  // nodes whose work others do
   int next_node_ = 0;
   int steps_ = 0;
   std::string missing_;  // state that the node planned last waits for

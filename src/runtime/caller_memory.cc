@@ -128,7 +128,7 @@ void Runner::rebind() {
   follow_roots();
   const std::vector<plan::Step>& steps = plan_.segments()[0].steps;
   for (size_t i = 0; i < steps.size(); ++i) {
-    const ir::Node& node = plan_.subgraph().nodes[static_cast<size_t>(steps[i].node)];
+    const ir::Node& node = plan_.node(steps[i].node);
     BoundStep& bound = bound_[0].steps[i];
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       if (node.inputs[k] == ir::kAbsent) continue;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/run_check.h"
@@ -28,7 +29,8 @@ Runner::Runner(Session& session, int subgraph, bool callee)
              .preserve_all = session.preserve_all && !callee,
              .self_contained = callee,
              .winograd = session.winograd,
-             .views = session.share_parts},
+             .views = session.share_parts,
+             .changed = session.changed.get()},
             *this, session.budget) {}
 
 Runner::~Runner() { release(); }
@@ -74,7 +76,7 @@ void Runner::give_back(std::shared_ptr<Buffer>& memory, MemoryCategory category)
 /// Weights that were folded may depend on the input shapes, so nobody else may use their packing.
 PackedKey Runner::packed_key(const plan::Step& step) const {
   PackedKey key{plan_.subgraph_index(), step.node, step.packed_bytes, step.packed_layout};
-  const ir::Node& node = plan_.subgraph().nodes[static_cast<size_t>(step.node)];
+  const ir::Node& node = plan_.node(step.node);
   const bool folded = std::any_of(node.inputs.begin(), node.inputs.end(), [&](int v) {
     return v != ir::kAbsent && plan_.values()[static_cast<size_t>(v)].storage == Storage::kFolded;
   });
@@ -228,6 +230,35 @@ void Runner::release() {
   for (auto& [key, runner] : callees_) runner->release();
 }
 
+void Runner::take_over(Runner& other) {
+  move_state(other);
+  other.release();
+  allocate();
+  mark_initialized(other);
+}
+
+/// Memory that allocate() would take finds what is there already.
+void Runner::move_state(Runner& other) {
+  io_ = std::exchange(other.io_, {});
+  variables_ = std::exchange(other.variables_, {});
+  kept_ = std::exchange(other.kept_, {});
+  packed_ = std::exchange(other.packed_, {});
+  user_nodes_ = std::exchange(other.user_nodes_, {});
+  session_.ledger.enter(-std::exchange(other.folded_entered_, 0), MemoryCategory::kGraph);
+  for (auto& [key, runner] : callees_) {
+    const auto before = other.callees_.find(key);
+    if (before != other.callees_.end()) runner->move_state(*before->second);
+  }
+}
+
+void Runner::mark_initialized(const Runner& other) {
+  initialized_ = other.initialized_;
+  for (auto& [key, runner] : callees_) {
+    const auto before = other.callees_.find(key);
+    if (before != other.callees_.end()) runner->mark_initialized(*before->second);
+  }
+}
+
 TensorView Runner::view(int value) const {
   const plan::PlannedValue& planned = plan_.values()[static_cast<size_t>(value)];
   const ir::Value& source = plan_.subgraph().values[static_cast<size_t>(value)];
@@ -253,7 +284,7 @@ void Runner::bind(size_t segment, std::byte* arena) {
   const std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
   bound_[segment].steps.resize(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
-    const ir::Node& node = plan_.subgraph().nodes[static_cast<size_t>(steps[i].node)];
+    const ir::Node& node = plan_.node(steps[i].node);
     BoundStep& bound = bound_[segment].steps[i];
     bound.inputs.assign(node.inputs.size(), {});
     for (size_t k = 0; k < node.inputs.size(); ++k) {
@@ -327,11 +358,11 @@ void Runner::run_segment(size_t segment) {
 void Runner::run_step(const plan::Step& step, BoundStep& bound) {
   ask_run_check();
   const ir::Subgraph& subgraph = plan_.subgraph();
-  const ir::Node& node = subgraph.nodes[static_cast<size_t>(step.node)];
+  const ir::Node& node = plan_.node(step.node);
   const RunningOpScope scope(plan_.subgraph_index(), step.node, node.op, first_output_name(subgraph, node));
   if (!session_.observers.empty()) notify(step, bound, true);
   ops::RunContext context(subgraph, step.node, bound.inputs, bound.outputs, bound.scratch, bound.packed, session_.pool,
-                          *this);
+                          *this, &node);
   context.set_kept(bound.kept);
   if (session_.profile.empty()) {
     step.kernel->run(context);
@@ -350,7 +381,7 @@ void Runner::run_step(const plan::Step& step, BoundStep& bound) {
 
 void Runner::notify(const plan::Step& step, const BoundStep& bound, bool before) {
   const ir::Subgraph& subgraph = plan_.subgraph();
-  const ir::Node& node = subgraph.nodes[static_cast<size_t>(step.node)];
+  const ir::Node& node = plan_.node(step.node);
   const auto observe = [&](const std::vector<int>& values, const std::vector<TensorView>& views) {
     std::vector<ObservedTensor> tensors(values.size());
     for (size_t i = 0; i < values.size(); ++i) {

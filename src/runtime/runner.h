@@ -34,6 +34,10 @@ class Runner final : public ops::Host, public ops::Callee {
 
   /// Plans for these input shapes, giving back all memory first. `bytes` are the sizes of string inputs.
   void start(std::span<const Shape> inputs, std::span<const int64_t> bytes);
+  /// Plans as `other` did.
+  void start_like(const Runner& other) { start(other.planned_shapes_, other.planned_bytes_); }
+  /// After start_like(): takes memory and state of `other`, which is of no use then, and what else allocate() would.
+  void take_over(Runner& other);
   /// Needs of allocate(). Valid after start().
   MemoryNeeds needs() const;
   /// Takes the planned memory and packs weights, callees included.
@@ -96,6 +100,8 @@ class Runner final : public ops::Host, public ops::Callee {
     std::vector<BoundStep> steps;
   };
 
+  void move_state(Runner& other);
+  void mark_initialized(const Runner& other);
   PackedKey packed_key(const plan::Step& step) const;
   void clear_variable(int value);
   void take_arena(size_t segment);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "ir/changed_nodes.h"
 #include "ir/graph.h"
 #include "leadline/observer.h"
 #include "ops/resources.h"
@@ -53,6 +54,8 @@ class Session {
   bool owns_resources = true;  // false: another interpreter is charged for the named variables
   bool winograd = true;        // as in InterpreterOptions
   bool share_parts = true;     // as PlanOptions::views
+  /// What passes made of some nodes; null: the graph runs as it is. Runners made before a change must go with it.
+  std::shared_ptr<const ir::ChangedNodes> changed;
   int64_t rounds_left = 0;
   std::vector<Observer*> observers;
   /// Time per node, [subgraph][node]; empty while profiling is off.

@@ -141,4 +141,40 @@ inline std::vector<std::string> ops_after_passes(GraphBuilder& b, const std::vec
 
 using Ops = std::vector<std::string>;
 
+/// Runs the graph with and without passes for runs, checks results and memory, and gives the ops that run.
+inline Ops ops_of_run(const ir::Graph& graph) {
+  changes_for_runs(graph, {}, true);  // verifies
+  const Model model = Model::from_bytes(model::write(graph));
+  const auto start = [&](const char* disabled) {
+    InterpreterOptions options;
+    if (disabled != nullptr) options.disabled_passes = {disabled};
+    return Interpreter(model, options);
+  };
+  Interpreter merging = start(nullptr);
+  Interpreter plain = start("all");
+  EXPECT_LE(merging.plan().peak_bytes, plain.plan().peak_bytes);
+  for (Interpreter* interpreter : {&merging, &plain}) {
+    uint32_t seed = 0;
+    for (int input : interpreter->inputs()) {
+      testing::set(*interpreter, input, numbers(interpreter->tensor(input).bytes / 4, seed++));
+    }
+    interpreter->invoke();
+    EXPECT_EQ(interpreter->counted_peak_bytes(), interpreter->plan().peak_bytes);
+  }
+  for (int output : plain.outputs()) {
+    const auto expected = testing::get<float>(plain, output);
+    const auto got = testing::get<float>(merging, output);
+    EXPECT_EQ(got.size(), expected.size());
+    float largest = 1.0F;
+    for (float x : expected) largest = std::max(largest, std::fabs(x));
+    for (size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
+      EXPECT_NEAR(got[i], expected[i], 1e-5F * largest) << i;
+    }
+  }
+  Ops ops;
+  for (const PlannedStep& step : merging.plan().steps) ops.push_back(step.op);
+  return ops;
+}
+inline Ops ops_of_run(GraphBuilder& b, const std::vector<int>& outputs) { return ops_of_run(*b.finish(outputs)); }
+
 }  // namespace leadline::passes

@@ -43,6 +43,7 @@ HWY_INLINE V apply(V x, V p0, V p1) {
     return hn::Mul(hn::Mul(x, gate), hn::Set(d, 1.0F / 6.0F));
   }
   if constexpr (kOp == UnaryF32::kLogistic) return logistic_f32(d, x);
+  if constexpr (kOp == UnaryF32::kSwish) return hn::Mul(x, logistic_f32(d, x));
   if constexpr (kOp == UnaryF32::kTanh) return tanh_f32(d, x);
   if constexpr (kOp == UnaryF32::kExp) return exp_f32(d, x);
   if constexpr (kOp == UnaryF32::kAbs) return hn::Abs(x);
@@ -100,6 +101,8 @@ UnaryRowF32 choose(UnaryF32 op) {
       return row<UnaryF32::kHardSwish>;
     case UnaryF32::kLogistic:
       return row<UnaryF32::kLogistic>;
+    case UnaryF32::kSwish:
+      return row<UnaryF32::kSwish>;
     case UnaryF32::kTanh:
       return row<UnaryF32::kTanh>;
     case UnaryF32::kExp:

@@ -14,6 +14,7 @@ enum class UnaryF32 : uint8_t {
   kGeluTanh,   // its approximation with tanh
   kHardSwish,  // x * clamp(x + 3, 0, 6) / 6
   kLogistic,
+  kSwish,  // x * logistic(x)
   kTanh,
   kExp,
   kAbs,
