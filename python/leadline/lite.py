@@ -180,6 +180,7 @@ class Interpreter:
         model: Model | None = None,
         device: str | None = None,
         on_missing: str = "error",
+        disabled_passes: Sequence[str] = (),
     ):
         """Loads and verifies the model.
 
@@ -189,17 +190,21 @@ class Interpreter:
           experimental_delegates: must be empty; Leadline runs on the CPU.
           num_threads: threads for one invoke(). None or -1: as many as there are usable CPUs.
           experimental_op_resolver_type: an OpResolverType. BUILTIN_REF: float convolutions add up plainly, as the
-            reference kernels do, also where Winograd's method is faster. All others mean the same.
+            reference kernels do, also where Winograd's method is faster, and no nodes are merged. All others mean the
+            same.
           experimental_preserve_all_tensors: every intermediate tensor keeps memory of its own and can be read.
           experimental_disable_delegate_clustering, experimental_default_delegate_latest_features,
-          experimental_compress_quantization_zero_points, experimental_disable_delegate_node_fusion,
-          experimental_force_delegate_node_profiling: accepted; they concern delegates.
+          experimental_compress_quantization_zero_points, experimental_force_delegate_node_profiling: accepted; they
+            concern delegates.
+          experimental_disable_delegate_node_fusion: the same as disabled_passes=["all"].
           budget: the most memory to take: bytes, a text such as "200MB", "1.5GiB" or "50%", or a Budget that
             several interpreters share. None: LEADLINE_MEMORY, or 90 % of what the machine leaves now.
           model: a leadline.Model to share with other interpreters, instead of model_path or model_content.
           device: where to run, as leadline.devices() names it: "/CPU:0" (also what None means), "/GPU:0".
           on_missing: when that device does not exist or has no kernels yet: "error", or "fallback" to run on "/CPU:0"
             with a RuntimeWarning. Both say which devices there are.
+          disabled_passes: names of passes (leadline.list_passes()) that do not merge nodes into faster ones, or "all":
+            the graph runs as it is in the file. experimental_preserve_all_tensors means the same.
 
         Raises:
           ValueError: the file or an argument is bad (IoError, InvalidModelError, InvalidArgumentError, ...).
@@ -214,6 +219,7 @@ class Interpreter:
             raise UnsupportedError(
                 "experimental_delegates: Leadline runs models on the CPU and does not take delegates"
             )
+        reference = getattr(experimental_op_resolver_type, "name", None) == "BUILTIN_REF"
         threads = _thread_count(num_threads)
         self._device = _device(device, on_missing)
         # What only this interpreter may take, when the model is shared and charged elsewhere.
@@ -225,7 +231,8 @@ class Interpreter:
             "budget": self._own_budget,
             "preserve_all_tensors": bool(experimental_preserve_all_tensors),
             "device": self._device,
-            "winograd": getattr(experimental_op_resolver_type, "name", None) != "BUILTIN_REF",
+            "winograd": not reference,
+            "disabled_passes": ["all"] if reference or experimental_disable_delegate_node_fusion else disabled_passes,
         }
         self._main = Session(self._model, 0, self._options)
         self._sessions = {0: self._main}

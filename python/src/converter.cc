@@ -20,19 +20,27 @@
 namespace leadline::python {
 namespace {
 
-Converter from_keras(const std::filesystem::path& path, std::shared_ptr<Budget> budget) {
-  return Converter::from_keras(path.string(), std::move(budget));
+ConversionOptions conversion_options(std::vector<std::string> disabled_passes, bool allow_custom_ops = false) {
+  ConversionOptions options;
+  options.allow_custom_ops = allow_custom_ops;
+  options.disabled_passes = std::move(disabled_passes);
+  return options;
+}
+
+Converter from_keras(const std::filesystem::path& path, std::shared_ptr<Budget> budget,
+                     std::vector<std::string> disabled_passes) {
+  return Converter::from_keras(path.string(), std::move(budget), conversion_options(std::move(disabled_passes)));
 }
 
 Converter from_saved_model(const std::filesystem::path& path, const std::vector<std::string>& signature_keys,
-                           const std::vector<std::string>& tags, std::shared_ptr<Budget> budget,
-                           bool allow_custom_ops) {
-  ConversionOptions options;
-  options.allow_custom_ops = allow_custom_ops;
-  return Converter::from_saved_model(path.string(), signature_keys, tags, std::move(budget), options);
+                           const std::vector<std::string>& tags, std::shared_ptr<Budget> budget, bool allow_custom_ops,
+                           std::vector<std::string> disabled_passes) {
+  return Converter::from_saved_model(path.string(), signature_keys, tags, std::move(budget),
+                                     conversion_options(std::move(disabled_passes), allow_custom_ops));
 }
 
-Converter from_keras_config(const std::string& config, const nb::callable& weights, std::shared_ptr<Budget> budget) {
+Converter from_keras_config(const std::string& config, const nb::callable& weights, std::shared_ptr<Budget> budget,
+                            std::vector<std::string> disabled_passes) {
   return Converter::from_keras_config(
       config,
       [&](const std::string& path) {
@@ -42,7 +50,7 @@ Converter from_keras_config(const std::string& config, const nb::callable& weigh
           throw_as_error(error);
         }
       },
-      std::move(budget));
+      std::move(budget), conversion_options(std::move(disabled_passes)));
 }
 
 void convert_to(const Converter& self, const std::filesystem::path& path, const nb::object& callback) {
@@ -81,17 +89,20 @@ void init_converter(nb::module_& m) {
       .def_ro("nodes", &ConversionPlan::nodes)
       .def_ro("tensors", &ConversionPlan::tensors);
   nb::class_<Converter>(m, "Converter", "A model that was read and simplified, ready to be written as .tflite.")
-      .def_static("from_keras", &from_keras, nb::arg("path"), nb::arg("budget").none() = nb::none(), WithoutGil(),
+      .def_static("from_keras", &from_keras, nb::arg("path"), nb::arg("budget").none() = nb::none(),
+                  nb::arg("disabled_passes") = std::vector<std::string>(), WithoutGil(),
                   "A Keras model file: .keras or a whole-model .h5. Weights stay in the file.")
       .def_static("from_keras_config", &from_keras_config, nb::arg("config"), nb::arg("weights"),
-                  nb::arg("budget").none() = nb::none(),
+                  nb::arg("budget").none() = nb::none(), nb::arg("disabled_passes") = std::vector<std::string>(),
                   nb::sig("def from_keras_config(config: str, "
                           "weights: typing.Callable[[str], collections.abc.Sequence[KerasWeight]], "
-                          "budget: Budget | None = None) -> Converter"),
+                          "budget: Budget | None = None, "
+                          "disabled_passes: collections.abc.Sequence[str] = []) -> Converter"),
                   "A Keras model in memory: model.to_json(), and a function from paths of layers to their variables.")
       .def_static("from_saved_model", &from_saved_model, nb::arg("path"),
                   nb::arg("signature_keys") = std::vector<std::string>(), nb::arg("tags") = std::vector<std::string>(),
-                  nb::arg("budget").none() = nb::none(), nb::arg("allow_custom_ops") = false, WithoutGil(),
+                  nb::arg("budget").none() = nb::none(), nb::arg("allow_custom_ops") = false,
+                  nb::arg("disabled_passes") = std::vector<std::string>(), WithoutGil(),
                   "A SavedModel directory. No signature keys: all of them; no tags: \"serve\". With allow_custom_ops, "
                   "ops without a conversion become custom ops.")
       .def("plan", &Converter::plan, "What the conversion gives and takes.")

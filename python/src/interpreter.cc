@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "leadline/passes.h"
 #include "module.h"
 
 namespace leadline::python {
@@ -55,7 +56,7 @@ void resize_input(Interpreter& interpreter, int index, const std::vector<int64_t
 
 void init(Interpreter* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget, int subgraph,
           bool preserve_all_tensors, const Interpreter* shares_state_with, bool plan_only, const std::string& device,
-          MissingDevice on_missing, bool winograd) {
+          MissingDevice on_missing, bool winograd, std::vector<std::string> disabled_passes) {
   InterpreterOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
@@ -66,6 +67,7 @@ void init(Interpreter* self, const Model& model, int num_threads, std::shared_pt
   options.device = device;
   options.on_missing = on_missing;
   options.winograd = winograd;
+  options.disabled_passes = std::move(disabled_passes);
   const nb::gil_scoped_release released;
   new (self) Interpreter(model, std::move(options));
 }
@@ -73,6 +75,14 @@ void init(Interpreter* self, const Model& model, int num_threads, std::shared_pt
 }  // namespace
 
 void init_interpreter(nb::module_& m) {
+  nb::class_<PassInfo>(m, "PassInfo", "A rewrite of a model's graph.")
+      .def_ro("name", &PassInfo::name)
+      .def_ro("description", &PassInfo::description)
+      .def_ro("runs", &PassInfo::runs, "Made by an Interpreter, unless its disabled_passes name it.")
+      .def_ro("converts", &PassInfo::converts, "Made by a Converter, unless its disabled_passes name it.")
+      .def("__repr__",
+           [](const PassInfo& self) { return "<leadline.PassInfo " + self.name + ": " + self.description + ">"; });
+  m.def("list_passes", &list_passes, "All passes over graphs, those of the interpreter first, in their order.");
   static PyType_Slot buffer_protocol[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
   nb::class_<SharedTensor>(m, "TensorMemory", nb::type_slots(buffer_protocol),
                            "The memory of a tensor, which lives as long as this or an array made from it. Offers the "
@@ -86,9 +96,11 @@ void init_interpreter(nb::module_& m) {
       .def("__init__", &init, nb::arg("model"), nb::arg("num_threads") = 1, nb::arg("budget").none() = nb::none(),
            nb::arg("subgraph") = 0, nb::arg("preserve_all_tensors") = false,
            nb::arg("shares_state_with").none() = nb::none(), nb::arg("plan_only") = false, nb::arg("device") = "",
-           nb::arg("on_missing") = MissingDevice::kError, nb::arg("winograd") = true, nb::keep_alive<1, 7>(),
+           nb::arg("on_missing") = MissingDevice::kError, nb::arg("winograd") = true,
+           nb::arg("disabled_passes") = std::vector<std::string>(), nb::keep_alive<1, 7>(),
            "Plans; allocates nothing that grows with the model. winograd: float 3x3 convolutions may use Winograd's "
-           "method, which is faster and rounds elsewhere than plain sums do.")
+           "method, which is faster and rounds elsewhere than plain sums do. disabled_passes: names of passes "
+           "(list_passes()) that do not merge nodes for the runs, or \"all\".")
       .def_prop_ro("model", &Interpreter::model, nb::rv_policy::copy)
       .def_prop_ro(
           "device", [](const Interpreter& self) { return self.device().name; }, "Where the model runs.")

@@ -40,6 +40,7 @@ void bind_parts(nb::module_& m) {
           "name", [](const PlannedStep& self) { return to_str(self.name); }, "Name of its first output.")
       .def_ro("inputs", &PlannedStep::inputs, "Tensor numbers; -1: absent.")
       .def_ro("outputs", &PlannedStep::outputs, "Tensor numbers.")
+      .def_ro("merged", &PlannedStep::merged, "Numbers of the nodes whose work it does besides its own.")
       .def_ro("segment", &PlannedStep::segment)
       .def_ro("scratch_bytes", &PlannedStep::scratch_bytes)
       .def_ro("packed_bytes", &PlannedStep::packed_bytes)
