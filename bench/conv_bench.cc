@@ -156,13 +156,13 @@ int main(int argc, char** argv) {
   choose_target();
   for (const Layer& layer : kLayers) {
     const ConvMethod f32 = conv_method_f32(shape(layer, ConvMethod::kPlain));
-    const ConvMethod i8 = conv_method_i8(shape(layer, ConvMethod::kPlain), 128);
+    const ConvMethod i8 = conv_method_i8(shape(layer, ConvMethod::kPlain), {128, layer.in_c * 9 * 32});
     for (const auto& [method, name] : {std::pair{ConvMethod::kPlain, "plain"},
                                        {ConvMethod::kWinograd2, "winograd2"},
                                        {ConvMethod::kWinograd4, "winograd4"}}) {
       const ConvShape s = shape(layer, method);
       add(fmt::format("f32/{}/{}", layer.what, name), run_f32, s, method == f32);
-      if (method != ConvMethod::kWinograd4) add(fmt::format("i8/{}/{}", layer.what, name), run_i8, s, method == i8);
+      add(fmt::format("i8/{}/{}", layer.what, name), run_i8, s, method == i8);
     }
   }
   benchmark::Initialize(&argc, argv);

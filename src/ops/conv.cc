@@ -3,6 +3,7 @@
 #include "ops/conv.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "kernels/conv/conv2d.h"
@@ -96,11 +97,33 @@ struct ConvLayout {
   }
 };
 
-/// Largest magnitude of a filter value minus its zero point.
-int32_t filter_bound(const Contraction& f) {
+template <typename T>
+int64_t largest_sum(const T* filter, int64_t count, int64_t size, int32_t zero_point) {
+  int64_t largest = 0;
+  for (int64_t i = 0; i < count; ++i, filter += size) {
+    int64_t sum = 0;
+    for (int64_t j = 0; j < size; ++j) sum += std::abs(filter[j] - zero_point);
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
+/// The method for 8-bit filters. Their values are read only if a method depends on them.
+kernels::ConvMethod integer_method(const Contraction& f, const kernels::ConvShape& shape, int32_t zero_point) {
   const bool is_unsigned = f.weight_type == DType::kUInt8 && f.arithmetic == Arithmetic::kQuantized;
   const int32_t lo = is_unsigned ? 0 : -128;
-  return std::max(f.weight_zero - lo, lo + 255 - f.weight_zero);
+  kernels::FilterBounds bounds{std::max(zero_point - lo, lo + 255 - zero_point), 0};
+  const kernels::ConvMethod wanted = kernels::conv_method_i8(shape, bounds);
+  if (wanted != kernels::ConvMethod::kWinograd4) return wanted;
+  const int64_t size = shape.filter_size();
+  if (f.compact_weights()) {
+    bounds.sum = bounds.value * size;
+  } else if (is_unsigned) {
+    bounds.sum = largest_sum(reinterpret_cast<const uint8_t*>(f.fixed_weights), shape.out_c, size, zero_point);
+  } else {
+    bounds.sum = largest_sum(reinterpret_cast<const int8_t*>(f.fixed_weights), shape.out_c, size, zero_point);
+  }
+  return kernels::conv_method_i8(shape, bounds);
 }
 
 /// Sizes, packing and method of a convolution.
@@ -110,7 +133,7 @@ ConvLayout conv_layout(const PrepareContext& c, const Contraction& f, const kern
   // Filters that change would have to be transformed in each run.
   if (channels_last || !f.has_fixed_weights) return layout;
   if (f.arithmetic != Arithmetic::kFloat) {
-    layout.shape.method = kernels::conv_method_i8(shape, filter_bound(f));
+    layout.shape.method = integer_method(f, shape, layout.filter_zero);
   } else if (c.winograd()) {
     layout.shape.method = kernels::conv_method_f32(shape);
   }

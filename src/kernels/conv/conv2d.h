@@ -16,7 +16,7 @@ namespace leadline::kernels {
 enum class ConvMethod : uint8_t {
   kPlain,      ///< a matrix product over output pixels
   kWinograd2,  ///< 3x3, stride 1: in tiles of 2x2 outputs (winograd.h)
-  kWinograd4,  ///< the same in tiles of 4x4 outputs, for floats only
+  kWinograd4,  ///< the same in tiles of 4x4 outputs
 };
 
 /// Geometry. The caller has checked it: sizes are positive (batch and output may be 0), in_c == groups * filter_c,
@@ -41,8 +41,13 @@ struct ConvShape {
 /// The fastest method for these sizes on this CPU. Winograd's integers have the bits of the plain method; its floats
 /// are rounded elsewhere (winograd.h).
 ConvMethod conv_method_f32(const ConvShape& s);
-/// Filter values minus their zero point are at most `filter_bound` in magnitude.
-ConvMethod conv_method_i8(const ConvShape& s, int32_t filter_bound);
+/// What bounds the sums of an 8-bit convolution: of filter values minus their zero point, the largest magnitude and, for
+/// any one filter, the sum of magnitudes.
+struct FilterBounds {
+  int32_t value = 128;
+  int64_t sum = 0;
+};
+ConvMethod conv_method_i8(const ConvShape& s, const FilterBounds& filter);
 
 /// Bytes of packed filters for s.method: one packed matrix a group.
 int64_t conv_packed_bytes_f32(const ConvShape& s);

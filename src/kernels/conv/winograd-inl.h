@@ -27,6 +27,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 struct WinogradTwo {
   static constexpr int kSide = 2;
   static constexpr int kWindow = 4;
+  // The output of filter_whole() is 2^kShift[row] * 2^kShift[column] / kInverse times the plain sum, modulo 2^32.
+  static constexpr int kShift[] = {1, 1};
+  static constexpr uint32_t kInverse = 1;
+  // What input() makes of ones: zeros but at position 1.
+  static constexpr int kOfOnes = 2;
 
   template <class D, class V>
   static HWY_INLINE void input(D /*d*/, const V* v, V* out) {
@@ -42,7 +47,7 @@ struct WinogradTwo {
   }
   /// Twice the transform, so that integers stay integers.
   template <class V>
-  static HWY_INLINE void filter_doubled(const V* v, V* out) {
+  static HWY_INLINE void filter_whole(const V* v, V* out) {
     const V even = hn::Add(v[0], v[2]);
     out[0] = hn::Add(v[0], v[0]);
     out[1] = hn::Add(even, v[1]);
@@ -64,6 +69,56 @@ struct WinogradTwo {
     out[0] = v[0];
     out[1] = hn::Sub(v[1], v[2]);
     out[2] = v[3];
+  }
+};
+
+/// F(4,3) for integers: points 0, 1, -1, 2, -2 and infinity, all fractions left to the end. An input tile's transform
+/// is at most 100 times its values, a filter's 49 times.
+struct WinogradFourWhole {
+  static constexpr int kSide = 4;
+  static constexpr int kWindow = 6;
+  // As in WinogradTwo: the output is 24, 12, 6 or 6 times the sum in each direction, and 954437177 * 9 == 1.
+  static constexpr int kShift[] = {3, 2, 1, 1};
+  static constexpr uint32_t kInverse = 954437177;
+  static constexpr int kOfOnes = -6;
+
+  template <class D, class V>
+  static HWY_INLINE void input(D /*d*/, const V* v, V* out) {
+    const V even_a = hn::Sub(v[4], hn::ShiftLeft<2>(v[2]));
+    const V odd_a = hn::Sub(v[3], hn::ShiftLeft<2>(v[1]));
+    const V even_b = hn::Sub(v[4], v[2]);
+    const V odd_b = hn::Add(hn::Sub(v[3], v[1]), hn::Sub(v[3], v[1]));
+    out[0] = hn::Add(even_b, hn::ShiftLeft<2>(hn::Sub(v[0], v[2])));
+    out[1] = hn::Add(even_a, odd_a);
+    out[2] = hn::Sub(even_a, odd_a);
+    out[3] = hn::Add(even_b, odd_b);
+    out[4] = hn::Sub(even_b, odd_b);
+    out[5] = hn::Sub(hn::Sub(v[5], v[3]), hn::Add(odd_b, odd_b));
+  }
+  template <class D, class V>
+  static HWY_INLINE void output(D /*d*/, const V* v, V* out) {
+    const V sum_a = hn::Add(v[1], v[2]);
+    const V sum_b = hn::Add(v[3], v[4]);
+    const V odd_a = hn::Sub(v[1], v[2]);
+    const V odd_b = hn::Sub(v[3], v[4]);
+    out[0] = hn::Add(v[0], hn::Sub(sum_b, hn::ShiftLeft<2>(sum_a)));
+    out[1] = hn::Sub(odd_b, hn::Add(odd_a, odd_a));
+    out[2] = hn::Sub(sum_b, sum_a);
+    out[3] = hn::Add(v[5], hn::Sub(hn::Add(odd_b, odd_b), odd_a));
+  }
+  template <class V>
+  static HWY_INLINE void filter_whole(const V* v, V* out) {
+    const V twice_0 = hn::Add(v[0], v[0]);
+    const V twice_2 = hn::Add(v[2], v[2]);
+    const V even_a = hn::Add(v[0], v[2]);
+    const V even_b = hn::Add(v[0], hn::Add(twice_2, twice_2));
+    const V odd_b = hn::Add(v[1], v[1]);
+    out[0] = hn::Add(twice_0, hn::Add(twice_0, twice_0));
+    out[1] = hn::Add(even_a, v[1]);
+    out[2] = hn::Sub(even_a, v[1]);
+    out[3] = hn::Add(even_b, odd_b);
+    out[4] = hn::Sub(even_b, odd_b);
+    out[5] = hn::Add(twice_2, hn::Add(twice_2, twice_2));
   }
 };
 

@@ -4,7 +4,7 @@
 // The rule compares costs, in products of the plain kernel:
 //   plain     pixels * (9 * in_c * out_c + gather * 9 * in_c)                               + byte * packed bytes
 //   Winograd  tiles * (positions * in_c * out_c * product + input * in_c + output * out_c)  + byte * packed bytes
-// Transformed filters are larger (float: 1.8 times for tiles of 2, 4 times for tiles of 4; int8: 3.6 times). `byte` is
+// Transformed filters are larger (float: 1.8 times for tiles of 2, 4 times for tiles of 4; int8: 3.6 and 8). `byte` is
 // what a byte of them costs: it is read from memory in each run (about 20 GB/s on the machines we know) and stays
 // resident for good; together we count it as if it were read at 8 GB/s. So Winograd takes layers where many tiles share
 // a filter (in ResNet50 those of 56, 28 and 14 pixels) and leaves the others (7 pixels).
@@ -79,17 +79,29 @@ ConvMethod conv_method_f32(const ConvShape& s) {
   return four < two ? ConvMethod::kWinograd4 : ConvMethod::kWinograd2;
 }
 
-ConvMethod conv_method_i8(const ConvShape& s, int32_t filter_bound) {
-  // Four times the largest sum must fit: nine taps, activations of at most 255.
-  const int64_t largest = std::numeric_limits<int32_t>::max() / (int64_t{4} * 9 * 255 * std::max(filter_bound, 1));
-  if (!three_by_three(s) || s.in_c > largest) return ConvMethod::kPlain;
+bool winograd_is_exact(const ConvShape& s, ConvMethod method, const FilterBounds& filter) {
+  constexpr int64_t kInput = 255;
+  // winograd_i8.cc: what is left of 32 bits when the factor 4, or 64, is taken off.
+  if (method == ConvMethod::kWinograd4) return filter.sum <= ((int64_t{1} << 25) - 1) / kInput;
+  return s.filter_size() <= ((int64_t{1} << 29) - 1) / (kInput * std::max(filter.value, 1));
+}
+
+ConvMethod conv_method_i8(const ConvShape& s, const FilterBounds& filter) {
+  if (!three_by_three(s)) return ConvMethod::kPlain;
   // With VNNI the plain kernel multiplies 8-bit values, twice as many at a time; elsewhere both multiply int16.
   const bool vnni = (hwy::SupportedTargets() & HWY_AVX3_DL) != 0;
   const double byte = vnni ? 25 : 10;  // 200 or 80 GMAC/s over 8 GB/s
-  const ConvShape shape = with(s, ConvMethod::kWinograd2);
-  const double winograd = winograd_cost(shape, winograd_grid_i8(shape), {vnni ? 2.0 : 1.0, 45, 90, byte});
-  const double plain = plain_cost(s, {vnni ? 12.0 : 5.0, byte}, conv_packed_bytes_i8(with(s, ConvMethod::kPlain)));
-  return winograd < plain / kGain ? ConvMethod::kWinograd2 : ConvMethod::kPlain;
+  const auto cost = [&](ConvMethod method, double input, double output) {
+    if (!winograd_is_exact(s, method, filter)) return std::numeric_limits<double>::infinity();
+    const ConvShape shape = with(s, method);
+    return winograd_cost(shape, winograd_grid_i8(shape), {vnni ? 2.2 : 1.1, input, output, byte});
+  };
+  const double plain =
+      plain_cost(s, {vnni ? 12.0 : 5.0, byte}, conv_packed_bytes_i8(with(s, ConvMethod::kPlain))) / kGain;
+  const double two = cost(ConvMethod::kWinograd2, 45, 90);
+  const double four = cost(ConvMethod::kWinograd4, 500, 700);
+  if (std::min(two, four) >= plain) return ConvMethod::kPlain;
+  return four < two ? ConvMethod::kWinograd4 : ConvMethod::kWinograd2;
 }
 
 }  // namespace leadline::kernels

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Winograd's F(2x2,3x3) and F(4x4,3x3) for 3x3 filters with stride 1: input tiles and filters are transformed,
 // multiplied position by position as matrices over the channels, and transformed back, with 2.25 or 4 times fewer
-// products. Integers: F(2x2) only, and exact: the bits are those of the plain kernel. Floats: rounded elsewhere than
-// the plain kernel (the error is below 1e-5 of the output's range), but with the same bits whatever the band or thread.
+// products. Integers: exact as long as sums keep to a bound; the bits are those of the plain kernel. Floats: rounded
+// elsewhere than the plain kernel (the error is below 1e-5 of the output's range), but with the same bits whatever the
+// band or thread.
 #pragma once
 
 #include <algorithm>
@@ -74,6 +75,9 @@ void winograd_pack_from_f16(const ConvShape& s, const uint16_t* filter, std::byt
 /// `zero_point` is taken off here.
 void winograd_pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed);
 void winograd_pack(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed);
+
+/// Whether the integers of a method other than kPlain are exact with such filters, whatever the input.
+bool winograd_is_exact(const ConvShape& s, ConvMethod method, const FilterBounds& filter);
 
 /// Which outputs to compute: tiles counted over the batch, and of those the rows of output [row_begin, row_end).
 struct WinogradPart {

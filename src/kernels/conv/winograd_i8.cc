@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact Winograd F(2x2,3x3) on 8-bit values in int16. An input tile's transform adds up 4 values of 9 bits: 11 bits.
-// The filter's transform is doubled in both directions, so it has no fractions: at most 9 times the filter's bound,
-// below 2^12. Sums of their products are int32, and the transform back gives 4 times the plain sum modulo 2^32: exact
-// when that fits int32, which conv_method_i8() makes sure of.
+// Exact Winograd on 8-bit values in int16. Transforms have no fractions: those of filters are multiplied out. For
+// F(2x2) an input tile's transform adds up 4 values of 9 bits, a filter's is at most 9 times the filter's bound; for
+// F(4x4) the factors are 100 and 49: all of them fit int16. Sums of their products are int32 modulo 2^32, and the
+// transform back gives a multiple of the plain sum: of 4, or of 9 and a power of two up to 64. The odd factor has an
+// inverse; a shift takes the other off. So sums of up to 2^29 or 2^25 are exact, which conv_method_i8() makes sure of.
 #include "kernels/conv/winograd.h"
 #include "kernels/gemm/gemm_i8.h"
 #include "kernels/simd_targets.h"
@@ -25,24 +26,28 @@ namespace leadline::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-using Tile = WinogradTwo;
 using DShort = hn::ScalableTag<int16_t>;
 using VShort = hn::Vec<DShort>;
 using DSum = hn::RebindToUnsigned<D32>;  // wraps around without being undefined on any target
 using VSum = hn::Vec<DSum>;
-constexpr int kPositions = Tile::kWindow * Tile::kWindow;
 constexpr int64_t kLanes = HWY_LANES(int32_t);
 constexpr int64_t kPanel = 2 * kLanes;
 constexpr int kPair = 2;  // neighbours in k that one multiply takes
 
-template <typename T>
-void pack_as(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed) {
+template <class Tile, typename T>
+void pack_tiles(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed) {
   pack_filters<Tile, kPair>(
       DShort(), s.out_c, s.in_c, winograd_grid_i8(s).depth(), reinterpret_cast<int16_t*>(packed),
       [&](int64_t col, int64_t k, int64_t tap) {
         return static_cast<int16_t>(filter[(col * 9 + tap) * s.in_c + k] - zero_point);
       },
-      [](const VShort* in, VShort* out) HWY_ATTR { Tile::filter_doubled(in, out); });
+      [](const VShort* in, VShort* out) HWY_ATTR { Tile::filter_whole(in, out); });
+}
+
+template <typename T>
+void pack_as(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed) {
+  s.method == ConvMethod::kWinograd4 ? pack_tiles<WinogradFourWhole>(s, filter, zero_point, packed)
+                                     : pack_tiles<WinogradTwo>(s, filter, zero_point, packed);
 }
 
 void pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed) {
@@ -53,23 +58,26 @@ void pack_unsigned(const ConvShape& s, const uint8_t* filter, int32_t zero_point
   pack_as(s, filter, zero_point, packed);
 }
 
-/// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride.
-template <class DPart, typename T>
+/// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride. The zero point is
+/// taken off in the end, from the one position that sees it.
+template <class Tile, class DPart, typename T>
 HWY_NOINLINE void transform_tile(const T* const* pixels, int64_t channels, int32_t zero_point, int16_t* out,
                                  int64_t stride) {
   using V = hn::Vec<DPart>;
   const DPart d;
   const hn::Rebind<T, DPart> d8;
-  const V zero = hn::Set(d, static_cast<int16_t>(zero_point));
+  const V zero = hn::Set(d, static_cast<int16_t>(zero_point * Tile::kOfOnes * Tile::kOfOnes));
   for_each_vector(d, channels, [&](int64_t c, auto part) HWY_ATTR {
     transform_square<Tile::kWindow, Tile::kWindow, V>(
         [d](const V* in, V* result) HWY_ATTR { Tile::input(d, in, result); },
         [&](auto row, auto column) HWY_ATTR {
           const T* from = pixels[row * Tile::kWindow + column] + c;
-          return hn::Sub(hn::PromoteTo(d, load_channels(d8, from, channels, part)), zero);
+          return hn::PromoteTo(d, load_channels(d8, from, channels, part));
         },
-        [&](auto row, auto column, V value)
-            HWY_ATTR { hn::StoreU(value, d, out + (row * Tile::kWindow + column) * stride + c); });
+        [&](auto row, auto column, V value) HWY_ATTR {
+          if constexpr (row == 1 && column == 1) value = hn::Sub(value, zero);
+          hn::StoreU(value, d, out + (row * Tile::kWindow + column) * stride + c);
+        });
   });
 }
 
@@ -133,7 +141,7 @@ constexpr Multiply kOneVector[] = {multiply_tile<1, 1>, multiply_tile<2, 1>, mul
                                    multiply_tile<4, 1>, multiply_tile<5, 1>, multiply_tile<6, 1>};
 
 /// Transforms the sums of `count` tiles for one vector of columns back and hands them to the output stage.
-template <class Stage>
+template <class Tile, class Stage>
 void finish_tiles(const ConvShape& s, const WinogradGrid& grid, const WinogradPart& part, const Stage& stage,
                   const int32_t* bias, int64_t first, int64_t count, int64_t col, const int32_t* sums, int64_t width) {
   const D32 d;
@@ -151,15 +159,18 @@ void finish_tiles(const ConvShape& s, const WinogradGrid& grid, const WinogradPa
         },
         [&](auto row, auto column, VSum value) HWY_ATTR {
           if (row < clip.row_begin || row >= clip.row_end || column >= clip.columns) return;
-          const V32 sum = hn::Add(hn::ShiftRight<2>(hn::BitCast(d, value)), bias_vector);
+          if constexpr (Tile::kInverse != 1) value = hn::Mul(value, hn::Set(du, Tile::kInverse));
+          constexpr int kShift = Tile::kShift[row] + Tile::kShift[column];
+          const V32 sum = hn::Add(hn::ShiftRight<kShift>(hn::BitCast(d, value)), bias_vector);
           stage.store(columns, sum, clip.first + row * s.out_w + column, col, columns_left);
         });
   }
 }
 
-template <typename T, class Stage>
-void run_with(const ConvShape& s, const T* input, int32_t zero_point, const std::byte* filters, const int32_t* bias,
-              const Stage& stage, const WinogradPart& part, std::byte* workspace) {
+template <class Tile, typename T, class Stage>
+void run_tiles(const ConvShape& s, const T* input, int32_t zero_point, const std::byte* filters, const int32_t* bias,
+               const Stage& stage, const WinogradPart& part, std::byte* workspace) {
+  constexpr int kPositions = Tile::kWindow * Tile::kWindow;
   const WinogradGrid grid = winograd_grid_i8(s);
   auto* inputs = reinterpret_cast<int16_t*>(workspace);
   auto* sums = reinterpret_cast<int32_t*>(workspace + grid.sums_offset());
@@ -167,7 +178,8 @@ void run_with(const ConvShape& s, const T* input, int32_t zero_point, const std:
   std::fill_n(padding, s.in_c, static_cast<T>(zero_point));
   const int64_t words = grid.depth() / kPair;
   using Few = hn::CappedTag<int16_t, 8>;
-  const auto transform = s.in_c >= int64_t{HWY_LANES(int16_t)} ? transform_tile<DShort, T> : transform_tile<Few, T>;
+  const auto transform =
+      s.in_c >= int64_t{HWY_LANES(int16_t)} ? transform_tile<Tile, DShort, T> : transform_tile<Tile, Few, T>;
   for_each_block(grid, part, [&](int64_t first, int64_t count) HWY_ATTR {
     for (int64_t t = 0; t < count; ++t) {
       const T* pixels[kPositions];
@@ -188,10 +200,18 @@ void run_with(const ConvShape& s, const T* input, int32_t zero_point, const std:
         }
       }
       for (int64_t v = 0; v < vectors; ++v) {
-        finish_tiles(s, grid, part, stage, bias, first, count, col + v * kLanes, sums + v * kLanes, width);
+        finish_tiles<Tile>(s, grid, part, stage, bias, first, count, col + v * kLanes, sums + v * kLanes, width);
       }
     }
   });
+}
+
+template <typename T, class Stage>
+void run_with(const ConvShape& s, const T* input, int32_t zero_point, const std::byte* filters, const int32_t* bias,
+              const Stage& stage, const WinogradPart& part, std::byte* workspace) {
+  s.method == ConvMethod::kWinograd4
+      ? run_tiles<WinogradFourWhole>(s, input, zero_point, filters, bias, stage, part, workspace)
+      : run_tiles<WinogradTwo>(s, input, zero_point, filters, bias, stage, part, workspace);
 }
 
 template <typename T>

@@ -73,6 +73,20 @@ std::vector<T> values(int64_t count, bool extremes, std::mt19937& random) {
   return out;
 }
 
+/// Whether a method's sums are exact with this filter.
+template <typename T>
+bool exact_for(const ConvShape& s, ConvMethod method, const std::vector<T>& filter, int32_t zero_point) {
+  FilterBounds bounds{255, 0};
+  for (int64_t oc = 0; oc < s.out_c; ++oc) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < s.filter_size(); ++i) {
+      sum += std::abs(filter[static_cast<size_t>(oc * s.filter_size() + i)] - zero_point);
+    }
+    bounds.sum = std::max(bounds.sum, sum);
+  }
+  return method == ConvMethod::kPlain || winograd_is_exact(s, method, bounds);
+}
+
 template <typename T>
 void check_integers(const IntegerCase<T>& test) {
   for_each_target([&] {
@@ -95,7 +109,8 @@ void check_integers(const IntegerCase<T>& test) {
       conv.hi = std::numeric_limits<T>::max();
       ThreadPool two(2);
       std::vector<T> want(output_size(plain));
-      for (const ConvMethod method : {ConvMethod::kPlain, ConvMethod::kWinograd2}) {
+      for (const ConvMethod method : {ConvMethod::kPlain, ConvMethod::kWinograd2, ConvMethod::kWinograd4}) {
+        if (!exact_for(plain, method, filter, test.filter_zero)) continue;
         const ConvShape s = with(plain, method);
         const TestBytes packed(conv_packed_bytes_i8(s));
         const TestBytes workspace(2 * conv_workspace_bytes_i8(s));
@@ -137,11 +152,51 @@ TEST(WinogradTest, UnsignedWithFilterZeroPointHasTheBitsOfThePlainKernel) {
   check_integers<uint8_t>({255, 0, true});
 }
 
-TEST(WinogradTest, IntegersAreLeftToThePlainKernelWhereFourTimesTheSumMayNotFit) {
+TEST(WinogradTest, IntegersAreLeftToThePlainKernelWhereMultiplesOfTheSumMayNotFit) {
   const int64_t largest = std::numeric_limits<int32_t>::max() / (int64_t{4} * 9 * 255 * 128);
   for_each_target([&] {
     ConvShape s = make(1, 64, 64, largest + 1, 64, 1, 1, 1, 1);
-    EXPECT_EQ(conv_method_i8(s, 128), ConvMethod::kPlain);
+    EXPECT_EQ(conv_method_i8(s, {128, (largest + 1) * 9 * 128}), ConvMethod::kPlain);
+    s = make(1, 64, 64, 128, 64, 1, 1, 1, 1);
+    EXPECT_EQ(conv_method_i8(s, {128, (1 << 25) / 255}), ConvMethod::kWinograd4);
+    EXPECT_NE(conv_method_i8(s, {128, (1 << 25) / 255 + 1}), ConvMethod::kWinograd4);
+  });
+}
+
+// Every sum is the largest that the bound lets pass, of either sign.
+TEST(WinogradTest, SumsAtTheBoundOfTilesOfFourAreExact) {
+  constexpr int64_t kSum = (1 << 25) / 255;
+  for_each_target([&] {
+    ConvShape s = make(1, 10, 9, 160, 8, 1, 1, 1, 1);
+    std::vector<int8_t> filter(static_cast<size_t>(s.out_c * s.filter_size()));
+    for (int64_t oc = 0; oc < s.out_c; ++oc) {
+      for (int64_t i = 0, left = kSum; i < s.filter_size() && left > 0; ++i) {
+        const int64_t weight = std::min<int64_t>(left, 127);
+        filter[static_cast<size_t>(oc * s.filter_size() + i)] = static_cast<int8_t>(oc % 2 == 0 ? weight : -weight);
+        left -= weight;
+      }
+    }
+    ASSERT_TRUE(winograd_is_exact(s, ConvMethod::kWinograd4, {127, kSum}));
+    const std::vector<int8_t> input(static_cast<size_t>(input_size(s)), 127);
+    const std::vector<float> scale(static_cast<size_t>(s.out_c), 0x1p-18F);
+    ConvI8 conv;
+    conv.input = input.data();
+    conv.input_zero_point = -128;
+    conv.scale = scale.data();
+    ThreadPool one(1);
+    std::vector<int8_t> results[2];
+    for (const ConvMethod method : {ConvMethod::kPlain, ConvMethod::kWinograd4}) {
+      conv.shape = with(s, method);
+      const TestBytes packed(conv_packed_bytes_i8(conv.shape));
+      const TestBytes workspace(conv_workspace_bytes_i8(conv.shape));
+      conv_pack_i8(conv.shape, filter.data(), packed.data());
+      auto& got = results[method == ConvMethod::kPlain ? 0 : 1];
+      got.resize(output_size(s));
+      conv.filter = packed.data();
+      conv.output = got.data();
+      conv_i8(conv, workspace.data(), one);
+    }
+    ASSERT_EQ(results[1], results[0]);
   });
 }
 
@@ -157,19 +212,20 @@ TEST(WinogradTest, HybridHasTheBitsOfThePlainKernel) {
       const auto input_scale = random_values<float>(plain.batch, 0.001, 0.1, random);
       const auto input_zero = random_values<int32_t>(plain.batch, -100, 100, random);
       ThreadPool two(2);
-      std::vector<float> results[2];
-      for (const ConvMethod method : {ConvMethod::kPlain, ConvMethod::kWinograd2}) {
+      std::vector<float> want;
+      for (const ConvMethod method : {ConvMethod::kPlain, ConvMethod::kWinograd2, ConvMethod::kWinograd4}) {
+        if (!exact_for(plain, method, filter, 0)) continue;
         const ConvShape s = with(plain, method);
         const TestBytes packed(conv_packed_bytes_i8(s));
         const TestBytes workspace(2 * conv_workspace_bytes_i8(s));
         conv_pack_i8(s, filter.data(), packed.data());
-        auto& got = results[method == ConvMethod::kPlain ? 0 : 1];
-        got.resize(output_size(s));
+        std::vector<float> got(output_size(s));
         conv_hybrid({s, input.data(), input_scale.data(), input_zero.data(), packed.data(), scale.data(), bias.data(),
                      got.data(), -3.0F},
                     workspace.data(), two);
+        if (method == ConvMethod::kPlain) want = got;
+        ASSERT_EQ(got, want);
       }
-      ASSERT_EQ(results[1], results[0]);
     }
   });
 }
