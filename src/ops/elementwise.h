@@ -22,8 +22,10 @@
 
 namespace leadline::ops {
 
-/// Least elements per thread: for loops that only move memory, and for those that compute.
-inline constexpr int64_t kLightGrain = 32 * 1024;
+/// Least elements per thread: for loops over bytes, for those that only move memory, and for those that compute. Each
+/// is a microsecond or more, several times what it takes to hand a part to a thread.
+inline constexpr int64_t kByteGrain = 32 * 1024;
+inline constexpr int64_t kLightGrain = 16 * 1024;
 inline constexpr int64_t kHeavyGrain = 4 * 1024;
 
 /// What tells one elementwise op's row from another's.
@@ -109,7 +111,7 @@ std::unique_ptr<Kernel> lut8_kernel(const kernels::Lut8<T>& lut) {
     const auto* table = reinterpret_cast<const uint8_t*>(lut.data());
     const auto* in = c.input(0).as<uint8_t>();
     auto* out = c.output(0).mutable_as<uint8_t>();
-    c.pool().parallel_for(c.output(0).elements(), kLightGrain,
+    c.pool().parallel_for(c.output(0).elements(), kByteGrain,
                           [&](int64_t begin, int64_t end) { row(table, in + begin, out + begin, end - begin); });
   });
 }
@@ -170,7 +172,7 @@ std::unique_ptr<Kernel> binary_row_kernel(const OpContext& c, Row row, int64_t g
     const T* a = run.input(0).as<T>();
     const T* b = run.input(1).as<T>();
     T* out = run.output(0).mutable_as<T>();
-    run.pool().parallel_for(plan.elements, grain, [&](int64_t begin, int64_t end) {
+    run.pool().parallel_for(plan.elements, blocks ? kHeavyGrain : grain, [&](int64_t begin, int64_t end) {
       if (!blocks) {
         kernels::for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
           row(a + from[0], plan.step(0), b + from[1], plan.step(1), out + at, count);

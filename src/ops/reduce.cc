@@ -118,16 +118,24 @@ bool reduces_columns(const ReducePlan& plan) { return !plan.inner_reduced && pla
 /// Calls columns(ColumnSums<T>) for blocks of neighbouring outputs, in parallel; see reduces_columns().
 template <typename T, typename Columns>
 void run_columns(RunContext& c, const ReducePlan& plan, const Columns& columns) {
-  constexpr int64_t kBlock = 256;
-  const int64_t blocks = (plan.inner + kBlock - 1) / kBlock;
+  constexpr int64_t kMostColumns = 256;
+  constexpr int64_t kLeastColumns = 64 / static_cast<int64_t>(sizeof(T));  // a cache line
+  // As many blocks for each thread; the last one takes the rest.
+  const int64_t share = (plan.inner + c.pool().size() - 1) / c.pool().size();
+  const int64_t pieces = share / kMostColumns + 1;
+  const int64_t block = std::max<int64_t>(1, share / pieces / kLeastColumns) * kLeastColumns;
+  const int64_t blocks = std::max<int64_t>(1, plan.inner / block);
   const int64_t stride = plan.reduced.rank == 0 ? 0 : plan.reduced.stride[0];
   // Vectors of 16 bytes at least.
-  const double work = static_cast<double>(plan.reduced_count) * static_cast<double>(kBlock * sizeof(T)) / 16.0;
+  const double work =
+      static_cast<double>(plan.reduced_count) * static_cast<double>(block * static_cast<int64_t>(sizeof(T))) / 16.0;
   c.pool().parallel_for(plan.kept.count * blocks, parallel_grain(work), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      const int64_t first = b % blocks * kBlock;
+      const int64_t number = b % blocks;
+      const int64_t first = number * block;
+      const int64_t size = number + 1 == blocks ? plan.inner - first : block;
       columns(kernels::ColumnSums<T>{c.input(0).as<T>() + plan.kept.offset(b / blocks) + first, stride,
-                                     plan.reduced.count, std::min(kBlock, plan.inner - first),
+                                     plan.reduced.count, size,
                                      c.output(0).mutable_as<T>() + b / blocks * plan.inner + first});
     }
   });

@@ -227,7 +227,8 @@ void run_split(const Conv& conv, std::byte* workspace, int64_t workspace_bytes, 
   if (by_winograd(s)) return run_winograd(conv, workspace, workspace_bytes, pool);
   const int64_t pixels = s.rows() * s.out_w;
   const int64_t n = s.group_out_c();
-  GemmSplit split = split_gemm(pixels, n, s.filter_size() * s.groups(), kGemmColumnGrain, pool.size());
+  const double gather = in_place(s) ? 0 : kElementMacs;
+  const GemmSplit split = split_gemm(pixels, n, s.filter_size() * s.groups(), kGemmColumnGrain, pool.size(), gather);
   pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
       Part part{0, pixels, 0, n};

@@ -98,7 +98,7 @@ void conv3d_f32(const Conv3DF32& conv, std::byte* workspace, ThreadPool& pool) {
   const Conv3DShape& s = conv.shape;
   const int64_t pixels = s.pixels();
   const int64_t bytes = conv3d_workspace_bytes(s);
-  const GemmSplit split = split_gemm(pixels, s.out_c, s.filter_size(), kGemmColumnGrain, pool.size());
+  const GemmSplit split = split_gemm(pixels, s.out_c, s.filter_size(), kGemmColumnGrain, pool.size(), kElementMacs);
   pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const PartRange rows = split.by_rows ? part_range(pixels, kGemmTileRows, split.parts, i) : PartRange{0, pixels};

@@ -129,15 +129,15 @@ void run_row(D d, const DepthwiseF32& conv, TapTable<float>& table, int64_t row,
 }
 
 template <class D>
-void band_with(D d, const DepthwiseF32& conv, int64_t row_begin, int64_t row_end) {
+void band_with(D d, const DepthwiseF32& conv, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
   const float padding[kChunkChannels] = {};
   TapTable<float> table(s, conv.input, padding);
-  for (int64_t c0 = 0; c0 < s.in_c; c0 += kChunkChannels) {
+  for (int64_t c0 = part.channel_begin; c0 < part.channel_end; c0 += kChunkChannels) {
     // A last chunk of less than a vector moves back, and recomputes a few channels.
-    const int64_t channel = std::min(c0, s.in_c - static_cast<int64_t>(hn::Lanes(d)));
-    const int64_t count = std::min(kChunkChannels, s.in_c - channel);
-    for (int64_t row = row_begin; row < row_end; ++row) run_row(d, conv, table, row, channel, count);
+    const int64_t channel = std::min(c0, part.channel_end - static_cast<int64_t>(hn::Lanes(d)));
+    const int64_t count = std::min(kChunkChannels, part.channel_end - channel);
+    for (int64_t row = part.row_begin; row < part.row_end; ++row) run_row(d, conv, table, row, channel, count);
   }
 }
 
@@ -158,30 +158,30 @@ float output_at(const DepthwiseF32& conv, int64_t row, int64_t x, int64_t oc) {
   return sum > conv.hi ? conv.hi : sum;
 }
 
-void plain_band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end) {
+void plain_band(const DepthwiseF32& conv, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
-  float* out = conv.output + row_begin * s.out_w * s.out_c();
-  for (int64_t row = row_begin; row < row_end; ++row) {
+  for (int64_t row = part.row_begin; row < part.row_end; ++row) {
     for (int64_t x = 0; x < s.out_w; ++x) {
-      for (int64_t oc = 0; oc < s.out_c(); ++oc) *out++ = output_at(conv, row, x, oc);
+      float* out = conv.output + (row * s.out_w + x) * s.out_c();
+      for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) out[oc] = output_at(conv, row, x, oc);
     }
   }
 }
 
-void band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end) {
+void band(const DepthwiseF32& conv, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
   const hn::ScalableTag<float> wide;
   const hn::CappedTag<float, 8> middle;
   const hn::CappedTag<float, 4> narrow;
   if (s.multiplier != 1 || s.taps() > kMaxTaps || s.in_c < static_cast<int64_t>(hn::Lanes(narrow))) {
-    plain_band(conv, row_begin, row_end);
+    plain_band(conv, part);
   } else if (s.in_c % static_cast<int64_t>(hn::Lanes(wide)) == 0) {
-    band_with(wide, conv, row_begin, row_end);
+    band_with(wide, conv, part);
   } else if (s.in_c >= static_cast<int64_t>(hn::Lanes(middle))) {
     // Pixels that are no whole number of AVX-512 vectors apart would make most of them cross a cache line.
-    band_with(middle, conv, row_begin, row_end);
+    band_with(middle, conv, part);
   } else {
-    band_with(narrow, conv, row_begin, row_end);
+    band_with(narrow, conv, part);
   }
 }
 
@@ -197,12 +197,11 @@ HWY_EXPORT(band);
 }  // namespace
 
 void depthwise_f32_band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end) {
-  HWY_DYNAMIC_DISPATCH(band)(conv, row_begin, row_end);
+  HWY_DYNAMIC_DISPATCH(band)(conv, {row_begin, row_end, 0, conv.shape.out_c()});
 }
 
 void depthwise_f32(const DepthwiseF32& conv, ThreadPool& pool) {
-  pool.parallel_for(conv.shape.rows(), min_rows_per_part(conv.shape),
-                    [&](int64_t begin, int64_t end) { depthwise_f32_band(conv, begin, end); });
+  split_depthwise(conv.shape, pool, [&](const DepthwisePart& part) { HWY_DYNAMIC_DISPATCH(band)(conv, part); });
 }
 
 }  // namespace leadline::kernels

@@ -53,12 +53,14 @@ int32_t sum_at(const DepthwiseI8& conv, int64_t row, int64_t x, int64_t oc) {
 }
 
 template <typename T, class Stage>
-void plain_band(const DepthwiseI8& conv, const Stage& stage, int64_t row_begin, int64_t row_end) {
+void plain_band(const DepthwiseI8& conv, const Stage& stage, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
-  typename Stage::Element* out = stage.output() + row_begin * s.out_w * s.out_c();
-  for (int64_t row = row_begin; row < row_end; ++row) {
+  for (int64_t row = part.row_begin; row < part.row_end; ++row) {
     for (int64_t x = 0; x < s.out_w; ++x) {
-      for (int64_t oc = 0; oc < s.out_c(); ++oc) *out++ = stage.plain(sum_at<T>(conv, row, x, oc), oc);
+      typename Stage::Element* out = stage.output() + (row * s.out_w + x) * s.out_c();
+      for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) {
+        out[oc] = stage.plain(sum_at<T>(conv, row, x, oc), oc);
+      }
     }
   }
 }
@@ -123,12 +125,12 @@ class Band {
     std::fill_n(padding_, kMaxBlock, static_cast<uint8_t>(input_zero_ ^ flip_));
   }
 
-  void run(int64_t row_begin, int64_t row_end) {
-    for (int64_t c = 0; c < s_.in_c;) {
-      c = take_blocks(c);
+  void run(const DepthwisePart& part) {
+    for (int64_t c = part.channel_begin; c < part.channel_end;) {
+      c = take_blocks(c, part.channel_end);
       int64_t together = 1;
-      for (int64_t row = row_begin; row < row_end; row += together) {
-        together = std::min({sets_, row_end - row, s_.out_h - row % s_.out_h});
+      for (int64_t row = part.row_begin; row < part.row_end; row += together) {
+        together = std::min({sets_, part.row_end - row, s_.out_h - row % s_.out_h});
         set_row(row, together);
         for (int64_t i = 0; i < block_count_; ++i) {
           const Block& block = blocks_[i];
@@ -203,17 +205,17 @@ class Band {
     }
   }
 
-  /// Prepares the next blocks from channel `c` on and returns the first channel they leave. The last block overlaps
-  /// the one before it where it must; both give the same values.
-  int64_t take_blocks(int64_t c) {
+  /// Prepares the next blocks from channel `c` on, up to `end`, and returns the first channel they leave. The last
+  /// block overlaps the one before it where it must; both give the same values.
+  int64_t take_blocks(int64_t c, int64_t end) {
     const int64_t bytes_per_channel = sets_ * groups_ * s_.filter_w * 4;
     int64_t taken = 0;
-    for (block_count_ = 0; c < s_.in_c && block_count_ < kMaxBlocks; ++block_count_) {
+    for (block_count_ = 0; c < end && block_count_ < kMaxBlocks; ++block_count_) {
       int64_t channels = kMinBlock;
-      while (channels < largest_ && channels < s_.in_c - c) channels *= 2;
+      while (channels < largest_ && channels < end - c) channels *= 2;
       if ((taken + channels) * bytes_per_channel > kWeightBytes) break;
       Block& block = blocks_[block_count_];
-      block.channel = std::max<int64_t>(0, std::min(c, s_.in_c - channels));
+      block.channel = std::max<int64_t>(0, std::min(c, end - channels));
       block.channels = channels;
       block.weights = weights_ + taken * bytes_per_channel;
       block.offset = offsets_ + taken;
@@ -514,43 +516,43 @@ class Band {
 };
 
 template <typename T, class Stage>
-void band_of(const DepthwiseI8& conv, const Stage& stage, int64_t row_begin, int64_t row_end) {
+void band_of(const DepthwiseI8& conv, const Stage& stage, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
   const bool four_taps = kFourTaps && !conv.is_unsigned && conv.filter_zero_point == 0;
   const int64_t channels = largest_block(s, four_taps ? 4 : 2);
   if (channels == 0) {
-    plain_band<T>(conv, stage, row_begin, row_end);
+    plain_band<T>(conv, stage, part);
   } else if (four_taps) {
-    Band<kFourTaps, Stage>(conv, stage, channels).run(row_begin, row_end);
+    Band<kFourTaps, Stage>(conv, stage, channels).run(part);
   } else {
-    Band<false, Stage>(conv, stage, channels).run(row_begin, row_end);
+    Band<false, Stage>(conv, stage, channels).run(part);
   }
 }
 
 #else
 
 template <typename T, class Stage>
-void band_of(const DepthwiseI8& conv, const Stage& stage, int64_t row_begin, int64_t row_end) {
-  plain_band<T>(conv, stage, row_begin, row_end);
+void band_of(const DepthwiseI8& conv, const Stage& stage, const DepthwisePart& part) {
+  plain_band<T>(conv, stage, part);
 }
 
 #endif  // HWY_TARGET != HWY_SCALAR
 
-void band(const DepthwiseI8& conv, int64_t row_begin, int64_t row_end) {
+void band(const DepthwiseI8& conv, const DepthwisePart& part) {
   if (conv.is_unsigned) {
-    band_of<uint8_t>(conv, LevelStage(conv), row_begin, row_end);
+    band_of<uint8_t>(conv, LevelStage(conv), part);
   } else {
-    band_of<int8_t>(conv, LevelStage(conv), row_begin, row_end);
+    band_of<int8_t>(conv, LevelStage(conv), part);
   }
 }
 
-void hybrid_band(const DepthwiseHybrid& conv, int64_t row_begin, int64_t row_end) {
+void hybrid_band(const DepthwiseHybrid& conv, const DepthwisePart& part) {
   DepthwiseI8 sums;  // what comes before the output
   sums.shape = conv.shape;
   sums.input = conv.input;
   sums.input_zero_point = conv.input_zero_point;
   sums.filter = conv.filter;
-  band_of<int8_t>(sums, RealStage(conv), row_begin, row_end);
+  band_of<int8_t>(sums, RealStage(conv), part);
 }
 
 }  // namespace
@@ -566,21 +568,19 @@ HWY_EXPORT(hybrid_band);
 }  // namespace
 
 void depthwise_i8_band(const DepthwiseI8& conv, int64_t row_begin, int64_t row_end) {
-  HWY_DYNAMIC_DISPATCH(band)(conv, row_begin, row_end);
+  HWY_DYNAMIC_DISPATCH(band)(conv, {row_begin, row_end, 0, conv.shape.out_c()});
 }
 
 void depthwise_hybrid_band(const DepthwiseHybrid& conv, int64_t row_begin, int64_t row_end) {
-  HWY_DYNAMIC_DISPATCH(hybrid_band)(conv, row_begin, row_end);
+  HWY_DYNAMIC_DISPATCH(hybrid_band)(conv, {row_begin, row_end, 0, conv.shape.out_c()});
 }
 
 void depthwise_i8(const DepthwiseI8& conv, ThreadPool& pool) {
-  pool.parallel_for(conv.shape.rows(), min_rows_per_part(conv.shape),
-                    [&](int64_t begin, int64_t end) { depthwise_i8_band(conv, begin, end); });
+  split_depthwise(conv.shape, pool, [&](const DepthwisePart& part) { HWY_DYNAMIC_DISPATCH(band)(conv, part); });
 }
 
 void depthwise_hybrid(const DepthwiseHybrid& conv, ThreadPool& pool) {
-  pool.parallel_for(conv.shape.rows(), min_rows_per_part(conv.shape),
-                    [&](int64_t begin, int64_t end) { depthwise_hybrid_band(conv, begin, end); });
+  split_depthwise(conv.shape, pool, [&](const DepthwisePart& part) { HWY_DYNAMIC_DISPATCH(hybrid_band)(conv, part); });
 }
 
 }  // namespace leadline::kernels

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
+#include "kernels/depthwise/taps.h"
 #include "kernels/kernel_test_util.h"
 
 namespace leadline::kernels {
@@ -188,17 +190,60 @@ TEST(DepthwiseTest, HybridMatchesPlainLoopsExactly) {
 }
 
 TEST(DepthwiseTest, ThreadsDoNotChangeTheResult) {
-  const DepthwiseShape s = make(1, 31, 30, 40, 1, 3, 3, 1, 1, 1);
-  std::mt19937 random(5);
-  const auto input = random_values<float>(input_size(s), -1, 1, random);
-  const auto filter = random_values<float>(s.taps() * s.out_c(), -1, 1, random);
-  std::vector<float> single(static_cast<size_t>(output_size(s)));
-  std::vector<float> threaded(single.size());
-  ThreadPool one(1);
-  ThreadPool three(3);
-  depthwise_f32({s, input.data(), filter.data(), nullptr, single.data()}, one);
-  depthwise_f32({s, input.data(), filter.data(), nullptr, threaded.data()}, three);
-  EXPECT_EQ(threaded, single);
+  // Many rows are cut into bands; few rows with many channels into ranges of channels, the last with a rest.
+  for_each_target([] {
+    for (const DepthwiseShape& s : {make(1, 31, 30, 40, 1, 3, 3, 1, 1, 1), make(1, 7, 7, 203, 1, 5, 5, 1, 1, 2),
+                                    make(1, 5, 9, 141, 1, 3, 3, 2, 1, 1), make(1, 3, 5, 521, 1, 13, 11, 1, 1, 2)}) {
+      SCOPED_TRACE(name(s));
+      std::mt19937 random(5);
+      const auto input = random_values<float>(input_size(s), -1, 1, random);
+      const auto filter = random_values<float>(s.taps() * s.out_c(), -1, 1, random);
+      const auto levels = random_values<int8_t>(input_size(s), -128, 127, random);
+      const auto weights = random_values<int8_t>(s.taps() * s.out_c(), -128, 127, random);
+      const auto scale = random_values<float>(s.out_c(), 0.0005, 0.01, random);
+      std::vector<float> single(static_cast<size_t>(output_size(s)));
+      std::vector<int8_t> single8(single.size());
+      DepthwiseI8 conv;
+      conv.shape = s;
+      conv.input = levels.data();
+      conv.filter = weights.data();
+      conv.scale = scale.data();
+      conv.output = single8.data();
+      ThreadPool one(1);
+      depthwise_f32({s, input.data(), filter.data(), nullptr, single.data()}, one);
+      depthwise_i8(conv, one);
+      for (const int threads : {2, 3, 4, 9}) {
+        std::vector<float> threaded(single.size());
+        std::vector<int8_t> threaded8(single.size());
+        conv.output = threaded8.data();
+        ThreadPool pool(threads);
+        depthwise_f32({s, input.data(), filter.data(), nullptr, threaded.data()}, pool);
+        depthwise_i8(conv, pool);
+        EXPECT_EQ(threaded, single) << threads;
+        EXPECT_EQ(threaded8, single8) << threads;
+      }
+    }
+  });
+}
+
+TEST(DepthwiseTest, PartsCoverTheOutputOnce) {
+  for (const DepthwiseShape& s : shapes()) {
+    for (const int threads : {1, 2, 3, 4, 9}) {
+      ThreadPool pool(threads);
+      std::vector<std::atomic<int>> touched(static_cast<size_t>(s.rows() * s.out_c()));
+      split_depthwise(s, pool, [&](const DepthwisePart& part) {
+        const bool whole = part.channel_begin == 0 && part.channel_end == s.out_c();
+        EXPECT_TRUE(whole || part.channel_end - part.channel_begin >= kChannelUnit);
+        EXPECT_EQ(part.channel_begin % kChannelUnit, 0);
+        for (int64_t row = part.row_begin; row < part.row_end; ++row) {
+          for (int64_t c = part.channel_begin; c < part.channel_end; ++c) {
+            ++touched[static_cast<size_t>(row * s.out_c() + c)];
+          }
+        }
+      });
+      EXPECT_TRUE(std::all_of(touched.begin(), touched.end(), [](const auto& n) { return n == 1; })) << name(s);
+    }
+  }
 }
 
 }  // namespace

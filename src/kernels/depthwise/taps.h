@@ -13,10 +13,38 @@ inline constexpr int64_t kMaxTaps = 128;        // bounds the tables on the stac
 inline constexpr int64_t kGroupPixels = 4;      // pixels that share each load of the filter
 inline constexpr int64_t kChunkChannels = 256;  // channels per pass: bounds the padding row, keeps filters in cache
 
-/// Output rows a part should have at least, so that handing it to a thread pays.
-inline int64_t min_rows_per_part(const DepthwiseShape& s) {
+/// What one call computes: rows of shape.rows(), and of these the output channels [channel_begin, channel_end). Where
+/// channels are cut, each side has at least kChannelUnit of them, and the cut is at a multiple of it: vectors that
+/// overlap their neighbour at the end of the tensor stay inside their part.
+struct DepthwisePart {
+  int64_t row_begin = 0, row_end = 0;
+  int64_t channel_begin = 0, channel_end = 0;
+};
+
+inline constexpr int64_t kChannelUnit = 64;  // a cache line of bytes, and a multiple of every vector
+
+/// Calls run(DepthwisePart) for parts of the output, in parallel. They are bands of rows; where rows are few, ranges of
+/// channels, if the longest part gets shorter: 7 rows give two threads 4 and 3, and each prepares all filters.
+template <typename Run>
+void split_depthwise(const DepthwiseShape& s, ThreadPool& pool, const Run& run) {
   constexpr int64_t kMinPartMacs = 30'000;
-  return kMinPartMacs / std::max<int64_t>(1, s.out_w * s.out_c() * s.taps()) + 1;
+  constexpr int64_t kFilterPixels = 4;  // preparing a filter takes about as long as so many pixels
+  const int64_t channels = s.out_c();
+  const int64_t row_macs = std::max<int64_t>(1, s.out_w * channels * s.taps());
+  const int64_t most = std::clamp<int64_t>(s.rows() / (kMinPartMacs / row_macs + 1), 1, pool.size());
+  const int64_t units = s.multiplier == 1 ? channels / kChannelUnit : 0;
+  const int64_t wide = std::clamp<int64_t>(s.rows() * row_macs / kMinPartMacs, 1, pool.size());
+  const int64_t parts = std::clamp<int64_t>(units, 1, wide);
+  const auto begin_of = [&](int64_t part) { return part == parts ? channels : units * part / parts * kChannelUnit; };
+  const int64_t by_rows = ((s.rows() + most - 1) / most * s.out_w + kFilterPixels) * channels;
+  const int64_t by_channels = (s.rows() * s.out_w + kFilterPixels) * (channels - begin_of(parts - 1));
+  if (parts > 1 && by_channels < by_rows - by_rows / 16) {
+    pool.parallel_for(
+        parts, 1, [&](int64_t begin, int64_t end) { run(DepthwisePart{0, s.rows(), begin_of(begin), begin_of(end)}); });
+  } else {
+    pool.parallel_for(s.rows(), kMinPartMacs / row_macs + 1,
+                      [&](int64_t begin, int64_t end) { run(DepthwisePart{begin, end, 0, channels}); });
+  }
 }
 
 /// First channel of the chunk that begins at `c`: the last chunk moves back to be whole, and recomputes a few channels.

@@ -27,17 +27,34 @@ struct GemmSplit {
 /// Rows of the register tile: row parts begin at multiples of it.
 inline constexpr int64_t kGemmTileRows = 6;
 
-/// Chooses the split for `threads`. A part of less than kMinPartMacs would cost more to hand out than to run.
-inline GemmSplit split_gemm(int64_t m, int64_t n, int64_t k, int64_t column_grain, int threads) {
-  constexpr double kMinPartMacs = 100'000;
-  const double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<int64_t>(k, 1));
-  const int64_t wanted = std::min<int64_t>(threads, static_cast<int64_t>(macs / kMinPartMacs));
+/// What reading or preparing one element of an operand costs, in multiplications: about what the cores do while one
+/// comes from the last level of cache. The same in 4 bytes and in 1, where there are four times as many of both.
+inline constexpr double kElementMacs = 8;
+
+/// The longest part of a split into `parts`, in multiplications. It has `rows` of the left side and `columns` of the
+/// right one; each element of its rows costs `gather` more to lay out.
+inline double part_cost(int64_t rows, int64_t columns, int64_t k, double gather) {
+  const auto m = static_cast<double>(rows);
+  const auto n = static_cast<double>(columns);
+  const auto depth = static_cast<double>(std::max<int64_t>(k, 1));
+  return depth * (m * n + (kElementMacs + gather) * m + kElementMacs * n);
+}
+
+/// Chooses the split for `threads`: the one whose longest part is shorter. A row part reads all of B, a column part all
+/// of A; parts end at whole tiles. A part of less than kMinPartCost would cost more to hand out than to run.
+inline GemmSplit split_gemm(int64_t m, int64_t n, int64_t k, int64_t column_grain, int threads, double gather = 0) {
+  constexpr double kMinPartCost = 200'000;
+  const double affordable = std::min<double>(threads, part_cost(m, n, k, gather) / kMinPartCost);
+  const auto wanted = std::max<int64_t>(1, static_cast<int64_t>(affordable));
   const int64_t row_units = (m + kGemmTileRows - 1) / kGemmTileRows;
   const int64_t column_units = (n + column_grain - 1) / column_grain;
+  const int64_t row_parts = std::clamp<int64_t>(row_units, 1, wanted);
+  const int64_t column_parts = std::clamp<int64_t>(column_units, 1, wanted);
+  const int64_t rows = (row_units + row_parts - 1) / row_parts * kGemmTileRows;
+  const int64_t columns = std::min(n, (column_units + column_parts - 1) / column_parts * column_grain);
   GemmSplit split;
-  // Row parts read all of B each; with few rows that traffic outweighs the work, so columns are cut instead.
-  split.by_rows = row_units >= 4 * wanted || row_units >= column_units;
-  split.parts = std::max<int64_t>(1, std::min(wanted, split.by_rows ? row_units : column_units));
+  split.by_rows = part_cost(rows, n, k, gather) <= part_cost(row_units * kGemmTileRows, columns, k, gather);
+  split.parts = split.by_rows ? row_parts : column_parts;
   return split;
 }
 
