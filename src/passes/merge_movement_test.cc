@@ -50,5 +50,12 @@ TEST(MergeMovement, AnInputIsNoOutput) {
   EXPECT_EQ(ops_after_passes(b, {b.reshape(x, {2, 3})}), Ops{"RESHAPE"});
 }
 
+TEST(MergeMovement, RunsSkipWhatChangesNothing) {
+  Bench b;
+  int y = b.node("EXP", {b.input("x", kF32, {1, 2, 3, 4})}, "e");
+  y = b.node("CAST", {b.transpose(y, {0, 1, 2, 3})}, "cast");
+  EXPECT_EQ(ops_of_run(b, {y}), Ops{"EXP"});
+}
+
 }  // namespace
 }  // namespace leadline::passes

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <unordered_map>
+#include <algorithm>
+#include <map>
 
 #include "ir/verifier.h"
 #include "passes/editor.h"
@@ -11,27 +9,43 @@
 namespace leadline::passes {
 namespace {
 
-/// Equal for nodes that compute the same from the same.
-std::string key_of(Editor& e, const ir::Node& node) {
-  std::string key = fmt::format("{} v{} ({}) {}", node.op, node.version, fmt::join(node.inputs, ","),
-                                ir::attributes_text(*node.attributes));
-  for (int v : node.outputs) key += fmt::format(" {}", dtype_name(e.value(v).dtype));
-  return key;
+/// Nodes by what is quickly compared: op, version, type of the result, inputs.
+using Seen = std::map<std::vector<int>, std::vector<int>>;
+
+bool is_eligible(Editor& e, int n) {
+  const ir::Node& node = e.node(n);
+  return node.code != ir::kCustomOp && node.code != ir::kFusedOp && node.outputs.size() == 1 &&
+         node.intermediates.empty() && !e.is_output(node.outputs[0]);
 }
 
-using Seen = std::unordered_map<std::string, int>;
+/// For runs: when the second node runs, the result of the first is still there, so that no memory is held for it.
+bool keeps_memory(Editor& e, int first, int n) {
+  const auto& readers = e.consumers(e.node(first).outputs[0]);
+  return !e.graph().fixed_numbers || (!readers.empty() && *readers.rbegin() >= n);
+}
+
+bool are_equal(Editor& e, int first, int n) {
+  const ir::Node& a = e.node(first);
+  const ir::Node& b = e.node(n);
+  return e.value(a.outputs[0]).quantization == e.value(b.outputs[0]).quantization && ir::called_subgraphs(b).empty() &&
+         is_pure(e.graph(), e.subgraph(), a) && is_pure(e.graph(), e.subgraph(), b) &&
+         ir::attributes_text(*a.attributes) == ir::attributes_text(*b.attributes);
+}
 
 bool merge(Editor& e, int n, Seen& seen) {
+  if (!is_eligible(e, n)) return false;
   const ir::Node& node = e.node(n);
-  bool eligible = node.code != ir::kCustomOp && node.outputs.size() == 1 && node.intermediates.empty() &&
-                  ir::called_subgraphs(node).empty() && is_pure(e.graph(), e.subgraph(), node);
-  for (int v : node.outputs) eligible = eligible && !e.is_output(v);
-  if (!eligible) return false;
-  const auto [it, is_new] = seen.try_emplace(key_of(e, node), n);
-  if (is_new) return false;
-  const int first = e.node(it->second).outputs[0];
-  const int second = node.outputs[0];
-  if (!(e.value(first).quantization == e.value(second).quantization) || !e.replace(second, first)) return false;
+  const int result = node.outputs[0];
+  std::vector<int> key = {node.code, node.version, static_cast<int>(e.value(result).dtype)};
+  key.insert(key.end(), node.inputs.begin(), node.inputs.end());
+  std::vector<int>& others = seen[std::move(key)];
+  const auto same = std::find_if(others.begin(), others.end(), [&](int other) { return are_equal(e, other, n); });
+  if (same == others.end()) {
+    constexpr size_t kMostForms = 16;  // of one op with the same inputs
+    if (others.size() < kMostForms) others.push_back(n);
+    return false;
+  }
+  if (!keeps_memory(e, *same, n) || !e.replace(result, e.node(*same).outputs[0])) return false;
   e.remove(n);
   return true;
 }

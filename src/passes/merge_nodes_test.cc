@@ -34,5 +34,19 @@ TEST(MergeNodes, OutputsKeepTheirNodes) {
   EXPECT_EQ(ops_after_passes(b, {a, c}).size(), 2U);
 }
 
+TEST(MergeNodes, RunsMergeWhereTheFirstResultIsStillThere) {
+  Bench b;
+  const int x = b.input("x", kF32, {64});
+  const int a = b.node("EXP", {x}, "a");
+  const int c = b.node("EXP", {x}, "c");
+  EXPECT_EQ(ops_of_run(b, {b.node("MUL", {a, c}, "y")}), (Ops{"EXP", "MUL"}));
+  Bench gone;
+  const int z = gone.input("x", kF32, {64});
+  int first = gone.node("NEG", {gone.node("EXP", {z}, "a")}, "n");
+  for (int i = 0; i < 3; ++i) first = gone.node("NEG", {first}, "n" + std::to_string(i));
+  const int second = gone.node("EXP", {z}, "c");
+  EXPECT_EQ(ops_of_run(gone, {gone.node("MUL", {first, second}, "y")}).size(), 7U);
+}
+
 }  // namespace
 }  // namespace leadline::passes

@@ -33,8 +33,11 @@ constexpr std::array kPasses = {
     Pass{"complete_biases", "convolutions without bias get one of zeros", complete_biases},
 };
 
-// Tables first: they stand for what other passes would look for. Dead nodes last: what became of no use goes.
+// Equal nodes first: what later passes make is not in the attributes that tell nodes apart. Then tables, which stand
+// for what other passes would look for. Dead nodes last: what became of no use goes.
 constexpr std::array kPassesForRuns = {
+    Pass{"merge_nodes", "nodes that compute the same become one", merge_nodes},
+    Pass{"merge_movement", "reshapes and transposes one after the other become one, or none", merge_movement},
     Pass{"merge_lookups", "elementwise nodes of one 8-bit tensor become one table", merge_lookups},
     Pass{"merge_swish", "x * LOGISTIC(x) becomes one node", merge_swish},
     Pass{"merge_layer_norm", "layer normalization written out becomes one node", merge_layer_norm},

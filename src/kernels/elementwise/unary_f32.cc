@@ -43,7 +43,7 @@ HWY_INLINE V apply(V x, V p0, V p1) {
     return hn::Mul(hn::Mul(x, gate), hn::Set(d, 1.0F / 6.0F));
   }
   if constexpr (kOp == UnaryF32::kLogistic) return logistic_f32(d, x);
-  if constexpr (kOp == UnaryF32::kSwish) return hn::Mul(x, logistic_f32(d, x));
+  if constexpr (kOp == UnaryF32::kSwish) return swish_f32(d, x);
   if constexpr (kOp == UnaryF32::kTanh) return tanh_f32(d, x);
   if constexpr (kOp == UnaryF32::kExp) return exp_f32(d, x);
   if constexpr (kOp == UnaryF32::kAbs) return hn::Abs(x);
