@@ -258,6 +258,24 @@ HWY_NOINLINE void tile(const GemmI8& g, const TileRows& rows, int64_t col, int32
   });
 }
 
+// The sums of a tile of kGemmTileRows rows that is cut at the right, one vector of columns after the other.
+template <class Stage>
+HWY_NOINLINE void finish_cut_tile(const GemmI8& g, const Stage& stage, const TileRows& rows, const int32_t* sums,
+                                  int64_t vectors, int64_t row, int64_t col) {
+  const D32 d;
+  for (int64_t v = 0; v < vectors && col < g.n; ++v, col += kLanes) {
+    const int64_t count = g.n - col;
+    const V32 bias = g.bias == nullptr ? hn::Zero(d) : load_some(d, g.bias + col, count);
+    const V32 of_ones = kUnsignedA ? column_sums(g, col) : hn::Zero(d);
+    const auto columns = stage.columns(col, count);
+    for (int64_t r = 0; r < kGemmTileRows; ++r) {
+      const V32 sum = hn::Add(hn::Load(d, sums + (r * vectors + v) * kLanes), bias);
+      const V32 terms = hn::Add(hn::Mul(of_ones, hn::Set(d, rows.zero_points[r])), hn::Set(d, rows.b_terms[r]));
+      stage.store(columns, hn::Sub(sum, terms), row + r, col, count);
+    }
+  }
+}
+
 // One tile of kGemmTileRows rows, straight to the output.
 template <int Vectors, bool Flip, class Stage>
 HWY_NOINLINE void whole_tile(const GemmI8& g, const Stage& stage, const TileRows& rows, int64_t row, int64_t col) {
@@ -265,28 +283,46 @@ HWY_NOINLINE void whole_tile(const GemmI8& g, const Stage& stage, const TileRows
   const D32 d;
   Accumulators<Sum, kRows, Vectors> acc;
   multiply<kRows, Vectors, Flip>(g, rows, col, acc);
+  if (HWY_UNLIKELY(g.n - col < Vectors * kLanes)) {
+    HWY_ALIGN int32_t sums[kRows * Vectors * kLanes];
+    unroll<kRows>([&](auto r) HWY_ATTR {
+      unroll<Vectors>(
+          [&](auto v) HWY_ATTR { hn::Store(total(acc.template at<r, v>()), d, sums + (r * Vectors + v) * kLanes); });
+    });
+    return finish_cut_tile(g, stage, rows, sums, Vectors, row, col);
+  }
+  typename Stage::Columns columns[Vectors];
+  V32 offset[Vectors];
+  V32 of_ones[Vectors];
   unroll<Vectors>([&](auto v) HWY_ATTR {
     const int64_t at = col + v * kLanes;
-    const int64_t count = g.n - at;
-    V32 offset = g.bias == nullptr ? hn::Zero(d) : load_some(d, g.bias + at, count);
-    const auto columns = stage.columns(at, count);
-    if (rows.uniform) {
-      if constexpr (kUnsignedA) {
-        offset = hn::Sub(offset, hn::Mul(column_sums(g, at), hn::Set(d, rows.zero_points[0])));
-      }
-      unroll<kRows>([&](auto r) HWY_ATTR {
-        stage.store(columns, hn::Add(total(acc.template at<r, v>()), offset), row + r, at, count);
-      });
-    } else {
-      unroll<kRows>([&](auto r) HWY_ATTR {
-        V32 sum = hn::Sub(hn::Add(total(acc.template at<r, v>()), offset), hn::Set(d, rows.b_terms[r]));
-        if constexpr (kUnsignedA) {
-          sum = hn::Sub(sum, hn::Mul(column_sums(g, at), hn::Set(d, rows.zero_points[r])));
-        }
-        stage.store(columns, sum, row + r, at, count);
+    columns[v] = stage.columns(at, kLanes);
+    offset[v] = g.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, g.bias + at);
+    of_ones[v] = kUnsignedA ? column_sums(g, at) : hn::Zero(d);
+  });
+  if (rows.uniform) {
+    if constexpr (kUnsignedA) {
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        offset[v] = hn::Sub(offset[v], hn::Mul(of_ones[v], hn::Set(d, rows.zero_points[0])));
       });
     }
-  });
+    unroll<kRows>([&](auto r) HWY_ATTR {
+      V32 sums[Vectors];
+      unroll<Vectors>([&](auto v) HWY_ATTR { sums[v] = hn::Add(total(acc.template at<r, v>()), offset[v]); });
+      stage.template store_whole<Vectors>(columns, sums, row + r, col);
+    });
+  } else {
+    unroll<kRows>([&](auto r) HWY_ATTR {
+      V32 sums[Vectors];
+      const V32 b_term = hn::Set(d, rows.b_terms[r]);
+      const V32 zero_point = hn::Set(d, rows.zero_points[r]);
+      unroll<Vectors>([&](auto v) HWY_ATTR {
+        sums[v] = hn::Sub(hn::Add(total(acc.template at<r, v>()), offset[v]), b_term);
+        if constexpr (kUnsignedA) sums[v] = hn::Sub(sums[v], hn::Mul(of_ones[v], zero_point));
+      });
+      stage.template store_whole<Vectors>(columns, sums, row + r, col);
+    });
+  }
 }
 
 // Columns of the widest tile for so many rows that starts at `col`, counted in vectors.
