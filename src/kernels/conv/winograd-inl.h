@@ -291,24 +291,33 @@ void pack_filters(D d, int64_t n, int64_t k, int64_t depth, hn::TFromD<D>* packe
   constexpr int64_t kColumns = HWY_LANES(int32_t);  // of a vector of sums
   constexpr int64_t kStep = kColumns * Group;
   constexpr int kPositions = Tile::kWindow * Tile::kWindow;
+  // Weights are read a cache line at a time: taps and columns are often a power of two apart, and their lines drive
+  // each other out of the cache.
+  constexpr int64_t kAtOnce = 16;
+  HWY_ALIGN T gathered[kAtOnce / Group * 9 * 2 * kStep];
   for (int64_t col = 0; col < n; col += 2 * kColumns) {
     const int64_t width = n - col > kColumns ? 2 * kStep : kStep;
     const int64_t position_stride = depth / Group * width;
     T* out = packed + col * kPositions * depth;
-    for (int64_t step = 0; step < depth / Group; ++step, out += width) {
-      HWY_ALIGN T gathered[9 * 2 * kStep];
-      T* to = gathered;
+    for (int64_t k0 = 0; k0 < depth; k0 += kAtOnce) {
+      const int64_t k1 = std::min(depth, k0 + kAtOnce);
       for (int tap = 0; tap < 9; ++tap) {
-        for (int64_t j = col; j < col + width / Group; ++j) {
-          for (int64_t i = step * Group; i < (step + 1) * Group; ++i) *to++ = j < n && i < k ? taps(j, i, tap) : T{0};
+        for (int64_t j = 0; j < width / Group; ++j) {
+          T* to = gathered + tap * width + j * Group;
+          for (int64_t i = k0; i < k1; ++i) {
+            to[(i - k0) / Group * 9 * width + (i - k0) % Group] = col + j < n && i < k ? taps(col + j, i, tap) : T{0};
+          }
         }
       }
-      for (int64_t i = 0; i < width; i += static_cast<int64_t>(hn::Lanes(d))) {
-        transform_square<3, Tile::kWindow, V>(
-            transform,
-            [&](auto row, auto column) HWY_ATTR { return hn::Load(d, gathered + (row * 3 + column) * width + i); },
-            [&](auto row, auto column, V value)
-                HWY_ATTR { hn::Store(value, d, out + (row * Tile::kWindow + column) * position_stride + i); });
+      for (int64_t step = 0; step < (k1 - k0) / Group; ++step, out += width) {
+        const T* from = gathered + step * 9 * width;
+        for (int64_t i = 0; i < width; i += static_cast<int64_t>(hn::Lanes(d))) {
+          transform_square<3, Tile::kWindow, V>(
+              transform,
+              [&](auto row, auto column) HWY_ATTR { return hn::Load(d, from + (row * 3 + column) * width + i); },
+              [&](auto row, auto column, V value)
+                  HWY_ATTR { hn::Store(value, d, out + (row * Tile::kWindow + column) * position_stride + i); });
+        }
       }
     }
   }

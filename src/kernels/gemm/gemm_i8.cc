@@ -96,28 +96,44 @@ int64_t unsigned_sum(const uint8_t* row, int64_t count, uint8_t flip) {
   return sum;
 }
 
-/// Rows of k bytes, each exclusive-ored with `flip` (0x80 takes 128 off unsigned ones). Row by row, because reading in
-/// order counts more than writing in order: a model's weights are packed before its first result.
+/// `count` groups of a row to their places in a panel, `stride` bytes apart.
+HWY_INLINE void pack_groups(const uint8_t* row, int64_t count, uint8_t flip, int64_t stride, uint8_t* out) {
+  using Word = std::conditional_t<kGroup == 4, uint32_t, uint16_t>;
+  const auto flips = static_cast<Word>(flip * static_cast<Word>(0x01010101U));
+  for (int64_t i = 0; i < count; ++i, row += kGroup, out += stride) {
+    Word word;
+    std::memcpy(&word, row, kGroup);
+    word = static_cast<Word>(word ^ flips);
+    std::memcpy(out, &word, kGroup);
+  }
+}
+
+/// Rows of k bytes, each exclusive-ored with `flip` (0x80 takes 128 off unsigned ones). A cache line of each row at a
+/// time: then what is written stays in the cache until it is complete.
 void pack_rows(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, uint8_t flip, std::byte* packed) {
+  constexpr int64_t kLine = 64 / kGroup;
   auto* sums = reinterpret_cast<int32_t*>(packed);
   std::memset(packed, 0, static_cast<size_t>(panels_offset(n)));
   const int64_t depth = round_up(k, kGroup);
-  const int64_t whole = k - k % kGroup;
+  const int64_t whole = k / kGroup;
   for (int64_t col = 0; col < n; col += kPanel) {
     const int64_t width = n - col > kLanes ? kPanel : kLanes;
+    const int64_t used = std::min(width, n - col);
+    const int64_t stride = width * kGroup;
     auto* panel = reinterpret_cast<uint8_t*>(packed + panels_offset(n)) + col * depth;
-    for (int64_t j = 0; j < width; ++j) {
-      uint8_t* out = panel + j * kGroup;
-      if (col + j >= n) {
-        for (int64_t i = 0; i < depth; i += kGroup, out += width * kGroup) std::memset(out, 0, kGroup);
-        continue;
+    if (used < width) std::memset(panel, 0, static_cast<size_t>(width * depth));
+    for (int64_t i = 0; i < whole; i += kLine) {
+      for (int64_t j = 0; j < used; ++j) {
+        pack_groups(b + (col + j) * ldb + i * kGroup, std::min(kLine, whole - i), flip, stride,
+                    panel + i * stride + j * kGroup);
       }
+    }
+    for (int64_t j = 0; j < used; ++j) {
       const uint8_t* row = b + (col + j) * ldb;
       sums[col + j] = static_cast<int32_t>(unsigned_sum(row, k, flip ^ 0x80) - 128 * k);
-      for (int64_t i = 0; i < whole; i += kGroup, out += width * kGroup) {
-        for (int64_t g = 0; g < kGroup; ++g) out[g] = row[i + g] ^ flip;
+      for (int64_t g = whole * kGroup; g < depth; ++g) {
+        panel[whole * stride + j * kGroup + g % kGroup] = g < k ? row[g] ^ flip : 0;
       }
-      for (int64_t g = 0; whole < k && g < kGroup; ++g) out[g] = whole + g < k ? row[whole + g] ^ flip : 0;
     }
   }
 }
