@@ -166,6 +166,61 @@ HWY_NOINLINE void tile(const GemmF32& g, const Block& block, const float* a, con
   });
 }
 
+#if HWY_TARGET == HWY_AVX3
+// The last columns where the upper half of their last vector is empty: Whole vectors and half a one. In AVX-512 half a
+// vector takes half the time.
+template <int Rows, int Whole>
+HWY_NOINLINE void half_tile(const GemmF32& g, const Block& block, const float* a, const float* b, float* c,
+                            int64_t col) {
+  const D d;
+  const hn::Half<D> dh;
+  using VH = hn::Vec<hn::Half<D>>;
+  constexpr int64_t kWidth = Whole == 0 ? kLanes : kPanel;
+  const int64_t next_row = g.a_packed ? 1 : g.lda;
+  const int64_t next_k = g.a_packed ? kGemmTileRows : 1;
+  const int64_t ldc = g.ldc;
+  const int64_t count = g.n - col - Whole * kLanes;
+  Accumulators<V, Rows, Whole + 1> acc;  // the last of a row is not used
+  Accumulators<VH, Rows, 1> half;
+  const VH half_bias = g.bias == nullptr ? hn::Zero(dh) : load_some(dh, g.bias + col + Whole * kLanes, count);
+  unroll<Rows>([&](auto r) HWY_ATTR {
+    half.template at<r, 0>() = block.first ? half_bias : load_some(dh, c + r * ldc + Whole * kLanes, count);
+    unroll<Whole>([&](auto v) HWY_ATTR {
+      const V bias = g.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, g.bias + col + v * kLanes);
+      acc.template at<r, v>() = block.first ? bias : hn::LoadU(d, c + r * ldc + v * kLanes);
+    });
+  });
+  for (int64_t i = 0; i < block.depth; ++i, a += next_k, b += kWidth) {
+    const VH bh = hn::Load(dh, b + Whole * kLanes);
+    unroll<Rows>([&](auto r) HWY_ATTR {
+      const V av = hn::Set(d, a[r * next_row]);
+      unroll<Whole>([&](auto v) HWY_ATTR {
+        acc.template at<r, v>() = hn::MulAdd(av, hn::Load(d, b + v * kLanes), acc.template at<r, v>());
+      });
+      half.template at<r, 0>() = hn::MulAdd(hn::LowerHalf(dh, av), bh, half.template at<r, 0>());
+    });
+  }
+  const V lo = hn::Set(d, g.lo);
+  const V hi = hn::Set(d, g.hi);
+  unroll<Rows>([&](auto r) HWY_ATTR {
+    unroll<Whole>([&](auto v) HWY_ATTR {
+      V out = acc.template at<r, v>();
+      if (block.last) out = clamp_keeping_nan(out, lo, hi);
+      hn::StoreU(out, d, c + r * ldc + v * kLanes);
+    });
+    VH out = half.template at<r, 0>();
+    if (block.last) out = clamp_keeping_nan(out, hn::LowerHalf(dh, lo), hn::LowerHalf(dh, hi));
+    float* to = c + r * ldc + Whole * kLanes;
+    count == static_cast<int64_t>(hn::Lanes(dh)) ? hn::StoreU(out, dh, to) : store_part(out, dh, to, count);
+  });
+}
+
+// Whether half_tile does the columns from `col` on.
+bool ends_in_half(int64_t columns) {
+  return columns <= kLanes / 2 || (columns > kLanes && columns <= kLanes + kLanes / 2);
+}
+#endif
+
 // All column tiles of Wide vectors, then of one panel, then the narrow last one, for one tile of Rows rows.
 template <int Rows, int Wide>
 void row_tile(const GemmF32& g, const Block& block, const float* a, float* c, int64_t col, int64_t col_end) {
@@ -176,8 +231,17 @@ void row_tile(const GemmF32& g, const Block& block, const float* a, float* c, in
     }
   }
   for (; col_end - col > kLanes; col += kPanel) {
-    tile<Rows, 2>(g, block, a, b + col * g.k + block.k * kPanel, c + col, col);
+    const float* panel = b + col * g.k + block.k * kPanel;
+#if HWY_TARGET == HWY_AVX3
+    if (g.n - col < kPanel && ends_in_half(g.n - col)) return half_tile<Rows, 1>(g, block, a, panel, c + col, col);
+#endif
+    tile<Rows, 2>(g, block, a, panel, c + col, col);
   }
+#if HWY_TARGET == HWY_AVX3
+  if (col < col_end && ends_in_half(g.n - col)) {
+    return half_tile<Rows, 0>(g, block, a, b + col * g.k + block.k * kLanes, c + col, col);
+  }
+#endif
   if (col < col_end) tile<Rows, 1>(g, block, a, b + col * g.k + block.k * kLanes, c + col, col);
 }
 
