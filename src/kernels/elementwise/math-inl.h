@@ -22,9 +22,9 @@ HWY_INLINE V exp_f32(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, r);
 }
 
-/// e^x for x <= 0 as (1 + rest) * power. Below about -87 the power is no number to use.
+/// e^x as (1 + rest) * power. Below about -87 and above 88 the power is no number to use.
 template <class V>
-struct NegativeExp {
+struct SplitExp {
   V rest;
   V power;
 };
@@ -32,7 +32,7 @@ struct NegativeExp {
 /// x = n ln 2 + t with |t| <= ln 2 / 2: the power is 2^n, the rest e^t - 1 = t + t^2 p(t), where p is fitted for the
 /// least relative error, 2.3e-8 with these coefficients. NaN gives a rest of NaN.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE NegativeExp<V> split_exp_f32(D d, V x) {
+HWY_INLINE SplitExp<V> split_exp_f32(D d, V x) {
   const hn::RebindToUnsigned<D> bits;
   // Adding 1.5 * 2^23 leaves no bits for a fraction; 127 more and the low bits are the exponent of 2^n.
   const V shift = hn::Set(d, 12582912.0F + 127.0F);
@@ -48,19 +48,67 @@ HWY_INLINE NegativeExp<V> split_exp_f32(D d, V x) {
   return {hn::MulAdd(hn::Mul(t, t), p, t), hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, shifted)))};
 }
 
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+/// e^x for x from -87.3 to 88 in AVX-512: x = n/32 ln 2 + t, with 2^(j/32) for the low bits j of n from a table in two
+/// registers, so that |t| <= 0.011 and three terms of the series are enough. NaN stays.
+HWY_INLINE hn::Vec512<float> table_exp_f32(hn::Vec512<float> x) {
+  alignas(64) static constexpr float kPowers[32] = {
+      0x1p0F,        0x1.059b0ep0F, 0x1.0b5586p0F, 0x1.11301ep0F, 0x1.172b84p0F, 0x1.1d4874p0F, 0x1.2387a6p0F,
+      0x1.29e9ep0F,  0x1.306fep0F,  0x1.371a74p0F, 0x1.3dea64p0F, 0x1.44e086p0F, 0x1.4bfdaep0F, 0x1.5342b6p0F,
+      0x1.5ab07ep0F, 0x1.6247ecp0F, 0x1.6a09e6p0F, 0x1.71f75ep0F, 0x1.7a1148p0F, 0x1.82589ap0F, 0x1.8ace54p0F,
+      0x1.93737cp0F, 0x1.9c4918p0F, 0x1.a5503cp0F, 0x1.ae89fap0F, 0x1.b7f77p0F,  0x1.c199bep0F, 0x1.cb720ep0F,
+      0x1.d5818ep0F, 0x1.dfc974p0F, 0x1.ea4afap0F, 0x1.f50766p0F,
+  };
+  const hn::Full512<float> d;
+  const hn::Full512<uint32_t> bits;
+  // Adding 1.5 * 2^18 leaves 5 bits for the fraction.
+  const auto shift = hn::Set(d, 0x1.8p18F);
+  const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504F), shift);
+  const auto n = hn::Sub(shifted, shift);
+  auto t = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), x);
+  t = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), t);
+  const auto p = hn::MulAdd(t, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F));
+  const auto rest = hn::MulAdd(hn::Mul(t, t), p, t);
+  const auto index = hn::BitCast(bits, shifted);
+  const hn::Vec512<float> fraction{
+      _mm512_permutex2var_ps(hn::Load(d, kPowers).raw, index.raw, hn::Load(d, kPowers + 16).raw)};
+  const auto whole = hn::ShiftLeft<18>(hn::And(index, hn::Set(bits, 0xFFFFFFE0U)));
+  const auto power = hn::BitCast(d, hn::Add(hn::BitCast(bits, fraction), whole));
+  return hn::MulAdd(rest, power, power);
+}
+#endif
+
+/// e^x for x from -87.3 to 88.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V bounded_exp_f32(D d, V x) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  if constexpr (hn::MaxLanes(d) == 16) return table_exp_f32(x);
+#endif
+  const auto e = split_exp_f32(d, x);
+  return hn::MulAdd(e.rest, e.power, e.power);
+}
+
 /// e^x for x <= 0; 0 where the result would be less than the smallest normal number.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_negative_f32(D d, V x) {
-  const auto e = split_exp_f32(d, x);
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.33F)), hn::MulAdd(e.rest, e.power, e.power));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.33F)), bounded_exp_f32(d, x));
 }
 
-/// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
+/// 1 / (1 + e^-x), with x kept where e^-x and its reciprocal are normal numbers; 0 below that.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V logistic_f32(D d, V x) {
+  const V lo = hn::Set(d, -87.3F);
+  const V hi = hn::Set(d, 87.3F);
+#if HWY_TARGET == HWY_SCALAR
+  // Highway's scalar Min and Max drop NaN.
+  V minus_x = hn::IfThenElse(hn::Gt(x, hi), lo, hn::Neg(x));
+  minus_x = hn::IfThenElse(hn::Lt(x, lo), hi, minus_x);
+#else
+  const V minus_x = hn::Min(hi, hn::Max(lo, hn::Neg(x)));
+#endif
   const V one = hn::Set(d, 1.0F);
-  const V e = exp_negative_f32(d, hn::Neg(hn::Abs(x)));
-  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+  const V r = hn::Div(one, hn::Add(bounded_exp_f32(d, minus_x), one));
+  return hn::IfThenZeroElse(hn::Lt(x, lo), r);
 }
 
 /// x / (1 + e^-x), from e^-|x|, in fewer multiplications than logistic_f32 has: |x| log2(e) is rounded once, so e^-|x|
