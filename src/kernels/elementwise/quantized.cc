@@ -78,10 +78,15 @@ HWY_INLINE V load(const T* in) {
   return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<T, D>(), in));
 }
 
+/// Takes values in the range of T.
 template <typename T>
 HWY_INLINE void store(V v, T* out) {
   const hn::Rebind<T, D> narrow;
+#if HWY_TARGET == HWY_AVX3
+  hn::StoreU(hn::Vec<decltype(narrow)>{_mm512_cvtepi32_epi8(v.raw)}, narrow, out);
+#else
   hn::StoreU(hn::DemoteTo(narrow, v), narrow, out);
+#endif
 }
 
 struct AddVector {
@@ -151,7 +156,7 @@ struct DirectMulVector {
   explicit DirectMulVector(const DirectMul& op)
       : a_zero(hn::Set(D(), op.a_zero_point)),
         b_zero(hn::Set(D(), op.b_zero_point)),
-        zero(hn::Set(D(), op.zero_point)),
+        zero(hn::Set(D(), op.zero_point - 0x4B400000)),
         scale(hn::Set(hn::RebindToFloat<D>(), op.scale)),
         lo(hn::Set(hn::RebindToFloat<D>(), static_cast<float>(op.lo - op.zero_point))),
         hi(hn::Set(hn::RebindToFloat<D>(), static_cast<float>(op.hi - op.zero_point))) {}
@@ -159,8 +164,11 @@ struct DirectMulVector {
   HWY_INLINE V first(V x) const { return hn::Sub(x, a_zero); }
   HWY_INLINE V second(V y) const { return hn::Sub(y, b_zero); }
   HWY_INLINE V combine(V x, V y) const {
-    const auto product = hn::Mul(hn::ConvertTo(hn::RebindToFloat<D>(), hn::Mul(x, y)), scale);
-    return hn::Add(hn::NearestInt(hn::Min(hn::Max(product, lo), hi)), zero);
+    const hn::RebindToFloat<D> df;
+    const auto product = hn::Mul(hn::ConvertTo(df, hn::Mul(x, y)), scale);
+    // Adding 1.5 * 2^23 (bits 0x4B400000) rounds to even in the low bits, as in the 8-bit gemm.
+    const auto rounded = hn::Add(hn::Min(hn::Max(product, lo), hi), hn::Set(df, 0x1.8p23F));
+    return hn::Add(hn::BitCast(D(), rounded), zero);
   }
 
   V a_zero, b_zero, zero;
