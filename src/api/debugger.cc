@@ -237,8 +237,10 @@ DebugModelObserver::DebugModelObserver(const Model& debug_model) {
       layers_.push_back(std::move(layer));
     }
   }
-  require(!layers_.empty(), ErrorCode::kInvalidArgument,
-          "no NumericVerify in the model: please check that the quantized model is in debug mode");
+  require(
+      !layers_.empty(), ErrorCode::kInvalidArgument,
+      "no NumericVerify in the model: it is not in debug mode. Give the debugger the converter instead, which makes a "
+      "debug model, or compare the float model with this one (leadline.debug)");
   clear();
 }
 
