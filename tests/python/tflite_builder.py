@@ -121,6 +121,11 @@ class _Writer:
         return start
 
 
+def write_file(root: Table, identifier: bytes) -> bytes:
+    """A flatbuffer file."""
+    return _Writer().file(root, identifier)
+
+
 def _size(value) -> int:
     return struct.calcsize("<" + value.format) if isinstance(value, Scalar) else 4
 
@@ -228,4 +233,4 @@ class ModelBuilder:
         root = Table({
             0: Scalar("I", 3), 1: codes, 2: subgraphs, 3: "made for a test", 4: buffers, 7: self._signatures or None
         })  # fmt: skip
-        return _Writer().file(root, b"TFL3")
+        return write_file(root, b"TFL3")
