@@ -261,7 +261,7 @@ try:
     interpreter.invoke()
     print("result: ended by itself")
 except Enough:
-    assert time.time() - start < 5
+    assert time.time() - start < 30
     print("result: the caller's signal ends the run")
 """
 
