@@ -49,8 +49,9 @@ M: tflite-micro, S: seen when Leadline began.
 {summary}
 
 The peers are ai-edge-litert 2.3.0 (models) and TensorFlow 2.21 (conversion), each run in a child process with a time
-limit and 6 GiB of address space, on the same file that Leadline gets; `tests/museum/peers.json` keeps what they did.
-"accepts it" means that they ran what is not legal, with some result. Several inputs of a case have several answers.
+limit, models with 6 GiB of address space and on the same file that Leadline gets; `tests/museum/peers.json` keeps what they did.
+"accepts it" means that they ran, with some result, what Leadline refuses: mostly what is not legal, in a few cases
+what Leadline does not support (a rank of 40, an SVDF state of int8). Several inputs of a case have several answers.
 Tests: `pytest tests/museum`, one by its number: `-k I09`. This page: `.venv/bin/python tests/museum/make_table.py`,
 with `--peers` to run the peers again.
 
@@ -166,7 +167,7 @@ def summary(peers: dict[str, list[str]]) -> str:
     return (
         f"{len(ALL)} cases with {inputs} models and {programs} programs. Leadline: no death, no hang, no wrong result. "
         f"The peers die or hang in {cases} of the cases ({count['dies']} deaths, {count['hangs']} hangs). Wrong "
-        f"results: {count['wrong result']}; models that are not legal, but accepted: {count['accepts it']}."
+        f"results: {count['wrong result']}; models that Leadline refuses, but accepted: {count['accepts it']}."
     )
 
 
