@@ -121,8 +121,8 @@ class IntegerMatmul final : public Kernel {
   /// One block for all: the threads share its rows or columns.
   void share_block(const RunContext& c, int64_t batch) const {
     const ColumnBlock columns = block(c, batch, 0, 0);
-    const kernels::GemmSplit split =
-        kernels::split_gemm(p_.m, p_.n, p_.k, kernels::kGemmColumnGrain, static_cast<int>(threads_));
+    const kernels::GemmSplit split = kernels::split_gemm(p_.m, p_.n, p_.k, kernels::kGemmColumnGrain,
+                                                         static_cast<int>(threads_), 0, kernels::kMinPartCost8);
     c.pool().parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const kernels::PartRange rows = split.by_rows

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -583,6 +585,39 @@ TEST(Strings, PassThroughCalls) {
       EXPECT_EQ(strings(interpreter, interpreter.outputs()[0]), expected);
       expect_planned_equals_counted(interpreter);
     }
+  }
+}
+
+// Parts
+
+TEST(SharedParts, CanBeSwitchedOff) {
+  Sketch s;
+  const int x = s.input("x", kF32, {256});
+  const int a = s.compute("NEG", {x}, "a", kF32, {256});
+  const int b = s.compute("ABS", {x}, "b", kF32, {256});
+  const int c = s.compute("CONCATENATION", {a, b}, "c", kF32, {512}, {{"axis", 0}});
+  const int y = s.compute("NEG", {c}, "y", kF32, {512});
+  s.outputs({y});
+  const std::shared_ptr<const ir::Graph> graph(&s.graph(), [](const ir::Graph*) {});
+  const auto budget = Budget::with_limit(int64_t{1} << 20);
+  const std::vector<Shape> shapes = {{256}};
+  const std::vector<int64_t> bytes = {0};
+  for (const bool share : {true, false}) {
+    runtime::Session session(graph, std::make_shared<runtime::PackedWeights>(budget), budget,
+                             std::make_shared<ops::Resources>(budget), 1);
+    session.share_parts = share;
+    runtime::Runner runner(session, 0, false);
+    runner.start(shapes, bytes);
+    runner.allocate();
+    const auto& values = runner.plan().values();
+    EXPECT_EQ(values[static_cast<size_t>(b)].root, share ? c : b);
+    EXPECT_EQ(values[static_cast<size_t>(b)].shift, share ? 1024 : 0);
+    auto* in = reinterpret_cast<float*>(values[static_cast<size_t>(x)].address);
+    std::fill_n(in, 256, 3.0F);
+    runner.invoke();
+    const auto* out = reinterpret_cast<const float*>(values[static_cast<size_t>(y)].address);
+    EXPECT_EQ(std::vector<float>(out, out + 256), std::vector<float>(256, 3.0F));
+    EXPECT_EQ(std::vector<float>(out + 256, out + 512), std::vector<float>(256, -3.0F));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/conv/conv2d.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/buffer.h"
 #include "kernels/conv/im2col.h"
@@ -228,7 +229,9 @@ void run_split(const Conv& conv, std::byte* workspace, int64_t workspace_bytes, 
   const int64_t pixels = s.rows() * s.out_w;
   const int64_t n = s.group_out_c();
   const double gather = in_place(s) ? 0 : kElementMacs;
-  const GemmSplit split = split_gemm(pixels, n, s.filter_size() * s.groups(), kGemmColumnGrain, pool.size(), gather);
+  const double least = std::is_same_v<Conv, ConvF32> ? kMinPartCost : kMinPartCost8;
+  const GemmSplit split =
+      split_gemm(pixels, n, s.filter_size() * s.groups(), kGemmColumnGrain, pool.size(), gather, least);
   pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
       Part part{0, pixels, 0, n};

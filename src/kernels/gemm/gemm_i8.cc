@@ -477,7 +477,7 @@ HWY_EXPORT(range_dequantized);
 
 template <class Output>
 void run_split(const GemmI8& g, const Output& out, std::byte* workspace, ThreadPool& pool) {
-  const GemmSplit split = split_gemm(g.m, g.n, g.k, kGemmColumnGrain, pool.size());
+  const GemmSplit split = split_gemm(g.m, g.n, g.k, kGemmColumnGrain, pool.size(), 0, kMinPartCost8);
   const int64_t slot = gemm_i8_workspace_bytes(g.m, g.k);
   pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {

@@ -40,11 +40,15 @@ inline double part_cost(int64_t rows, int64_t columns, int64_t k, double gather)
   return depth * (m * n + (kElementMacs + gather) * m + kElementMacs * n);
 }
 
+/// What a part should cost at least, so that handing it out pays: about three microseconds, for floats and for bytes.
+inline constexpr double kMinPartCost = 200'000;
+inline constexpr double kMinPartCost8 = 600'000;
+
 /// Chooses the split for `threads`: the one whose longest part is shorter. A row part reads all of B, a column part all
-/// of A; parts end at whole tiles. A part of less than kMinPartCost would cost more to hand out than to run.
-inline GemmSplit split_gemm(int64_t m, int64_t n, int64_t k, int64_t column_grain, int threads, double gather = 0) {
-  constexpr double kMinPartCost = 200'000;
-  const double affordable = std::min<double>(threads, part_cost(m, n, k, gather) / kMinPartCost);
+/// of A; parts end at whole tiles.
+inline GemmSplit split_gemm(int64_t m, int64_t n, int64_t k, int64_t column_grain, int threads, double gather = 0,
+                            double least = kMinPartCost) {
+  const double affordable = std::min<double>(threads, part_cost(m, n, k, gather) / least);
   const auto wanted = std::max<int64_t>(1, static_cast<int64_t>(affordable));
   const int64_t row_units = (m + kGemmTileRows - 1) / kGemmTileRows;
   const int64_t column_units = (n + column_grain - 1) / column_grain;
