@@ -46,10 +46,7 @@ kernels::ConvShape conv_shape(const OpContext& c) {
             "the input has {} channels, expected a multiple of the filter's {}", input[3], filter[3]);
   c.require(filter[0] % (input[3] / filter[3]) == 0, "{} filters do not divide into {} groups", filter[0],
             input[3] / filter[3]);
-  const Border& border = a.border;
-  const Window rows = window(c, a.padding, input[1] + border.top + border.bottom, filter[1], a.stride_h, a.dilation_h);
-  const Window columns =
-      window(c, a.padding, input[2] + border.left + border.right, filter[2], a.stride_w, a.dilation_w);
+  const auto [rows, columns] = conv_windows(c, a, input, filter);
   return {.batch = input[0],
           .in_h = input[1],
           .in_w = input[2],
@@ -64,8 +61,8 @@ kernels::ConvShape conv_shape(const OpContext& c) {
           .stride_w = a.stride_w,
           .dilation_h = a.dilation_h,
           .dilation_w = a.dilation_w,
-          .pad_top = rows.pad_before + border.top,
-          .pad_left = columns.pad_before + border.left};
+          .pad_top = rows.pad_before,
+          .pad_left = columns.pad_before};
 }
 
 void infer(InferContext& c) {

@@ -4,6 +4,7 @@
 
 #include "kernels/conv/conv2d.h"
 #include "kernels/reference/conv.h"
+#include "ops/common.h"
 #include "ops/contraction.h"
 
 namespace leadline::ops {
@@ -12,6 +13,25 @@ namespace leadline::ops {
 struct Border {
   int32_t top = 0, bottom = 0, left = 0, right = 0;
 };
+
+/// The windows of a convolution with filters of this shape over an image with its border. Throws when a window could
+/// lie in the border alone.
+struct ConvWindows {
+  Window rows, columns;
+};
+template <typename Attributes>
+ConvWindows conv_windows(const OpContext& c, const Attributes& a, const Shape& image, const Shape& filter) {
+  const Border& b = a.border;
+  const int64_t height = int64_t{b.top} + b.bottom;
+  const int64_t width = int64_t{b.left} + b.right;
+  ConvWindows w{window(c, a.padding, image[1] + height, filter[1], a.stride_h, a.dilation_h),
+                window(c, a.padding, image[2] + width, filter[2], a.stride_w, a.dilation_w)};
+  c.require(height <= (filter[1] - 1) * a.dilation_h && width <= (filter[2] - 1) * a.dilation_w,
+            "a border of {} by {} is wider than the filter", height, width);
+  w.rows.pad_before += b.top;
+  w.columns.pad_before += b.left;
+  return w;
+}
 
 struct Conv2DAttributes : ir::AttributeSet<Conv2DAttributes> {
   ir::Padding padding = ir::Padding::kSame;

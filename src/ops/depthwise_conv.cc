@@ -31,10 +31,7 @@ ConvShape depthwise_shape(const OpContext& c) {
   c.require(filter[0] == 1, "the filter has shape {}, expected [1, height, width, channels]", filter.to_string());
   c.require(input[3] >= 1 && filter[3] % input[3] == 0,
             "the filter has {} channels, expected a multiple of the input's {}", filter[3], input[3]);
-  const Border& border = a.border;
-  const Window rows = window(c, a.padding, input[1] + border.top + border.bottom, filter[1], a.stride_h, a.dilation_h);
-  const Window columns =
-      window(c, a.padding, input[2] + border.left + border.right, filter[2], a.stride_w, a.dilation_w);
+  const auto [rows, columns] = conv_windows(c, a, input, filter);
   return {.batch = input[0],
           .in_h = input[1],
           .in_w = input[2],
@@ -48,8 +45,8 @@ ConvShape depthwise_shape(const OpContext& c) {
           .stride_w = a.stride_w,
           .dilation_h = a.dilation_h,
           .dilation_w = a.dilation_w,
-          .pad_h = rows.pad_before + border.top,
-          .pad_w = columns.pad_before + border.left,
+          .pad_h = rows.pad_before,
+          .pad_w = columns.pad_before,
           .groups = input[3],
           .step_o = 1,
           .step_y = filter[2] * filter[3],

@@ -37,13 +37,16 @@ constexpr std::array kPasses = {
 // for what other passes would look for. Dead nodes last: what became of no use goes.
 constexpr std::array kPassesForRuns = {
     Pass{"merge_nodes", "nodes that compute the same become one", merge_nodes},
-    Pass{"merge_movement", "reshapes and transposes one after the other become one, or none", merge_movement},
+    Pass{"merge_movement", "reshapes and transposes one after the other become one, or none", merge_movement,
+         "TRANSPOSE CAST QUANTIZE"},
     Pass{"merge_lookups", "elementwise nodes of one 8-bit tensor become one table", merge_lookups},
-    Pass{"merge_swish", "x * LOGISTIC(x) becomes one node", merge_swish},
-    Pass{"merge_layer_norm", "layer normalization written out becomes one node", merge_layer_norm},
-    Pass{"recognize_ops", "HARD_SWISH, GELU, PRELU and others written out become one node", recognize_ops},
-    Pass{"merge_padding", "zeros around an image become the padding of its convolution", merge_padding},
-    Pass{"fuse_activations", "RELUs become the activation of the node before", fuse_activations},
+    Pass{"merge_swish", "x * LOGISTIC(x) becomes one node", merge_swish, "LOGISTIC"},
+    Pass{"merge_layer_norm", "layer normalization written out becomes one node", merge_layer_norm, "RSQRT"},
+    Pass{"recognize_ops", "HARD_SWISH, GELU, PRELU and others written out become one node", recognize_ops,
+         "MAXIMUM MINIMUM MUL DIV"},
+    Pass{"merge_padding", "zeros around an image become the padding of its convolution", merge_padding, "PAD PADV2"},
+    Pass{"fuse_activations", "RELUs become the activation of the node before", fuse_activations,
+         "RELU RELU6 RELU_N1_TO_1"},
     Pass{"remove_dead", "nodes and values that nobody needs go", remove_dead},
 };
 
@@ -63,6 +66,17 @@ void check(const ir::Graph& graph, const char* pass) {
   } catch (const Error& error) {
     fail(ErrorCode::kInternal, "pass {} broke the graph: {}", pass, error.what());
   }
+}
+
+/// Whether one of the ops in `list` is there; true for an empty list.
+bool has_any(const std::set<std::string_view>& ops, std::string_view list) {
+  if (list.empty()) return true;
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(' '), list.size());
+    if (ops.contains(list.substr(0, end))) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
 }
 
 }  // namespace
@@ -104,10 +118,14 @@ void run_passes(ir::Graph& graph, bool verify_each, const PassNames& disabled) {
 void run_passes(ir::Graph& graph, const PassNames& disabled) { run_passes(graph, kVerifyEach, disabled); }
 
 ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disabled, bool verify_each) {
+  std::set<std::string_view> ops;
+  for (const ir::Subgraph& subgraph : graph.subgraphs) {
+    for (const ir::Node& node : subgraph.nodes) ops.insert(node.op);
+  }
   ir::Graph copy = graph;
   copy.fixed_numbers = true;
   for (const Pass& pass : kPassesForRuns) {
-    if (disabled.contains(pass.name)) continue;
+    if (disabled.contains(pass.name) || !has_any(ops, pass.needs)) continue;
     if (pass.run(copy) > 0 && verify_each) check(copy, pass.name);
   }
   return ir::changed_nodes(graph, copy);

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "ir/changed_nodes.h"
 #include "ir/graph.h"
@@ -61,6 +62,7 @@ struct Pass {
   const char* name;
   const char* description;
   int (*run)(ir::Graph&);
+  std::string_view needs = {};  // for runs: ops without all of which it finds nothing; none: it looks at any graph
 };
 
 /// All passes of converters in their order.
