@@ -14,7 +14,9 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/cgroup.h"
@@ -110,6 +112,10 @@ struct ThreadPool::State {
 
   alignas(64) std::atomic<int32_t> unfinished{0};  // parts that the caller still has to wait for
 
+  // What a part of the running job threw first; the flag says who writes it.
+  std::atomic<bool> failed{false};
+  std::exception_ptr problem;
+
   alignas(64) std::atomic<bool> busy{false};
   std::chrono::microseconds spin{0};
   uint32_t born = 0;
@@ -128,6 +134,7 @@ struct ThreadPool::State {
 
   void start_workers(int wanted);
   void work();
+  void run_part(const Split& job, int part, Call job_call, const void* job_body) noexcept;
   void dispatch(const Split& job, Call job_call, const void* job_body);
 };
 
@@ -152,6 +159,15 @@ void ThreadPool::State::start_workers(int wanted) {
   pthread_attr_destroy(&attributes);
 }
 
+/// An exception must neither end a worker nor leave the caller's stack while others still use it.
+void ThreadPool::State::run_part(const Split& job, int part, Call job_call, const void* job_body) noexcept {
+  try {
+    job.run_part(part, job_call, job_body);
+  } catch (...) {
+    if (!failed.exchange(true, std::memory_order_relaxed)) problem = std::current_exception();
+  }
+}
+
 void ThreadPool::State::work() {
   const auto called = [this] {
     return unclaimed.load(std::memory_order_relaxed) > 0 || stop.load(std::memory_order_relaxed);
@@ -160,7 +176,7 @@ void ThreadPool::State::work() {
     // Read before looking for work: a job published after the look changes `wake`, and the wait returns at once.
     const uint32_t seen = wake.load(std::memory_order_acquire);
     if (const int part = claim(); part > 0) {
-      split.run_part(part, call, body);
+      run_part(split, part, call, body);
       if (unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished.notify_one();
     } else if (stop.load(std::memory_order_acquire)) {
       return;
@@ -183,9 +199,9 @@ void ThreadPool::State::dispatch(const Split& job, Call job_call, const void* jo
     for (int i = 1; i < job.parts; ++i) wake.notify_one();
   }
 
-  job.run_part(0, job_call, job_body);
+  run_part(job, 0, job_call, job_body);
   for (int part = claim(); part > 0; part = claim()) {
-    job.run_part(part, job_call, job_body);
+    run_part(job, part, job_call, job_body);
     unfinished.fetch_sub(1, std::memory_order_relaxed);
   }
   const auto done = [this] { return unfinished.load(std::memory_order_acquire) == 0; };
@@ -229,7 +245,10 @@ void ThreadPool::run(int64_t count, int64_t grain, Call call, const void* body) 
     return;
   }
   state_->dispatch(split, call, body);
+  const std::exception_ptr problem = std::exchange(state_->problem, nullptr);
+  state_->failed.store(false, std::memory_order_relaxed);
   state_->busy.store(false, std::memory_order_release);
+  if (problem) std::rethrow_exception(problem);
 }
 
 int usable_cpus() {

@@ -23,7 +23,8 @@ class ThreadPool {
   int size() const noexcept { return threads_; }
 
   /// Splits [0, count) into at most size() contiguous parts of at least `grain` items and calls
-  /// body(begin, end) for each, in parallel; returns when all are done. The body must not throw.
+  /// body(begin, end) for each, in parallel; returns when all are done. What bodies throw, the first of
+  /// it, is thrown then.
   /// The split depends on count, grain and size() only, so results do not depend on timing.
   template <typename Body>
   void parallel_for(int64_t count, int64_t grain, const Body& body) {

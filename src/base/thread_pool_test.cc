@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -28,6 +29,22 @@ namespace leadline {
 namespace {
 
 using Parts = std::vector<std::pair<int64_t, int64_t>>;
+
+/// The pool outlives it, and so does the process: workers throw too.
+TEST(ThreadPool, PassesOnWhatABodyThrows) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> done = 0;
+    EXPECT_THROW(pool.parallel_for(4, 1,
+                                   [&](int64_t begin, int64_t) {
+                                     ++done;
+                                     if (begin != round % 4) throw std::bad_alloc();
+                                   }),
+                 std::bad_alloc);
+    EXPECT_EQ(done, 4) << "all parts are done when it is thrown";
+  }
+  pool.parallel_for(4, 1, [](int64_t, int64_t) {});
+}
 
 Parts parts_of(ThreadPool& pool, int64_t count, int64_t grain) {
   std::mutex mutex;
