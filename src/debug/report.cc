@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "leadline/debug_result.h"
 
 namespace leadline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 Json shape_json(const Shape& shape) {
   Json result = Json::array();
@@ -20,80 +20,86 @@ Json shape_json(const Shape& shape) {
 }
 
 Json error_json(const ErrorStatistics& e) {
-  return {
-      {"elements", e.elements}, {"not_finite", e.not_finite},           {"mean_error", e.mean_error},
-      {"stddev", e.stddev},     {"max_abs_error", e.max_abs_error},     {"mean_squared_error", e.mean_squared_error},
-      {"rmse", e.rmse},         {"rmse_over_scale", e.rmse_over_scale}, {"cosine", e.cosine},
-      {"snr_db", e.snr_db},     {"lost_signal", e.lost_signal}};
+  return json_object({{"elements", e.elements},
+                      {"not_finite", e.not_finite},
+                      {"mean_error", e.mean_error},
+                      {"stddev", e.stddev},
+                      {"max_abs_error", e.max_abs_error},
+                      {"mean_squared_error", e.mean_squared_error},
+                      {"rmse", e.rmse},
+                      {"rmse_over_scale", e.rmse_over_scale},
+                      {"cosine", e.cosine},
+                      {"snr_db", e.snr_db},
+                      {"lost_signal", e.lost_signal}});
 }
 
 Json optional_json(const std::optional<ErrorStatistics>& e) { return e ? error_json(*e) : Json(nullptr); }
 
 Json weight_json(const WeightError& w) {
-  return {{"input", w.input},
-          {"name", w.name},
-          {"dtype", dtype_name(w.dtype)},
-          {"shape", shape_json(w.shape)},
-          {"channels", w.channels},
-          {"scales", w.scales},
-          {"rmse", w.rmse},
-          {"max_abs_error", w.max_abs_error},
-          {"snr_db", w.snr_db},
-          {"worst_channel", w.worst_channel},
-          {"worst_lost_signal", w.worst_lost_signal},
-          {"peak_channel", w.peak_channel},
-          {"peak", w.peak},
-          {"largest_channel", w.largest_channel},
-          {"channel_spread", w.channel_spread}};
+  return json_object({{"input", w.input},
+                      {"name", w.name},
+                      {"dtype", dtype_name(w.dtype)},
+                      {"shape", shape_json(w.shape)},
+                      {"channels", w.channels},
+                      {"scales", w.scales},
+                      {"rmse", w.rmse},
+                      {"max_abs_error", w.max_abs_error},
+                      {"snr_db", w.snr_db},
+                      {"worst_channel", w.worst_channel},
+                      {"worst_lost_signal", w.worst_lost_signal},
+                      {"peak_channel", w.peak_channel},
+                      {"peak", w.peak},
+                      {"largest_channel", w.largest_channel},
+                      {"channel_spread", w.channel_spread}});
 }
 
 Json channel_json(const ChannelError& c) {
-  return {{"channel", c.channel},
-          {"mean_error", c.mean_error},
-          {"rmse", c.rmse},
-          {"max_abs_error", c.max_abs_error},
-          {"lost_signal", c.lost_signal},
-          {"min", c.min},
-          {"max", c.max}};
+  return json_object({{"channel", c.channel},
+                      {"mean_error", c.mean_error},
+                      {"rmse", c.rmse},
+                      {"max_abs_error", c.max_abs_error},
+                      {"lost_signal", c.lost_signal},
+                      {"min", c.min},
+                      {"max", c.max}});
 }
 
 Json histogram_json(const DebugHistogram& h) {
-  return {{"min", h.min},
-          {"max", h.max},
-          {"reference", h.reference},
-          {"quantized", h.quantized},
-          {"reference_below", h.reference_below},
-          {"reference_above", h.reference_above},
-          {"quantized_below", h.quantized_below},
-          {"quantized_above", h.quantized_above}};
+  return json_object({{"min", h.min},
+                      {"max", h.max},
+                      {"reference", h.reference},
+                      {"quantized", h.quantized},
+                      {"reference_below", h.reference_below},
+                      {"reference_above", h.reference_above},
+                      {"quantized_below", h.quantized_below},
+                      {"quantized_above", h.quantized_above}});
 }
 
 Json layer_json(const LayerDebug& layer) {
-  Json json = {{"index", layer.index},
-               {"subgraph", layer.subgraph},
-               {"node", layer.node},
-               {"tensor", layer.tensor},
-               {"float_node", layer.float_node},
-               {"float_tensor", layer.float_tensor},
-               {"op", layer.op},
-               {"name", layer.name},
-               {"layer", layer.layer},
-               {"dtype", dtype_name(layer.dtype)},
-               {"shape", shape_json(layer.shape)},
-               {"scales", layer.scales},
-               {"zero_points", layer.zero_points},
-               {"is_output", layer.is_output},
-               {"quantized", layer.quantized},
-               {"inputs", layer.inputs},
-               {"own", optional_json(layer.own)},
-               {"accumulated", optional_json(layer.accumulated)},
-               {"saturated", layer.saturated},
-               {"range_min", layer.range_min},
-               {"range_max", layer.range_max},
-               {"seen_min", layer.seen_min},
-               {"seen_max", layer.seen_max},
-               {"levels_used", layer.levels_used},
-               {"channels", layer.channels}};
+  Json json = json_object({{"index", layer.index},
+                           {"subgraph", layer.subgraph},
+                           {"node", layer.node},
+                           {"tensor", layer.tensor},
+                           {"float_node", layer.float_node},
+                           {"float_tensor", layer.float_tensor},
+                           {"op", layer.op},
+                           {"name", layer.name},
+                           {"layer", layer.layer},
+                           {"dtype", dtype_name(layer.dtype)},
+                           {"shape", shape_json(layer.shape)},
+                           {"scales", layer.scales},
+                           {"zero_points", layer.zero_points},
+                           {"is_output", layer.is_output},
+                           {"quantized", layer.quantized},
+                           {"inputs", layer.inputs},
+                           {"own", optional_json(layer.own)},
+                           {"accumulated", optional_json(layer.accumulated)},
+                           {"saturated", layer.saturated},
+                           {"range_min", layer.range_min},
+                           {"range_max", layer.range_max},
+                           {"seen_min", layer.seen_min},
+                           {"seen_max", layer.seen_max},
+                           {"levels_used", layer.levels_used},
+                           {"channels", layer.channels}});
   json["worst_channels"] = Json::array();
   for (const ChannelError& channel : layer.worst_channels) json["worst_channels"].push_back(channel_json(channel));
   json["weights"] = Json::array();
@@ -106,10 +112,10 @@ Json layer_json(const LayerDebug& layer) {
 Json plan_json(const DebugPlan& plan) {
   Json categories = Json::object();
   for (const CategoryBytes& c : plan.categories) categories[memory_category_name(c.category)] = c.bytes;
-  return {{"peak_bytes", plan.peak_bytes},
-          {"statistics_bytes", plan.statistics_bytes},
-          {"layers", plan.layers},
-          {"categories", std::move(categories)}};
+  return json_object({{"peak_bytes", plan.peak_bytes},
+                      {"statistics_bytes", plan.statistics_bytes},
+                      {"layers", plan.layers},
+                      {"categories", std::move(categories)}});
 }
 
 /// A name of a model as a cell. A leading apostrophe keeps spreadsheets from computing what looks like a formula.
@@ -141,26 +147,26 @@ std::string DebugPlan::to_text() const {
 }
 
 std::string DebugResult::to_json() const {
-  Json json = {{"samples", samples},
-               {"float_bytes", float_bytes},
-               {"quantized_bytes", quantized_bytes},
-               {"rounding_yardstick", kRoundingYardstick},
-               {"plan", plan_json(plan)}};
+  Json json = json_object({{"samples", samples},
+                           {"float_bytes", float_bytes},
+                           {"quantized_bytes", quantized_bytes},
+                           {"rounding_yardstick", kRoundingYardstick},
+                           {"plan", plan_json(plan)}});
   json["outputs"] = Json::array();
   for (const DebugOutput& output : outputs) {
-    json["outputs"].push_back({{"name", output.name},
-                               {"layer", output.layer},
-                               {"accumulated", error_json(output.accumulated)},
-                               {"same_argmax", output.same_argmax},
-                               {"rows", output.rows}});
+    json["outputs"].push_back(json_object({{"name", output.name},
+                                           {"layer", output.layer},
+                                           {"accumulated", error_json(output.accumulated)},
+                                           {"same_argmax", output.same_argmax},
+                                           {"rows", output.rows}}));
   }
   json["suspects"] = Json::array();
   for (const DebugSuspect& suspect : suspects) {
-    json["suspects"].push_back({{"layer", suspect.layer},
-                                {"score", suspect.score},
-                                {"kind", suspect.kind},
-                                {"why", suspect.why},
-                                {"try_this", suspect.try_this}});
+    json["suspects"].push_back(json_object({{"layer", suspect.layer},
+                                            {"score", suspect.score},
+                                            {"kind", suspect.kind},
+                                            {"why", suspect.why},
+                                            {"try_this", suspect.try_this}}));
   }
   json["layers"] = Json::array();
   for (const LayerDebug& layer : layers) json["layers"].push_back(layer_json(layer));

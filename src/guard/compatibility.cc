@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/compatibility.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json.h"
 
 namespace leadline::guard {
 namespace {
 
-using Json = nlohmann::json;
+using Json = ParsedJson;
 
 Compatibility read(const Json& json) {
   Compatibility table;

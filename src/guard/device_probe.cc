@@ -15,13 +15,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <thread>
+
+#include "base/json.h"
 
 namespace leadline::guard {
 namespace {
 
-using Json = nlohmann::json;
+using Json = ParsedJson;
 
 constexpr size_t kLongestAnswer = size_t{1} << 20;
 constexpr size_t kMostDevices = 256;

@@ -5,19 +5,20 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "ops/registry.h"
 
 namespace leadline::quantize {
 namespace {
 
-using Json = nlohmann::json;
+using Json = ParsedJson;
 
 constexpr size_t kLargestRecipe = size_t{16} << 20;
 constexpr size_t kMostRules = 100'000;
+constexpr int kMostDepth = 100;
 
 constexpr std::array<std::pair<std::string_view, Treatment>, 7> kModes{{
     {"float", Treatment::kFloat},
@@ -237,7 +238,10 @@ Json parse_json(std::string_view text) {
   require(text.size() <= kLargestRecipe, ErrorCode::kInvalidArgument, "recipe: {} bytes, more than {}", text.size(),
           kLargestRecipe);
   try {
-    return Json::parse(text.begin(), text.end());
+    // Messages show values, which is recursive.
+    return leadline::parse_json(text, kMostDepth, [] {
+      fail(ErrorCode::kInvalidArgument, "recipe: it nests deeper than {} levels", kMostDepth);
+    });
   } catch (const Json::parse_error& error) {
     // The library's own text repeats the place and shows bytes of the document; what it expected comes last.
     const std::string_view what = error.what();

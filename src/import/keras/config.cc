@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "leadline/types.h"
 
 namespace leadline::keras {
@@ -54,23 +54,19 @@ std::string without_python_numbers(std::string_view text) {
 }  // namespace
 
 Config Config::parse(std::string_view text) {
-  using nlohmann::json;
-  const auto bounded = [](int depth, json::parse_event_t, json&) {
-    require(depth <= kMaxDepth, kBad, "the configuration of the model nests deeper than {} levels", kMaxDepth);
-    return true;
-  };
-  std::shared_ptr<const json> document;
+  const auto too_deep = [] { fail(kBad, "the configuration of the model nests deeper than {} levels", kMaxDepth); };
+  std::shared_ptr<const ParsedJson> document;
   try {
-    document = std::make_shared<const json>(json::parse(without_python_numbers(text), bounded));
-  } catch (const json::exception& error) {
+    document = std::make_shared<const ParsedJson>(parse_json(without_python_numbers(text), kMaxDepth, too_deep));
+  } catch (const ParsedJson::exception& error) {
     fail(kBad, "the configuration of the model is no JSON: {}", printable(error.what()));
   }
-  const json* value = document.get();
+  const ParsedJson* value = document.get();
   return Config(std::move(document), value, "config");
 }
 
 void Config::wrong(std::string_view expected) const {
-  std::string found = value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, 60);
+  std::string found = value_->dump(-1, ' ', true, ParsedJson::error_handler_t::replace).substr(0, 60);
   fail(kBad, "{}: expected {}, found {}", printable(where_), expected, found);
 }
 
@@ -195,6 +191,6 @@ std::vector<int64_t> Config::integers(std::string_view key, size_t count, int64_
   return result;
 }
 
-std::string Config::dump() const { return value_->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+std::string Config::dump() const { return value_->dump(-1, ' ', false, ParsedJson::error_handler_t::replace); }
 
 }  // namespace leadline::keras

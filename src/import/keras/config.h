@@ -5,12 +5,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/json_fwd.h"
 
 namespace leadline::keras {
 
@@ -66,11 +67,11 @@ class Config {
   [[noreturn]] void wrong(std::string_view expected) const;
 
  private:
-  Config(std::shared_ptr<const nlohmann::json> document, const nlohmann::json* value, std::string where)
+  Config(std::shared_ptr<const ParsedJson> document, const ParsedJson* value, std::string where)
       : document_(std::move(document)), value_(value), where_(std::move(where)) {}
 
-  std::shared_ptr<const nlohmann::json> document_;
-  const nlohmann::json* value_;
+  std::shared_ptr<const ParsedJson> document_;
+  const ParsedJson* value_;
   std::string where_;
 };
 
