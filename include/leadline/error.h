@@ -20,10 +20,17 @@ enum class ErrorCode {
   kRuntime,          ///< data met while running broke a rule of an op (index out of range, division by zero)
   kCancelled,        ///< a limit on time or steps stopped the run
   kInternal,         ///< a defect in Leadline itself
+  kOutOfMemory,      ///< the system refused memory that is too small for a Budget to count
 };
 
 /// Thrown by every part of Leadline. `what()` is a full sentence for the user: it names the op, node
 /// and tensor, what was expected and what was got. Names come from files: control characters are escaped.
+///
+/// Without memory: a block that a Budget counts and the system refuses is a BudgetError; what fails below that is
+/// Error(kOutOfMemory), never std::bad_alloc. Nothing leaks, no file is left half written, and the objects involved can
+/// be used again once there is memory. Only copies of plain data (Plan, TensorInfo, ...), the functions that format
+/// it, such as Plan::to_json(), and those of doctor.h, devices.h and postmortem.h throw std::bad_alloc, as the containers
+/// they consist of do.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(printable(message, true)), code_(code) {}

@@ -14,7 +14,7 @@ __version__: str
 
 
 class Error(RuntimeError):
-    """Any problem that Leadline reports. `code` says what kind: 'invalid_model', 'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled' or 'internal'."""
+    """Any problem that Leadline reports. `code` says what kind: 'invalid_model', 'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled', 'internal' or 'out_of_memory'."""
 
     code: str
 
@@ -47,6 +47,12 @@ class BudgetError(Error, MemoryError):
 
 class IoError(Error, ValueError, OSError):
     """The operating system refused to read, write or map a file."""
+
+    code: str
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """The system refused memory that is too small for a budget to count. What was begun has been undone."""
 
     code: str
 

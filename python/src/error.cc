@@ -20,6 +20,7 @@ struct ErrorClasses {
   PyObject* invalid_argument;
   PyObject* budget;
   PyObject* io;
+  PyObject* out_of_memory;
 };
 // Set once while the module is imported; the references are kept for ever, as those of built-in exceptions are.
 ErrorClasses classes;
@@ -42,6 +43,8 @@ const char* code_name(ErrorCode code) {
       return "cancelled";
     case ErrorCode::kInternal:
       return "internal";
+    case ErrorCode::kOutOfMemory:
+      return "out_of_memory";
   }
   return "internal";
 }
@@ -58,6 +61,8 @@ PyObject* class_of(ErrorCode code) {
       return classes.budget;
     case ErrorCode::kIo:
       return classes.io;
+    case ErrorCode::kOutOfMemory:
+      return classes.out_of_memory;
     default:
       return classes.error;
   }
@@ -157,7 +162,8 @@ void throw_as_error(const nb::python_error& error) {
 void init_error(nb::module_& m) {
   classes.error = make_class(m, "Error",
                              "Any problem that Leadline reports. `code` says what kind: 'invalid_model', "
-                             "'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled' or 'internal'.",
+                             "'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled', 'internal' or "
+                             "'out_of_memory'.",
                              {PyExc_RuntimeError});
   nb::handle(classes.error).attr("code") = "runtime";
   const auto subclass = [&m](const char* name, ErrorCode code, const char* doc,
@@ -183,6 +189,10 @@ void init_error(nb::module_& m) {
   nb::handle(classes.budget).attr("limit") = 0;
   classes.io = subclass("IoError", ErrorCode::kIo, "The operating system refused to read, write or map a file.",
                         {classes.error, PyExc_ValueError, PyExc_OSError});
+  classes.out_of_memory =
+      subclass("OutOfMemoryError", ErrorCode::kOutOfMemory,
+               "The system refused memory that is too small for a budget to count. What was begun has been undone.",
+               {classes.error, PyExc_MemoryError});
 
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {

@@ -15,6 +15,14 @@ template <typename... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
+/// Throws Error(kOutOfMemory), which takes no memory.
+[[noreturn]] void throw_out_of_memory();
+
+/// Whether it says nothing about what was asked for, only that there was no memory to do it.
+inline bool is_about_memory(const Error& error) {
+  return error.code() == ErrorCode::kBudget || error.code() == ErrorCode::kOutOfMemory;
+}
+
 /// Throws when `ok` is false; formats only then.
 template <typename... Args>
 void require(bool ok, ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {

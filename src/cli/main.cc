@@ -88,6 +88,10 @@ Failure describe(const Error& error) {
     case ErrorCode::kCancelled:
       failure.kind = "cancelled";
       break;
+    case ErrorCode::kOutOfMemory:
+      failure.exit_code = kOverBudget;
+      failure.kind = "out_of_memory";
+      break;
     case ErrorCode::kInternal:
       break;
   }
@@ -189,7 +193,7 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     return report(describe(error), json);
   } catch (const std::bad_alloc&) {
-    return report({kOverBudget, "budget", "the operating system gives no more memory", Json::object()}, json);
+    return report({kOverBudget, "out_of_memory", "the operating system gives no more memory", Json::object()}, json);
   } catch (const std::system_error& error) {
     return report({kIoError, "io", error.what(), Json::object()}, json);
   } catch (const std::exception& error) {

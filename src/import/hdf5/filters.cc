@@ -20,7 +20,9 @@ constexpr uint64_t kMaxExpansion = 1032;  // deflate spends at least 2 bits on 2
 std::span<const std::byte> inflate_all(std::span<const std::byte> packed, std::span<std::byte> out) {
   constexpr size_t kPart = 1 << 30;  // zlib counts in 32 bits
   z_stream stream{};
-  if (inflateInit(&stream) != Z_OK) fail(ErrorCode::kRuntime, "zlib cannot start");
+  const int started = inflateInit(&stream);
+  if (started == Z_MEM_ERROR) throw_out_of_memory();
+  if (started != Z_OK) fail(ErrorCode::kRuntime, "zlib cannot start");
   size_t taken = 0;
   size_t made = 0;
   int status = Z_OK;
@@ -37,6 +39,7 @@ std::span<const std::byte> inflate_all(std::span<const std::byte> packed, std::s
     if (in == stream.avail_in && room == stream.avail_out) break;  // no progress: cut off, or more than fits
   }
   inflateEnd(&stream);
+  if (status == Z_MEM_ERROR) throw_out_of_memory();
   if (status != Z_STREAM_END) damaged(kChunk);
   return out.first(made);
 }
