@@ -5,17 +5,21 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <limits>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/file_mapping.h"
 
 namespace leadline {
 namespace {
@@ -49,8 +53,25 @@ size_t page_size() noexcept {
 
 class MappedBytes final : public ModelBytes {
  public:
-  MappedBytes(void* data, size_t size) { bytes_ = {static_cast<const std::byte*>(data), size}; }
-  ~MappedBytes() override { munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
+  /// Takes the mapping over, unless it throws.
+  MappedBytes(void* data, const struct stat& file, const std::string& path)
+      : path_(path), file_(file), watch_(std::in_place, data, static_cast<size_t>(file.st_size)) {
+    bytes_ = {static_cast<const std::byte*>(data), static_cast<size_t>(file.st_size)};
+  }
+  ~MappedBytes() override {
+    watch_.reset();
+    munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+
+  bool may_change() const noexcept override { return true; }
+  void require_intact(bool cheap) const override {
+    if (!watch_->damaged() && !(cheap ? seen_to_change() : changed())) return;
+    fail(
+        ErrorCode::kIo,
+        "'{}' changed while it was in use: part of it can no longer be read. Replace files that are in use by renaming "
+        "new ones over them, never by writing into them; then load the new file",
+        path_);
+  }
 
   void drop_pages(const std::byte* begin, int64_t bytes) const noexcept override {
     if (bytes <= 0) return;
@@ -68,7 +89,32 @@ class MappedBytes final : public ModelBytes {
     // The pages are clean (the mapping cannot be written), so nothing is lost.
     if (offset < end) madvise(const_cast<std::byte*>(bytes_.data()) + offset, end - offset, MADV_DONTNEED);
   }
+
+ private:
+  /// The end of the file may have moved within a page, which raises no signal: the rest of the page is zeros then.
+  /// A file that was renamed or replaced is nobody's to change through this path.
+  bool changed() const {
+    struct stat now{};
+    if (stat(path_.c_str(), &now) != 0 || now.st_ino != file_.st_ino || now.st_dev != file_.st_dev) return false;
+    return now.st_size != file_.st_size || now.st_mtim.tv_sec != file_.st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != file_.st_mtim.tv_nsec;
+  }
+
+  /// The same for runs of microseconds: once per tick of the coarse clock, which costs no system call.
+  bool seen_to_change() const {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    const int64_t tick = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    return looked_.exchange(tick, std::memory_order_relaxed) != tick && changed();
+  }
+
+  const std::string path_;
+  const struct stat file_;
+  std::optional<MappingWatch> watch_;
+  mutable std::atomic<int64_t> looked_ = 0;
 };
+
+thread_local MappedFiles* current_files = nullptr;
 
 class BorrowedBytes final : public ModelBytes {
  public:
@@ -113,13 +159,19 @@ std::shared_ptr<ModelBytes> ModelBytes::map_file(const std::string& path) {
   const auto size = static_cast<size_t>(info.st_size);
   void* const data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (data == MAP_FAILED) fail_errno(path, errno);
+  std::shared_ptr<MappedBytes> mapped;
   try {
-    return std::make_shared<MappedBytes>(data, size);
+    mapped = std::make_shared<MappedBytes>(data, info, path);
   } catch (...) {
     munmap(data, size);
     throw;
   }
+  if (current_files != nullptr) current_files->files_.push_back(mapped);
+  return mapped;
 }
+
+MappedFiles::MappedFiles() : before_(current_files) { current_files = this; }
+MappedFiles::~MappedFiles() { current_files = before_; }
 
 std::shared_ptr<ModelBytes> ModelBytes::borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   return std::make_shared<BorrowedBytes>(bytes, std::move(owner));

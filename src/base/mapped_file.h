@@ -8,6 +8,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace leadline {
 
@@ -19,6 +21,13 @@ class ModelBytes {
   /// Tells the system that [begin, begin+bytes) will not be read soon; resident pages of a mapped file
   /// may be dropped and come back from the file on the next access. Does nothing for other memory.
   virtual void drop_pages(const std::byte* /*begin*/, int64_t /*bytes*/) const noexcept {}
+
+  /// Throws Error(kIo) when the bytes are not what they were: the mapped file was cut off, or its disk failed, and
+  /// zeros stand for the rest; or its size or time of change is another. To be called before a result that depends on
+  /// the bytes leaves. `cheap`: looks at size and time only once in a while.
+  virtual void require_intact(bool /*cheap*/ = false) const {}
+  /// Whether the bytes could change: those of a mapped file.
+  virtual bool may_change() const noexcept { return false; }
 
   /// Maps a file read-only. Throws Error(kIo) with the path and the system's reason. Whoever changes the file
   /// must replace it (rename) and not write into it: the mapping shows the file, not a copy.
@@ -33,6 +42,21 @@ class ModelBytes {
 
  protected:
   std::span<const std::byte> bytes_;
+};
+
+/// Keeps the files that this thread maps while it lives.
+class MappedFiles {
+ public:
+  MappedFiles();
+  ~MappedFiles();
+  MappedFiles(const MappedFiles&) = delete;
+  MappedFiles& operator=(const MappedFiles&) = delete;
+  std::vector<std::shared_ptr<const ModelBytes>> take() { return std::move(files_); }
+
+ private:
+  friend class ModelBytes;
+  MappedFiles* const before_;
+  std::vector<std::shared_ptr<const ModelBytes>> files_;
 };
 
 }  // namespace leadline

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -60,7 +61,8 @@ StringTensorReader::StringTensorReader(std::span<const std::byte> bytes)
 std::string_view StringTensorReader::operator[](int64_t i) const noexcept {
   const int64_t begin = load_word(data_, i + 1);
   const int64_t end = load_word(data_, i + 2);
-  return {reinterpret_cast<const char*>(data_) + begin, static_cast<size_t>(end - begin)};
+  // The offsets were checked; only those of a file that was cut off meanwhile can be out of order, as zeros.
+  return {reinterpret_cast<const char*>(data_) + begin, static_cast<size_t>(std::max<int64_t>(end - begin, 0))};
 }
 
 StringTensorWriter::StringTensorWriter(std::span<std::byte> bytes, int64_t count)

@@ -88,7 +88,9 @@ class InflateSource final : public ByteSource {
  public:
   InflateSource(std::shared_ptr<const RandomAccess> file, std::unique_ptr<ByteSource> packed, int64_t size)
       : file_(std::move(file)), packed_(std::move(packed)), remaining_(size) {
-    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw Error(ErrorCode::kRuntime, "zlib cannot start");
+    const int status = inflateInit2(&stream_, -MAX_WBITS);
+    if (status == Z_MEM_ERROR) throw_out_of_memory();
+    if (status != Z_OK) throw Error(ErrorCode::kRuntime, "zlib cannot start");
   }
   ~InflateSource() override { inflateEnd(&stream_); }
   InflateSource(const InflateSource&) = delete;
@@ -102,6 +104,7 @@ class InflateSource final : public ByteSource {
       stream_.next_out = reinterpret_cast<Bytef*>(out.data());
       stream_.avail_out = static_cast<uInt>(part);
       const int status = inflate(&stream_, Z_NO_FLUSH);
+      if (status == Z_MEM_ERROR) throw_out_of_memory();
       const size_t got = part - stream_.avail_out;
       const bool stuck = got == 0 && (status != Z_OK || (stream_.avail_in == 0 && packed_->remaining() == 0));
       if ((status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) || stuck) {
@@ -238,6 +241,7 @@ class PartOfBytes final : public ModelBytes {
     bytes_ = part;
   }
   void drop_pages(const std::byte* begin, int64_t bytes) const noexcept override { whole_->drop_pages(begin, bytes); }
+  void require_intact(bool cheap) const override { whole_->require_intact(cheap); }
 
  private:
   std::shared_ptr<const ModelBytes> whole_;
@@ -285,6 +289,7 @@ void InputMemory::read_at(int64_t offset, std::span<std::byte> out) const {
     bad_file(*this, "the file is cut off: {} bytes are missing at {}", out.size(), offset);
   }
   if (!out.empty()) std::memcpy(out.data(), all.data() + offset, out.size());
+  bytes_->require_intact(true);
 }
 
 std::unique_ptr<ByteSource> file_source(std::shared_ptr<const RandomAccess> file, int64_t offset, int64_t size) {

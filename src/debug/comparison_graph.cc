@@ -27,6 +27,11 @@ class JoinedBytes final : public ModelBytes {
       if (begin >= span.data() && begin < span.data() + span.size()) part->bytes->drop_pages(begin, bytes);
     }
   }
+  void require_intact(bool cheap) const override {
+    for (const auto& part : parts_) {
+      if (part->bytes) part->bytes->require_intact(cheap);
+    }
+  }
 
  private:
   std::vector<std::shared_ptr<const ir::Graph>> parts_;

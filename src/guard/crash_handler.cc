@@ -29,6 +29,7 @@
 #include <iterator>
 #include <mutex>
 
+#include "base/file_mapping.h"
 #include "guard/flight_recorder.h"
 
 namespace leadline::guard {
@@ -312,6 +313,10 @@ void chain(int signal, const siginfo_t* info) {
 
 extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
+  if (signal == SIGBUS && repair_mapping(info)) {  // a model's file was cut off: an Error will tell, no crash
+    errno = saved;
+    return;
+  }
   if (enabled.load()) {
     const pid_t self = thread_id();
     pid_t before = 0;

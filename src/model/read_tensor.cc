@@ -44,7 +44,7 @@ Quantization read_quantization(const tfl::QuantizationParameters* source, const 
 std::vector<int32_t> sparse_indices(tfl::SparseIndexVector type, const void* vector, const std::string& where) {
   const auto widen = [](const auto* table) {
     std::vector<int32_t> result;
-    if (table->values() != nullptr) result.assign(table->values()->begin(), table->values()->end());
+    if (const auto* values = table->values(); values != nullptr) result.assign(values->begin(), values->end());
     return result;
   };
   require(vector != nullptr, kBad, "{}: a sparse dimension has no indices", where);
@@ -65,8 +65,9 @@ std::shared_ptr<const ir::Sparsity> read_sparsity(const tfl::SparsityParameters*
   auto sparsity = std::make_shared<ir::Sparsity>();
   sparsity->traversal_order = list(source->traversal_order());
   sparsity->block_map = list(source->block_map());
-  if (source->dim_metadata() == nullptr) return sparsity;
-  for (const tfl::DimensionMetadata* entry : *source->dim_metadata()) {
+  const auto* dimensions = source->dim_metadata();
+  if (dimensions == nullptr) return sparsity;
+  for (const tfl::DimensionMetadata* entry : *dimensions) {
     ir::SparseDimension d;
     d.dense = entry->format() == 0;
     d.dense_size = entry->dense_size();
@@ -94,36 +95,47 @@ Shape read_shape(const flatbuffers::Vector<int32_t>* dims, const std::string& wh
 }  // namespace
 
 std::span<const std::byte> BufferTable::bytes_of(uint32_t index, const std::string& owner) const {
-  const size_t count = model_.buffers() == nullptr ? 0 : model_.buffers()->size();
+  const auto* buffers = model_.buffers();
+  const size_t count = buffers == nullptr ? 0 : buffers->size();
   if (index == 0 && count == 0) return {};
   require(index < count, kBad, "{} uses buffer {}, but the model has {}", owner, index, count);
-  const tfl::Buffer& buffer = *model_.buffers()->Get(index);
+  const tfl::Buffer& buffer = *buffers->Get(index);
   const std::span<const std::byte> file = graph_.bytes->span();
-  if (buffer.offset() > 1) {  // 0 and 1 mean "inside the flatbuffer"
-    require(buffer.offset() <= file.size() && buffer.size() <= file.size() - buffer.offset(), kBad,
+  const uint64_t offset = buffer.offset();
+  const uint64_t size = buffer.size();
+  if (offset > 1) {  // 0 and 1 mean "inside the flatbuffer"
+    require(offset <= file.size() && size <= file.size() - offset, kBad,
             "{}: buffer {} lies at bytes {} + {}, but the file has {}: it is truncated or damaged", owner, index,
-            buffer.offset(), buffer.size(), file.size());
-    return file.subspan(buffer.offset(), buffer.size());
+            offset, size, file.size());
+    return file.subspan(offset, size);
   }
-  if (buffer.data() == nullptr) return {};
-  return std::as_bytes(std::span(buffer.data()->data(), buffer.data()->size()));
+  const auto* data = buffer.data();
+  if (data == nullptr) return {};
+  return std::as_bytes(std::span(data->data(), data->size()));
 }
 
 std::span<const std::byte> BufferTable::aligned(std::span<const std::byte> bytes, DType dtype) {
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(dtype_alignment(dtype)) == 0) return bytes;
+  // Shapes, axes and texts are checked once and read again later, when the file may no longer have them.
+  constexpr size_t kSmall = 4096;
+  const bool steers =
+      dtype == DType::kInt32 || dtype == DType::kInt64 || dtype == DType::kBool || dtype == DType::kString;
+  const bool may_vanish = steers && bytes.size() <= kSmall && graph_.bytes->may_change();
+  const bool lies_well =
+      reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(dtype_alignment(dtype)) == 0;
+  if (lies_well && !may_vanish) return bytes;
   graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()));
   return *graph_.storage.back();
 }
 
 ir::Value read_tensor(const tfl::Tensor& source, uint32_t index, BufferTable& buffers) {
   ir::Value value;
-  if (source.name() != nullptr) value.name = source.name()->str();
+  if (const flatbuffers::String* name = source.name(); name != nullptr) value.name = name->str();
   const std::string where = fmt::format("tensor {} '{}'", index, value.name);
-  require(source.type() >= 0 && source.type() < kDTypeCount, ErrorCode::kUnsupported,
-          "{} has type {}, which is unknown", where, static_cast<int>(source.type()));
-  value.dtype = static_cast<DType>(source.type());
+  const auto type = static_cast<int>(source.type());
+  require(type >= 0 && type < kDTypeCount, ErrorCode::kUnsupported, "{} has type {}, which is unknown", where, type);
+  value.dtype = static_cast<DType>(type);
   value.shape = read_shape(source.shape(), where);
-  if (source.shape_signature() != nullptr) value.signature = list(source.shape_signature());
+  if (const auto* signature = source.shape_signature(); signature != nullptr) value.signature = list(signature);
   value.has_rank = source.has_rank();
   value.variable = source.is_variable();
   value.quantization = read_quantization(source.quantization(), where);

@@ -40,12 +40,15 @@ OpIdentity identify(const tfl::OperatorCode& entry) {
   require(op.code >= 0, kBad, "an operator code is {}", op.code);
   op.version = entry.version();
   if (op.code == ir::kCustomOp) {
-    require(entry.custom_code() != nullptr, kBad, "a custom operator code has no name");
-    op.custom_name = entry.custom_code()->str();
+    const flatbuffers::String* name = entry.custom_code();
+    require(name != nullptr, kBad, "a custom operator code has no name");
+    op.custom_name = name->str();
   }
   return op;
 }
 
+/// The file may be cut off while it is read, and zeros take the place of what is gone: every field is read once, and
+/// what was read is checked, not what is read again.
 class GraphReader {
  public:
   GraphReader(std::shared_ptr<ModelBytes> bytes, const tfl::Model& model, flatbuffers::Verifier& verifier)
@@ -58,8 +61,9 @@ class GraphReader {
             kFormatVersion);
     graph_->version = model_.version();
     graph_->description = text_of(model_.description());
-    require(model_.subgraphs() != nullptr && model_.subgraphs()->size() > 0, kBad, "the model has no subgraph");
-    for (const tfl::SubGraph* subgraph : *model_.subgraphs()) graph_->subgraphs.push_back(read_subgraph(*subgraph));
+    const auto* subgraphs = model_.subgraphs();
+    require(subgraphs != nullptr && subgraphs->size() > 0, kBad, "the model has no subgraph");
+    for (const tfl::SubGraph* subgraph : *subgraphs) graph_->subgraphs.push_back(read_subgraph(*subgraph));
     read_signatures();
     read_metadata();
     ir::verify(*graph_);
@@ -84,20 +88,20 @@ class GraphReader {
     subgraph.name = text_of(source.name());
     subgraph.inputs = indices_of(source.inputs());
     subgraph.outputs = indices_of(source.outputs());
-    if (source.tensors() != nullptr) {
-      subgraph.values.reserve(source.tensors()->size());
-      for (flatbuffers::uoffset_t i = 0; i < source.tensors()->size(); ++i) {
-        subgraph.values.push_back(read_tensor(*source.tensors()->Get(i), i, buffers_));
+    if (const auto* tensors = source.tensors(); tensors != nullptr) {
+      subgraph.values.reserve(tensors->size());
+      for (flatbuffers::uoffset_t i = 0; i < tensors->size(); ++i) {
+        subgraph.values.push_back(read_tensor(*tensors->Get(i), i, buffers_));
         const bool copied =
             !graph_->storage.empty() && subgraph.values.back().data.data() == graph_->storage.back()->data();
         note_copied(ir::value_bytes(subgraph.values.back()) +
                     (copied ? static_cast<int64_t>(subgraph.values.back().data.size()) : 0));
       }
     }
-    if (source.operators() != nullptr) {
-      subgraph.nodes.reserve(source.operators()->size());
-      for (flatbuffers::uoffset_t i = 0; i < source.operators()->size(); ++i) {
-        subgraph.nodes.push_back(read_node(*source.operators()->Get(i), i));
+    if (const auto* operators = source.operators(); operators != nullptr) {
+      subgraph.nodes.reserve(operators->size());
+      for (flatbuffers::uoffset_t i = 0; i < operators->size(); ++i) {
+        subgraph.nodes.push_back(read_node(*operators->Get(i), i));
         const ir::Node& node = subgraph.nodes.back();
         const size_t operands = node.inputs.size() + node.outputs.size() + node.intermediates.size();
         note_copied(static_cast<int64_t>(sizeof(node) + node.op.size() + operands * sizeof(int)));
@@ -146,9 +150,9 @@ class GraphReader {
   ir::Node read_node(const tfl::Operator& source, flatbuffers::uoffset_t index) {
     const auto* codes = model_.operator_codes();
     const size_t count = codes == nullptr ? 0 : codes->size();
-    require(source.opcode_index() < count, kBad, "node {} uses operator code {}, but the model lists {}", index,
-            source.opcode_index(), count);
-    const OpIdentity op = identify(*codes->Get(source.opcode_index()));
+    const uint32_t code = source.opcode_index();
+    require(code < count, kBad, "node {} uses operator code {}, but the model lists {}", index, code, count);
+    const OpIdentity op = identify(*codes->Get(code));
     const ops::OpDef* row = ops::registry().find(op.code, op.custom_name);
     ir::Node node;
     node.code = op.code;
@@ -202,21 +206,23 @@ class GraphReader {
               "{} #{}: its options lie at bytes {} + {}, but the file has {}", name, index, offset, size, file.size());
       return file.subspan(offset, size);
     }
-    if (source.custom_options() == nullptr) return {};
-    return std::as_bytes(std::span(source.custom_options()->data(), source.custom_options()->size()));
+    const auto* options = source.custom_options();
+    if (options == nullptr) return {};
+    return std::as_bytes(std::span(options->data(), options->size()));
   }
 
   void read_signatures() {
-    if (model_.signature_defs() == nullptr) return;
-    for (const tfl::SignatureDef* source : *model_.signature_defs()) {
-      require(source->signature_key() != nullptr, kBad,
-              "a signature has no key: the file was written by a newer or a broken converter");
+    const auto* definitions = model_.signature_defs();
+    if (definitions == nullptr) return;
+    for (const tfl::SignatureDef* source : *definitions) {
+      const flatbuffers::String* key = source->signature_key();
+      require(key != nullptr, kBad, "a signature has no key: the file was written by a newer or a broken converter");
       ir::Signature signature;
-      signature.key = source->signature_key()->str();
-      require(source->subgraph_index() < graph_->subgraphs.size(), kBad,
-              "signature '{}' calls subgraph {}, but there are {}", signature.key, source->subgraph_index(),
-              graph_->subgraphs.size());
-      signature.subgraph = static_cast<int>(source->subgraph_index());
+      signature.key = key->str();
+      const uint32_t subgraph = source->subgraph_index();
+      require(subgraph < graph_->subgraphs.size(), kBad, "signature '{}' calls subgraph {}, but there are {}",
+              signature.key, subgraph, graph_->subgraphs.size());
+      signature.subgraph = static_cast<int>(subgraph);
       const auto entries = [&](const flatbuffers::Vector<flatbuffers::Offset<tfl::TensorMap>>* maps) {
         std::vector<std::pair<std::string, int>> result;
         if (maps == nullptr) return result;
@@ -235,8 +241,9 @@ class GraphReader {
   }
 
   void read_metadata() {
-    if (model_.metadata() == nullptr) return;
-    for (const tfl::Metadata* source : *model_.metadata()) {
+    const auto* entries = model_.metadata();
+    if (entries == nullptr) return;
+    for (const tfl::Metadata* source : *entries) {
       const std::string name = text_of(source->name());
       note_copied(static_cast<int64_t>(sizeof(ir::Metadata) + name.size()));
       graph_->metadata.push_back({name, buffers_.bytes_of(source->buffer(), fmt::format("metadata '{}'", name))});
