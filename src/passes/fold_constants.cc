@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/error.h"
 #include "ops/inference.h"
 #include "passes/editor.h"
 #include "passes/passes.h"
@@ -53,7 +54,8 @@ bool fold_small(Editor& e, ops::Inference& inference, int n) {
   std::optional<std::vector<std::vector<std::byte>>> results;
   try {
     results = inference.compute(n, kLargestResult);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (is_about_memory(error)) throw;
     return false;  // whoever runs the node will say it better
   }
   if (!results) return false;

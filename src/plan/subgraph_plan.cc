@@ -177,6 +177,7 @@ void SubgraphPlan::start(std::span<const Shape> inputs, std::span<const int64_t>
 }
 
 void SubgraphPlan::extend() {
+  extended_ = !segments_.empty();
   Segment segment;
   segment.first_step = steps_;
   const int first_node = next_node_;
@@ -192,7 +193,7 @@ void SubgraphPlan::extend() {
 }
 
 void SubgraphPlan::rewind() {
-  if (segments_.size() <= 1) {
+  if (!std::exchange(extended_, false)) {
     for (size_t v = 0; v < values_.size(); ++v) values_[v].computed = first_values_[v].computed;
     return;
   }
@@ -355,7 +356,8 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
   try {
     kernel.pack(packed);
     kernel.run(context);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (is_about_memory(error)) throw;
     return false;  // the same error will come when, and only if, the node runs
   }
   for (Folded& result : results) {

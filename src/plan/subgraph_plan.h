@@ -170,7 +170,8 @@ class SubgraphPlan {
   int absorbed_ = 0;  // nodes whose work others do
   int next_node_ = 0;
   int steps_ = 0;
-  std::string missing_;  // state that the node planned last waits for
+  std::string missing_;    // state that the node planned last waits for
+  bool extended_ = false;  // planning went on after the first segment, perhaps only to fail
   // State after the first segment, for rewind().
   std::vector<PlannedValue> first_values_;
   int first_next_node_ = 0;

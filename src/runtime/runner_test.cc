@@ -99,6 +99,22 @@ TEST(If, BranchesThatDoNotFitTheNodeAreRefused) {
   EXPECT_TRUE(thrown_by([&] { Interpreter interpreter(count.load()); }).names("2 inputs"));
 }
 
+/// A run that failed while its shapes were being found out leaves nothing of them behind.
+TEST(DataDependentShapes, RunAgainAfterOneThatFailed) {
+  Sketch s;
+  const int x = s.input("x", DType::kBool, {4});
+  const int where = s.compute("WHERE", {x}, "where", DType::kInt64, {4, 1});
+  const int cast = s.compute("CAST", {where}, "cast", kF32, {4, 1});
+  const int three = s.constant<int32_t>("three", kI32, {1}, {3});
+  s.outputs({s.compute("RESHAPE", {cast, three}, "y", kF32, {3})});
+  Interpreter interpreter(s.load());
+  set<uint8_t>(interpreter, 0, {0, 1, 0, 1});
+  EXPECT_NE(thrown_by([&] { interpreter.invoke(); }).code, std::nullopt);
+  set<uint8_t>(interpreter, 0, {1, 0, 1, 1});
+  interpreter.invoke();
+  EXPECT_EQ(get<float>(interpreter, interpreter.outputs()[0]), (std::vector<float>{0, 2, 3}));
+}
+
 // WHILE
 
 /// while (i < limit) { i += 1; a, b = b, a + b }
