@@ -130,8 +130,13 @@ std::optional<double> cpus_allowed(const Group& group) {
 std::optional<std::string> read_text_file(const std::string& path) {
   // Not a stream: iterators of one throw when a read fails, as it does for a process that ends meanwhile.
   constexpr size_t kMost = size_t{16} << 20;  // what the kernel tells is small
+  struct Closing {
+    ~Closing() { close(descriptor); }
+    const int descriptor;
+  };
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
+  const Closing closing{file};
   std::string text;
   std::array<char, 4096> piece;
   ssize_t size = 0;
@@ -139,7 +144,6 @@ std::optional<std::string> read_text_file(const std::string& path) {
     size = read(file, piece.data(), piece.size());
     if (size > 0) text.append(piece.data(), static_cast<size_t>(size));
   } while ((size > 0 && text.size() < kMost) || (size < 0 && errno == EINTR));
-  close(file);
   if (size < 0) return std::nullopt;
   return text;
 }

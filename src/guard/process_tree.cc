@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -38,12 +39,11 @@ std::optional<pid_t> parse_pid(std::string_view text) {
 
 template <typename Visit>
 void for_each_number(const std::string& folder, Visit visit) {
-  DIR* directory = opendir(folder.c_str());
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(folder.c_str()), &closedir);
   if (directory == nullptr) return;
-  while (const dirent* entry = readdir(directory)) {
+  while (const dirent* entry = readdir(directory.get())) {
     if (const std::optional<pid_t> pid = parse_pid(entry->d_name)) visit(*pid);
   }
-  closedir(directory);
 }
 
 struct Stat {

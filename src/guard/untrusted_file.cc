@@ -10,6 +10,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
+
+#include "guard/descriptor.h"
 
 namespace leadline::guard {
 namespace {
@@ -38,31 +41,29 @@ ssize_t read_at(int file, void* to, size_t bytes, off_t offset) {
 }  // namespace
 
 std::optional<std::string> read_start(const std::string& path, size_t limit) {
-  const int file = open_regular(path, nullptr);
-  if (file < 0) return std::nullopt;
+  const Descriptor file(open_regular(path, nullptr));
+  if (!file) return std::nullopt;
   std::string text;
   while (text.size() < limit) {
     char piece[16384];
     const ssize_t got =
-        read_at(file, piece, std::min(sizeof piece, limit - text.size()), static_cast<off_t>(text.size()));
+        read_at(file.get(), piece, std::min(sizeof piece, limit - text.size()), static_cast<off_t>(text.size()));
     if (got <= 0) break;
     text.append(piece, static_cast<size_t>(got));
   }
-  close(file);
   return text;
 }
 
 std::vector<std::string> list_folder(const std::string& path, size_t limit) {
   std::vector<std::string> names;
-  DIR* const folder = opendir(path.c_str());
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), &closedir);
   if (folder == nullptr) return names;
   while (names.size() < limit) {
-    const dirent* const entry = readdir(folder);
+    const dirent* const entry = readdir(folder.get());
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
-  closedir(folder);
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -8,12 +8,16 @@
 namespace leadline::ops {
 
 int32_t Resources::handle(const std::string& name) {
-  const auto [it, is_new] = ids_.try_emplace(name, static_cast<int32_t>(variables_.size()));
-  if (is_new) {
-    variables_.emplace_back();
-    variables_.back().name = name;
+  if (const auto it = ids_.find(name); it != ids_.end()) return it->second;
+  Variable variable;
+  variable.name = name;
+  variables_.push_back(std::move(variable));
+  try {
+    return ids_.emplace(name, static_cast<int32_t>(variables_.size()) - 1).first->second;
+  } catch (...) {
+    variables_.pop_back();
+    throw;
   }
-  return it->second;
 }
 
 void Resources::begin_plan(bool running) {
@@ -70,7 +74,7 @@ Buffer Resources::take_buffer(int64_t bytes, MemoryCategory category) {
   if (listener_) listener_(align_up(bytes), category);
   try {
     return Buffer(budget_, bytes, category);
-  } catch (const Error&) {
+  } catch (...) {
     if (listener_) listener_(-align_up(bytes), category);
     throw;
   }

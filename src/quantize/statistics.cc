@@ -126,6 +126,12 @@ void Observation::merge(const Observation& other) {
   if (other.elements > 0) histogram.merge(other.histogram);
 }
 
+void TensorStatistics::make_room(const Observation& more, size_t samples) {
+  if (more.elements > 0 && all.histogram.empty() && !more.histogram.empty()) all.histogram.clear();
+  const size_t needed = std::min(kRecent, recent.size() + samples);
+  if (needed > recent.capacity()) recent.reserve(std::min(kRecent, 2 * needed));
+}
+
 void TensorStatistics::add_sample(const Observation& sample) {
   all.merge(sample);
   if (sample.elements == 0) return;
@@ -166,6 +172,10 @@ void ModelStatistics::merge(const ModelStatistics& later) {
     const Observation& other = later.tensors[i].statistics.all;
     checked_sum(mine.elements, other.elements);
     checked_sum(mine.not_finite, other.not_finite);
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorStatistics& more = later.tensors[i].statistics;
+    tensors[i].statistics.make_room(more.all, more.recent.size());
   }
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i].statistics.merge(later.tensors[i].statistics);
   samples = sum;

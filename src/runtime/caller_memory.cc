@@ -75,7 +75,14 @@ void Runner::give_own_memory(int value, std::map<int, std::shared_ptr<Buffer>>& 
     memories.erase(own);
   }
   planned.address = nullptr;
-  planned.address = memories.emplace(value, take(planned.bytes, category)).first->second->data();
+  const auto place = memories.emplace(value, nullptr).first;
+  try {
+    place->second = take(planned.bytes, category);
+  } catch (...) {
+    memories.erase(place);
+    throw;
+  }
+  planned.address = place->second->data();
   if (planned.storage == Storage::kVariable) clear_variable(value);
 }
 

@@ -181,9 +181,9 @@ void Runner::acquire_packed(size_t segment) {
           session_.graph->bytes->drop_pages(data.data(), static_cast<int64_t>(data.size()));
         }
       });
+      held = packed_.emplace(key, std::move(memory)).first;  // may throw: counted when it is there
       session_.ledger.enter(step.packed_bytes, MemoryCategory::kPackedWeights);
-      session_.budget->count_shared(memory->bytes(), MemoryCategory::kPackedWeights);
-      held = packed_.emplace(key, std::move(memory)).first;
+      session_.budget->count_shared(held->second->bytes(), MemoryCategory::kPackedWeights);
     }
     bound_[segment].steps[i].packed = held->second->data();
   }
@@ -198,7 +198,7 @@ void Runner::take_kept(size_t segment) {
     give_back(memory, MemoryCategory::kVariables);
     try {
       memory = take(step.kept_bytes, MemoryCategory::kVariables);
-    } catch (const Error&) {
+    } catch (...) {
       kept_.erase(step.node);
       throw;
     }
@@ -449,18 +449,21 @@ std::optional<std::shared_ptr<const void>> Runner::memory_of(int value) const {
 void Runner::resize_string_input(int value, int64_t bytes) {
   auto& memory = io_[value];
   give_back(memory, MemoryCategory::kInputsOutputs);
+  const auto point_to_it = [&](int64_t size) {  // allocates nothing: all was bound before
+    plan_.values()[static_cast<size_t>(value)].address = memory == nullptr ? nullptr : memory->data();
+    for (size_t i = 0; i < plan_.subgraph().inputs.size(); ++i) {
+      if (plan_.subgraph().inputs[i] == value) planned_bytes_[i] = size;
+    }
+    plan_.note_input_bytes(value, size);
+    bind(0, bound_[0].arena->data());
+  };
   try {
     memory = take(bytes, MemoryCategory::kInputsOutputs);
-  } catch (const Error&) {
-    resize_string_input(value, 0);  // as before the first contents; nothing points to the memory given back
+  } catch (...) {
+    point_to_it(0);  // as before the first contents; nothing points to the memory given back
     throw;
   }
-  plan_.values()[static_cast<size_t>(value)].address = memory->data();
-  for (size_t i = 0; i < plan_.subgraph().inputs.size(); ++i) {
-    if (plan_.subgraph().inputs[i] == value) planned_bytes_[i] = bytes;
-  }
-  plan_.note_input_bytes(value, bytes);
-  bind(0, bound_[0].arena->data());
+  point_to_it(bytes);
 }
 
 /// The state that stands for zero: quantized int8 variables hold their zero point, as in TFLite.
@@ -482,12 +485,13 @@ void Runner::reset_variables() {
 }
 
 ops::Callee& Runner::callee(int node_index, int subgraph) {
-  auto& runner = callees_[{node_index, subgraph}];
-  if (runner == nullptr) {
-    runner = std::make_unique<Runner>(session_, subgraph, true);
+  auto found = callees_.find({node_index, subgraph});
+  if (found == callees_.end()) {
+    auto runner = std::make_unique<Runner>(session_, subgraph, true);
     runner->caller_ = this;
+    found = callees_.emplace(std::pair(node_index, subgraph), std::move(runner)).first;
   }
-  return *runner;
+  return *found->second;
 }
 
 const ops::OpDef* Runner::find(const ir::Node& node) const {
