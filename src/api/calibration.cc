@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/calibration.h"
 
+#include "api/boundary.h"
 #include "api/calibration_data.h"
 #include "api/model_data.h"
 #include "base/error.h"
@@ -40,19 +41,27 @@ std::unique_ptr<Calibration::Data> copy_of(const quantize::ModelStatistics& stat
 
 }  // namespace
 
-Calibration::Calibration() : data_(std::make_unique<Data>()) {}
+Calibration::Calibration() try : data_(std::make_unique<Data>()) {
+} catch (...) {
+  rethrow_as_error();
+}
 Calibration::Calibration(std::unique_ptr<Data> data) : data_(std::move(data)) {}
-Calibration::Calibration(const Calibration& other)
-    : data_(copy_of(other.data_->statistics, other.data_->charge.budget())) {}
-Calibration& Calibration::operator=(const Calibration& other) {
+Calibration::Calibration(const Calibration& other) try
+    : data_(copy_of(other.data_->statistics, other.data_->charge.budget())) {
+} catch (...) {
+  rethrow_as_error();
+}
+Calibration& Calibration::operator=(const Calibration& other) try {
   if (this != &other) data_ = copy_of(other.data_->statistics, other.data_->charge.budget());
   return *this;
+} catch (...) {
+  rethrow_as_error();
 }
 Calibration::Calibration(Calibration&&) noexcept = default;
 Calibration& Calibration::operator=(Calibration&&) noexcept = default;
 Calibration::~Calibration() = default;
 
-void Calibration::merge(const Calibration& later) {
+void Calibration::merge(const Calibration& later) try {
   const auto of_no_model = [](const Data& data) { return data.statistics.model == 0 && data.statistics.samples == 0; };
   if (of_no_model(*later.data_)) return;
   if (of_no_model(*data_)) {
@@ -60,6 +69,8 @@ void Calibration::merge(const Calibration& later) {
     return;
   }
   data_->statistics.merge(later.data_->statistics);
+} catch (...) {
+  rethrow_as_error();
 }
 
 int64_t Calibration::samples() const { return data_->statistics.samples; }
@@ -69,7 +80,7 @@ bool Calibration::is_of(const Model& model) const {
   return data_->statistics.model == quantize::fingerprint(*model.data()->graph);
 }
 
-std::vector<TensorCalibration> Calibration::tensors() const {
+std::vector<TensorCalibration> Calibration::tensors() const try {
   std::vector<TensorCalibration> result;
   for (const quantize::WatchedTensor& tensor : data_->statistics.tensors) {
     const quantize::Observation& seen = tensor.statistics.all;
@@ -78,10 +89,12 @@ std::vector<TensorCalibration> Calibration::tensors() const {
     result.push_back({tensor.subgraph, tensor.tensor, tensor.name, seen.elements, seen.not_finite, range});
   }
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::optional<ValueRange> Calibration::range(int subgraph, int tensor, const CalibrationRule& rule, int bits,
-                                             bool symmetric) const {
+                                             bool symmetric) const try {
   const quantize::RangeRule chosen = internal(rule);
   quantize::check_rule(chosen, bits);
   require(histograms() || !quantize::needs_histogram(chosen.method), ErrorCode::kInvalidArgument,
@@ -90,14 +103,20 @@ std::optional<ValueRange> Calibration::range(int subgraph, int tensor, const Cal
   if (watched == nullptr || watched->statistics.all.elements == 0) return std::nullopt;
   const quantize::Range range = quantize::choose_range(watched->statistics, chosen, bits, symmetric);
   return ValueRange{range.min, range.max};
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<std::byte> Calibration::to_bytes() const { return quantize::to_bytes(data_->statistics); }
+std::vector<std::byte> Calibration::to_bytes() const try { return quantize::to_bytes(data_->statistics); } catch (...) {
+  rethrow_as_error();
+}
 
-Calibration Calibration::from_bytes(std::span<const std::byte> bytes, std::shared_ptr<Budget> budget) {
+Calibration Calibration::from_bytes(std::span<const std::byte> bytes, std::shared_ptr<Budget> budget) try {
   auto data = std::make_unique<Data>(budget ? std::move(budget) : Budget::machine_default());
   data->statistics = quantize::from_bytes(bytes, data->charge);
   return Calibration(std::move(data));
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

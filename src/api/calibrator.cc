@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "api/boundary.h"
 #include "api/calibration_data.h"
 #include "api/model_data.h"
 #include "base/error.h"
@@ -75,11 +76,11 @@ struct Calibrator::State final : Observer {
       made.disabled_passes = {"all"};  // for observers
       try {
         entry = std::make_unique<Interpreter>(model, made);
+        entry->add_observer(this);
       } catch (...) {
         interpreters.erase(subgraph);
         throw;
       }
-      entry->add_observer(this);
       if (owner == nullptr) owner = entry.get();
     }
     return *entry;
@@ -106,6 +107,9 @@ struct Calibrator::State final : Observer {
       }
       runs.invoke();
       record_folded(runs, subgraph);
+      for (const int i : touched) {
+        statistics.tensors[static_cast<size_t>(i)].statistics.make_room(sample[static_cast<size_t>(i)], 1);
+      }
     } catch (...) {
       recording = false;
       forget_sample();
@@ -174,8 +178,8 @@ struct Calibrator::State final : Observer {
       if (tensor.index < 0 || std::find(inputs.begin(), inputs.end(), tensor.index) == inputs.end()) continue;
       int& reader = recorded_by[static_cast<size_t>(node.subgraph)][static_cast<size_t>(tensor.index)];
       if (reader == -1) {
-        reader = node.node;
         recorded.emplace_back(node.subgraph, tensor.index);
+        reader = node.node;
       }
       if (reader == node.node && !is_repeated(node.inputs, k)) {
         record(node.subgraph, tensor.index, tensor.dtype, tensor.data);
@@ -224,29 +228,40 @@ struct Calibrator::State final : Observer {
   std::map<int, std::unique_ptr<Interpreter>> interpreters;
 };
 
-Calibrator::Calibrator(const Model& model, CalibratorOptions options)
-    : state_(std::make_unique<State>(model, std::move(options))) {}
+Calibrator::Calibrator(const Model& model, CalibratorOptions options) try
+    : state_(std::make_unique<State>(model, std::move(options))) {
+} catch (...) {
+  rethrow_as_error();
+}
 Calibrator::~Calibrator() = default;
 Calibrator::Calibrator(Calibrator&&) noexcept = default;
 Calibrator& Calibrator::operator=(Calibrator&&) noexcept = default;
 
 const Model& Calibrator::model() const { return state_->model; }
-Interpreter& Calibrator::interpreter(int subgraph) { return state_->interpreter(subgraph); }
-void Calibrator::add_sample(int subgraph) { state_->add_sample(subgraph); }
+Interpreter& Calibrator::interpreter(int subgraph) try { return state_->interpreter(subgraph); } catch (...) {
+  rethrow_as_error();
+}
+void Calibrator::add_sample(int subgraph) try { state_->add_sample(subgraph); } catch (...) {
+  rethrow_as_error();
+}
 std::optional<NotFiniteValue> Calibrator::first_not_finite() const { return state_->first_not_finite; }
 int64_t Calibrator::statistics_bytes() const { return state_->bytes; }
 
-Calibration Calibrator::calibration() const {
+Calibration Calibrator::calibration() const try {
   auto data = std::make_unique<Calibration::Data>(state_->budget);
   data->charge.resize(state_->statistics.bytes());
   data->statistics = state_->statistics;
   return Calibration(std::move(data));
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Calibrator::clear() {
+void Calibrator::clear() try {
   state_->statistics.clear();
   state_->first_not_finite.reset();
   state_->reset_state();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include "api/boundary.h"
 #include "api/model_data.h"
 #include "leadline/quantizer.h"
 #include "quantize/bias_correction.h"
@@ -41,27 +42,36 @@ struct ChannelMeans::State final : Observer {
   int64_t samples = 0;
 };
 
-ChannelMeans::ChannelMeans(const Model& model, int num_threads, std::shared_ptr<Budget> budget)
-    : state_(std::make_unique<State>(model, num_threads, std::move(budget))) {}
+ChannelMeans::ChannelMeans(const Model& model, int num_threads, std::shared_ptr<Budget> budget) try
+    : state_(std::make_unique<State>(model, num_threads, std::move(budget))) {
+} catch (...) {
+  rethrow_as_error();
+}
 ChannelMeans::~ChannelMeans() = default;
 ChannelMeans::ChannelMeans(ChannelMeans&&) noexcept = default;
 ChannelMeans& ChannelMeans::operator=(ChannelMeans&&) noexcept = default;
 
-Interpreter& ChannelMeans::interpreter() { return state_->interpreter; }
+Interpreter& ChannelMeans::interpreter() try { return state_->interpreter; } catch (...) {
+  rethrow_as_error();
+}
 
-void ChannelMeans::add_sample() {
+void ChannelMeans::add_sample() try {
   state_->interpreter.invoke();
   ++state_->samples;
+} catch (...) {
+  rethrow_as_error();
 }
 
 int64_t ChannelMeans::samples() const { return state_->samples; }
 
-std::vector<double> ChannelMeans::means(int tensor) const {
+std::vector<double> ChannelMeans::means(int tensor) const try {
   const auto found = state_->sums.find(tensor);
   if (found == state_->sums.end() || found->second.rows == 0) return {};
   std::vector<double> result = found->second.sums;
   for (double& mean : result) mean /= static_cast<double>(found->second.rows);
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

@@ -3,10 +3,12 @@
 
 #include <exception>
 
+#include "api/boundary.h"
 #include "api/keras_weight.h"
 #include "api/model_data.h"
 #include "base/charge.h"
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/output_file.h"
 #include "import/keras/file_weights.h"
 #include "import/keras/keras.h"
@@ -43,13 +45,24 @@ passes::PassNames disabled_passes(const ConversionOptions& options) {
 }  // namespace
 
 struct Converter::Data {
-  Data(std::shared_ptr<Budget> given, std::shared_ptr<ir::Graph> imported)
+  using Files = std::vector<std::shared_ptr<const ModelBytes>>;
+  Data(std::shared_ptr<Budget> given, std::shared_ptr<ir::Graph> imported, Files mapped = {})
       : budget(std::move(given)),
+        files(std::move(mapped)),
         graph(std::move(imported)),
         charge(budget, MemoryCategory::kGraph, ir::graph_bytes(*graph)),
-        writer(*graph) {}
+        writer(*graph) {
+    require_intact();
+  }
+
+  /// Throws Error(kIo) when a file was damaged while it was mapped: what was read from it is void.
+  void require_intact() const { check(files); }
+  static void check(const Files& files) {
+    for (const auto& file : files) file->require_intact();
+  }
 
   std::shared_ptr<Budget> budget;
+  Files files;  // that the model and its weights are in
   std::shared_ptr<const ir::Graph> graph;
   Charge charge;
   model::FileWriter writer;
@@ -57,36 +70,42 @@ struct Converter::Data {
 };
 
 Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget> budget,
-                                const ConversionOptions& conversion) {
+                                const ConversionOptions& conversion) try {
   const passes::PassNames disabled = disabled_passes(conversion);
   auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
+  MappedFiles files;
   const keras::KerasFile file = keras::KerasFile::open(path, counted);
   require(!file.config().empty(), ErrorCode::kInvalidModel,
           "{}: the file has weights but no description of the model; save the whole model with model.save()", path);
   try {
     std::shared_ptr<ir::Graph> graph = keras::import_keras(file.config(), keras::FileWeights(file));
     passes::run_passes(*graph, disabled);
-    return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
+    return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph), files.take()));
   } catch (const BudgetError&) {
     throw;
   } catch (const Error& error) {
+    Data::check(files.take());
     std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", path, error.what())));
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
 Converter Converter::from_keras_config(const std::string& config, const KerasWeights& weights,
-                                       std::shared_ptr<Budget> budget, const ConversionOptions& conversion) {
+                                       std::shared_ptr<Budget> budget, const ConversionOptions& conversion) try {
   const passes::PassNames disabled = disabled_passes(conversion);
   auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
   require(weights != nullptr, ErrorCode::kInvalidArgument, "a model in memory needs a function that gives its weights");
   std::shared_ptr<ir::Graph> graph = keras::import_keras(config, GivenWeights(weights));
   passes::run_passes(*graph, disabled);
   return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
+} catch (...) {
+  rethrow_as_error();
 }
 
 Converter Converter::from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys,
                                       const std::vector<std::string>& tags, std::shared_ptr<Budget> budget,
-                                      const ConversionOptions& conversion) {
+                                      const ConversionOptions& conversion) try {
   const passes::PassNames disabled = disabled_passes(conversion);
   auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
   saved_model::ReadOptions options;
@@ -94,18 +113,22 @@ Converter Converter::from_saved_model(const std::string& path, const std::vector
   options.signature_keys = signature_keys;
   options.budget = counted;
   options.allow_custom_ops = conversion.allow_custom_ops;
+  MappedFiles files;
   try {
     std::shared_ptr<ir::Graph> graph = saved_model::import_saved_model(path, options);
     passes::run_passes(*graph, disabled);
-    return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
+    return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph), files.take()));
   } catch (const BudgetError&) {
     throw;
   } catch (const Error& error) {
+    Data::check(files.take());
     std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", path, error.what())));
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
-ConversionPlan Converter::plan() const {
+ConversionPlan Converter::plan() const try {
   ConversionPlan plan;
   plan.result_bytes = data_->writer.bytes();
   plan.peak_bytes = data_->held_bytes + plan.result_bytes + data_->writer.extra_bytes();
@@ -115,35 +138,52 @@ ConversionPlan Converter::plan() const {
     plan.tensors += static_cast<int>(subgraph.values.size());
   }
   return plan;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Converter::convert_into(std::span<std::byte> out, const Progress& progress) const {
+void Converter::convert_into(std::span<std::byte> out, const Progress& progress) const try {
   require(static_cast<int64_t>(out.size()) == data_->writer.bytes(), ErrorCode::kInvalidArgument,
           "the model takes {} bytes, the memory for it has {}", data_->writer.bytes(), out.size());
   const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.bytes() + data_->writer.extra_bytes());
   data_->writer.write(out, progress);
+  data_->require_intact();
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<std::byte> Converter::convert(const Progress& progress) const {
+std::vector<std::byte> Converter::convert(const Progress& progress) const try {
   const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.bytes() + data_->writer.extra_bytes());
   std::vector<std::byte> file(static_cast<size_t>(data_->writer.bytes()));
   data_->writer.write(file, progress);
+  data_->require_intact();
   return file;
+} catch (...) {
+  rethrow_as_error();
 }
 
-Model Converter::convert_to_model(const Progress& progress, std::shared_ptr<Budget> budget) const {
+Model Converter::convert_to_model(const Progress& progress, std::shared_ptr<Budget> budget) const try {
   const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.extra_bytes());
   const auto fill = [&](std::span<std::byte> out) { data_->writer.write(out, progress); };
-  return Model::Data::write(data_->writer.bytes(), fill, budget ? std::move(budget) : data_->budget);
+  Model model = Model::Data::write(data_->writer.bytes(), fill, budget ? std::move(budget) : data_->budget);
+  data_->require_intact();
+  return model;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Converter::convert_to(const std::string& path, const Progress& progress) const {
+void Converter::convert_to(const std::string& path, const Progress& progress) const try {
   const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.sink_bytes());
   OutputFile file(path);
   data_->writer.write_to([&](std::span<const std::byte> piece) { file.write(piece); }, progress);
+  data_->require_intact();
   file.finish();
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::string Converter::to_text() const { return ir::to_text(*data_->graph); }
+std::string Converter::to_text() const try { return ir::to_text(*data_->graph); } catch (...) {
+  rethrow_as_error();
+}
 
 }  // namespace leadline

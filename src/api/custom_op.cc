@@ -5,7 +5,9 @@
 #include <cxxabi.h>
 
 #include <exception>
+#include <new>
 
+#include "api/boundary.h"
 #include "base/error.h"
 #include "base/string_tensor.h"
 #include "ops/user_ops.h"
@@ -27,6 +29,8 @@ void call_user(const std::string& node, const Body& body) {
     throw BudgetError(fmt::format("{}: {}", node, error.what()), error.needed(), error.limit());
   } catch (const Error& error) {
     std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", node, error.what())));
+  } catch (const std::bad_alloc&) {
+    throw_out_of_memory();
   } catch (const std::exception& error) {
     std::throw_with_nested(Error(ErrorCode::kRuntime, fmt::format("{}: {}", node, error.what())));
   } catch (...) {
@@ -261,16 +265,22 @@ const OpOutput& RunCall::output(int i) const {
   return outputs_[static_cast<size_t>(i)];
 }
 
-void register_op(const std::string& name, CustomOpFactory factory) {
+void register_op(const std::string& name, CustomOpFactory factory) try {
   require(!name.empty(), kArgument, "an op cannot be registered without a name");
   require(factory != nullptr, kArgument, "op '{}' cannot be registered without an implementation", name);
   ops::add_user_op(name, [factory = std::move(factory)](const ir::Subgraph& subgraph, int node) {
     return std::make_unique<Node>(factory, subgraph, node);
   });
+} catch (...) {
+  rethrow_as_error();
 }
 
-bool unregister_op(std::string_view name) { return ops::remove_user_op(name); }
+bool unregister_op(std::string_view name) try { return ops::remove_user_op(name); } catch (...) {
+  rethrow_as_error();
+}
 
-std::vector<std::string> registered_ops() { return ops::user_op_names(); }
+std::vector<std::string> registered_ops() try { return ops::user_op_names(); } catch (...) {
+  rethrow_as_error();
+}
 
 }  // namespace leadline

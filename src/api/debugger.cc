@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "api/boundary.h"
 #include "api/model_data.h"
 #include "base/error.h"
 #include "debug/comparison.h"
@@ -111,48 +112,69 @@ struct QuantizationDebugger::State {
 };
 
 QuantizationDebugger::QuantizationDebugger(const Model& float_model, const Model& quantized_model,
-                                           DebuggerOptions options)
-    : state_(std::make_unique<State>(float_model, quantized_model, std::move(options))) {}
+                                           DebuggerOptions options) try
+    : state_(std::make_unique<State>(float_model, quantized_model, std::move(options))) {
+} catch (...) {
+  rethrow_as_error();
+}
 QuantizationDebugger::~QuantizationDebugger() = default;
 QuantizationDebugger::QuantizationDebugger(QuantizationDebugger&&) noexcept = default;
 QuantizationDebugger& QuantizationDebugger::operator=(QuantizationDebugger&&) noexcept = default;
 
-Interpreter& QuantizationDebugger::interpreter() { return state_->interpreter; }
+Interpreter& QuantizationDebugger::interpreter() try { return state_->interpreter; } catch (...) {
+  rethrow_as_error();
+}
 
-void QuantizationDebugger::add_sample() {
+void QuantizationDebugger::add_sample() try {
   state_->charge_statistics();
   state_->interpreter.invoke();
   ++state_->samples;
+} catch (...) {
+  rethrow_as_error();
 }
 
-DebugPlan QuantizationDebugger::plan() const { return state_->plan(); }
+DebugPlan QuantizationDebugger::plan() const try { return state_->plan(); } catch (...) {
+  rethrow_as_error();
+}
 
-DebugResult QuantizationDebugger::result() const {
+DebugResult QuantizationDebugger::result() const try {
   const State& s = *state_;
   DebugResult result = debug::make_result(*s.reference.data()->graph, *s.quantized.data()->graph, s.graph, s.comparison,
                                           {s.options.worst_channels, s.options.histograms});
+  s.model.data()->require_intact();  // weights were compared
   result.samples = s.samples;
   result.float_bytes = s.reference.file_bytes();
   result.quantized_bytes = s.quantized.file_bytes();
   result.plan = s.plan();
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void QuantizationDebugger::clear() {
+void QuantizationDebugger::clear() try {
   state_->comparison.clear();
   state_->samples = 0;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<std::byte> make_debug_model(const Model& float_model, const Model& quantized_model) {
-  return model::write(debug::make_debug_graph(*float_model.data()->graph, *quantized_model.data()->graph));
+std::vector<std::byte> make_debug_model(const Model& float_model, const Model& quantized_model) try {
+  auto file = model::write(debug::make_debug_graph(*float_model.data()->graph, *quantized_model.data()->graph));
+  float_model.data()->require_intact();
+  quantized_model.data()->require_intact();
+  return file;
+} catch (...) {
+  rethrow_as_error();
 }
 
-Model debug_model_of(const Model& float_model, const Model& quantized_model) {
+Model debug_model_of(const Model& float_model, const Model& quantized_model) try {
   const auto& reference = float_model.data()->graph;
   const auto& quantized = quantized_model.data()->graph;
   auto graph = std::make_shared<ir::Graph>(debug::make_debug_graph(*reference, *quantized));
   graph->bytes = debug::join_bytes(reference, quantized);
   return make_model(std::move(graph), float_model.budget());
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace {
@@ -209,7 +231,7 @@ void add_differences(VerifiedStatistics& sums, std::span<const float> difference
 
 }  // namespace
 
-DebugModelObserver::DebugModelObserver(const Model& debug_model) {
+DebugModelObserver::DebugModelObserver(const Model& debug_model) try {
   const ir::Graph& graph = *debug_model.data()->graph;
   for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
     const ir::Subgraph& subgraph = graph.subgraphs[s];
@@ -242,9 +264,13 @@ DebugModelObserver::DebugModelObserver(const Model& debug_model) {
       "no NumericVerify in the model: it is not in debug mode. Give the debugger the converter instead, which makes a "
       "debug model, or compare the float model with this one (leadline.debug)");
   clear();
+} catch (...) {
+  rethrow_as_error();
 }
 
-void DebugModelObserver::clear() { sums_.assign(layers_.size(), {}); }
+void DebugModelObserver::clear() try { sums_.assign(layers_.size(), {}); } catch (...) {
+  rethrow_as_error();
+}
 
 void DebugModelObserver::after_node(const ObservedNode& node) {
   if (node.op != "NumericVerify") return;
@@ -259,7 +285,7 @@ void DebugModelObserver::after_node(const ObservedNode& node) {
   if (callback_) callback_(i, difference, node.inputs[0], node.inputs[1]);
 }
 
-std::vector<VerifiedStatistics> DebugModelObserver::statistics() const {
+std::vector<VerifiedStatistics> DebugModelObserver::statistics() const try {
   std::vector<VerifiedStatistics> result = sums_;
   for (VerifiedStatistics& s : result) {
     const auto n = static_cast<double>(s.samples);
@@ -270,6 +296,8 @@ std::vector<VerifiedStatistics> DebugModelObserver::statistics() const {
     s.mean_squared_error /= n;
   }
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

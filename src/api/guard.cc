@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/boundary.h"
 #include "base/error.h"
 #include "guard/advice.h"
 #include "guard/last_lines.h"
@@ -115,14 +116,21 @@ GuardReport GuardedProcess::Impl::report() const {
   return report;
 }
 
-GuardedProcess::GuardedProcess(const GuardOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+GuardedProcess::GuardedProcess(const GuardOptions& options) try : impl_(std::make_unique<Impl>(options)) {
+} catch (...) {
+  rethrow_as_error();
+}
 GuardedProcess::~GuardedProcess() = default;
 
 int GuardedProcess::pid() const { return impl_->supervisor.pid(); }
-GuardEvent GuardedProcess::wait(double seconds, int watched) { return impl_->wait(seconds, watched); }
-void GuardedProcess::start_call(double timeout_seconds) {
+GuardEvent GuardedProcess::wait(double seconds, int watched) try { return impl_->wait(seconds, watched); } catch (...) {
+  rethrow_as_error();
+}
+void GuardedProcess::start_call(double timeout_seconds) try {
   impl_->clear_lines();
   impl_->supervisor.start_call(timeout_seconds);
+} catch (...) {
+  rethrow_as_error();
 }
 bool GuardedProcess::end_call() { return impl_->supervisor.end_call(); }
 void GuardedProcess::interrupt() { impl_->supervisor.send_signal(SIGINT, impl_->own_session()); }
@@ -130,9 +138,11 @@ void GuardedProcess::send_signal(int signal) { impl_->supervisor.send_signal(sig
 void GuardedProcess::kill(GuardCause cause) { impl_->supervisor.kill(cause); }
 int64_t GuardedProcess::resident_bytes() const { return impl_->supervisor.resident_bytes(); }
 int GuardedProcess::processes() const { return impl_->supervisor.processes(); }
-GuardReport GuardedProcess::report() const { return impl_->report(); }
+GuardReport GuardedProcess::report() const try { return impl_->report(); } catch (...) {
+  rethrow_as_error();
+}
 
-void die_with_parent(int parent) {
+void die_with_parent(int parent) try {
   constexpr int kParentMilliseconds = 500;
   constexpr useconds_t kPauseMicroseconds = 20'000;
   guard::Descriptor descriptor(guard::open_pidfd(parent));
@@ -149,6 +159,8 @@ void die_with_parent(int parent) {
     }
     guard::kill_tree(getpid());
   }).detach();
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

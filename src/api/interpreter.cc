@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/boundary.h"
 #include "api/missing_ops.h"
 #include "api/model_data.h"
 #include "base/alignment.h"
@@ -72,6 +73,7 @@ struct Interpreter::State {
     for (int v : subgraph().inputs) shapes.push_back(value(v).shape);
     string_bytes.assign(shapes.size(), 0);
     make_plan();
+    source.data()->require_intact();
   }
 
   ~State() {
@@ -220,6 +222,7 @@ struct Interpreter::State {
     }
     runner->allocated() ? runner->rebind() : runner->allocate();
     rebound = false;
+    model.data()->require_intact();  // weights were packed
   }
 
   /// Gives back what the tensor was bound to: its owner may run code of the caller, after the lock.
@@ -282,8 +285,10 @@ struct Interpreter::State {
       runner->invoke();
     } catch (...) {
       failed = std::exchange(session->leave_memory, false);
+      model.data()->require_intact();
       throw;
     }
+    model.data()->require_intact(true);
   }
 
   void resize_input(int index, const Shape& shape, bool strict) {
@@ -310,11 +315,13 @@ struct Interpreter::State {
     }
   }
 
+  /// Makes the plan anew when shapes changed, or when making it failed before.
   void refresh() {
-    if (stale) {
+    model.data()->require_intact(true);
+    if (stale || failed) {
       make_plan();
       stale = false;
-    } else if (!failed && session->changed != nullptr && runs_plain()) {
+    } else if (session->changed != nullptr && runs_plain()) {
       run_plain();
     }
   }
@@ -419,8 +426,11 @@ struct Interpreter::State {
   mutable CallMutex mutex;
 };
 
-Interpreter::Interpreter(const Model& model, InterpreterOptions options)
-    : state_(std::make_unique<State>(model, std::move(options))) {}
+Interpreter::Interpreter(const Model& model, InterpreterOptions options) try
+    : state_(std::make_unique<State>(model, std::move(options))) {
+} catch (...) {
+  rethrow_as_error();
+}
 Interpreter::~Interpreter() = default;
 Interpreter::Interpreter(Interpreter&&) noexcept = default;
 Interpreter& Interpreter::operator=(Interpreter&&) noexcept = default;
@@ -433,24 +443,30 @@ const std::vector<int>& Interpreter::inputs() const { return state_->subgraph().
 const std::vector<int>& Interpreter::outputs() const { return state_->subgraph().outputs; }
 int Interpreter::tensor_count() const { return static_cast<int>(state_->subgraph().values.size()); }
 
-Plan Interpreter::plan() const {
+Plan Interpreter::plan() const try {
   const std::lock_guard lock(state_->mutex);
   state_->refresh();
   return state_->plan();
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::allocate() {
+void Interpreter::allocate() try {
   const std::lock_guard lock(state_->mutex);
   state_->refresh();
   state_->allocate();
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::resize_input(int index, const Shape& shape, bool strict) {
+void Interpreter::resize_input(int index, const Shape& shape, bool strict) try {
   const std::lock_guard lock(state_->mutex);
   state_->resize_input(index, shape, strict);
+} catch (...) {
+  rethrow_as_error();
 }
 
-TensorInfo Interpreter::tensor_info(int index) const {
+TensorInfo Interpreter::tensor_info(int index) const try {
   const std::lock_guard lock(state_->mutex);
   state_->check_index(index);
   TensorInfo info = describe_tensor(state_->subgraph(), index);
@@ -463,46 +479,61 @@ TensorInfo Interpreter::tensor_info(int index) const {
   }
   info.bytes = info.constant ? info.bytes : storage_bytes(info.dtype, info.shape).value_or(0);
   return info;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::set_tensor(int index, std::span<const std::byte> bytes) {
+void Interpreter::set_tensor(int index, std::span<const std::byte> bytes) try {
   const std::lock_guard lock(state_->mutex);
   state_->refresh();
   state_->allocate();
   state_->set_tensor(index, bytes);
+} catch (...) {
+  rethrow_as_error();
 }
 
-TensorMemory Interpreter::tensor(int index) const {
+TensorMemory Interpreter::tensor(int index) const try {
   const std::lock_guard lock(state_->mutex);
   state_->refresh();
   state_->allocate();
   return state_->tensor(index);
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::bind(int index, TensorMemory memory) {
+void Interpreter::bind(int index, TensorMemory memory) try {
   runtime::CallerMemory before;
   const std::lock_guard lock(state_->mutex);
   state_->refresh();
   before = state_->bind(index, std::move(memory));
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::unbind(int index) {
+void Interpreter::unbind(int index) try {
   runtime::CallerMemory before;
   const std::lock_guard lock(state_->mutex);
   before = state_->unbind(index);
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::invoke(const RunCheck& check) {
+void Interpreter::invoke(const RunCheck& check) try {
   const std::lock_guard lock(state_->mutex);
   const RunCheckScope scope(check);
   state_->refresh();
   state_->invoke();
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::reset_variables() {
+void Interpreter::reset_variables() try {
   const std::lock_guard lock(state_->mutex);
+  state_->refresh();
   state_->runner->reset_variables();
   state_->resources->reset();
+} catch (...) {
+  rethrow_as_error();
 }
 
 int64_t Interpreter::memory_bytes() const {
@@ -516,32 +547,40 @@ int64_t Interpreter::counted_peak_bytes() const {
   return state_->budget->peak();
 }
 
-void Interpreter::add_observer(Observer* observer) {
+void Interpreter::add_observer(Observer* observer) try {
   const std::lock_guard lock(state_->mutex);
   state_->session->observers.push_back(observer);
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::remove_observer(Observer* observer) {
+void Interpreter::remove_observer(Observer* observer) try {
   const std::lock_guard lock(state_->mutex);
   std::erase(state_->session->observers, observer);
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Interpreter::enable_profile(bool enabled) {
+void Interpreter::enable_profile(bool enabled) try {
   const std::lock_guard lock(state_->mutex);
   auto& profile = state_->session->profile;
   profile.clear();
   if (!enabled) return;
   for (const ir::Subgraph& subgraph : state_->graph->subgraphs) profile.emplace_back(subgraph.nodes.size());
   state_->name_profile();
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<NodeProfile> Interpreter::profile() const {
+std::vector<NodeProfile> Interpreter::profile() const try {
   const std::lock_guard lock(state_->mutex);
   std::vector<NodeProfile> result;
   for (const auto& entries : state_->session->profile) {
     std::copy_if(entries.begin(), entries.end(), std::back_inserter(result), [](const auto& e) { return e.runs > 0; });
   }
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

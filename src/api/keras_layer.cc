@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/attribute_setter.h"
+#include "api/boundary.h"
 #include "api/keras_weight.h"
 #include "base/error.h"
 #include "import/keras/custom_layers.h"
@@ -150,14 +151,20 @@ std::vector<int> call_function(const KerasLayerFunction& function, keras::Call& 
 
 }  // namespace
 
-void register_keras_layer(const std::string& name, KerasLayerFunction function) {
+void register_keras_layer(const std::string& name, KerasLayerFunction function) try {
   require(function != nullptr, kArgument, "a Keras layer is registered with a function");
   keras::register_custom_layer(
       name, [function = std::move(function)](keras::Call& call) { return call_function(function, call); });
+} catch (...) {
+  rethrow_as_error();
 }
 
-bool unregister_keras_layer(std::string_view name) { return keras::unregister_custom_layer(name); }
+bool unregister_keras_layer(std::string_view name) try { return keras::unregister_custom_layer(name); } catch (...) {
+  rethrow_as_error();
+}
 
-std::vector<std::string> registered_keras_layers() { return keras::custom_layers(); }
+std::vector<std::string> registered_keras_layers() try { return keras::custom_layers(); } catch (...) {
+  rethrow_as_error();
+}
 
 }  // namespace leadline

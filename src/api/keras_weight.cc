@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/boundary.h"
 #include "base/error.h"
 
 namespace leadline {
@@ -44,11 +45,13 @@ KerasWeight make_weight(const keras::Weight& weight, std::string key) {
       KerasWeight::Data{weight.name, weight.dtype, weight.shape, weight.source, std::move(key)}));
 }
 
-KerasWeight::KerasWeight(std::string name, DType dtype, const Shape& shape, Reader reader) {
+KerasWeight::KerasWeight(std::string name, DType dtype, const Shape& shape, Reader reader) try {
   require(reader != nullptr, kArgument, "variable '{}' has no function that reads it", name);
   const int64_t size = bytes_of(dtype, shape, name);
   data_ = std::make_shared<const Data>(
       Data{std::move(name), dtype, shape, std::make_shared<ReaderSource>(std::move(reader), size), ""});
+} catch (...) {
+  rethrow_as_error();
 }
 
 const std::string& KerasWeight::name() const { return data_->name; }
@@ -56,13 +59,15 @@ DType KerasWeight::dtype() const { return data_->dtype; }
 const Shape& KerasWeight::shape() const { return data_->shape; }
 int64_t KerasWeight::bytes() const { return data_->source->bytes(); }
 
-void KerasWeight::read(std::span<std::byte> out) const {
+void KerasWeight::read(std::span<std::byte> out) const try {
   require(static_cast<int64_t>(out.size()) == bytes(), kArgument, "variable '{}' has {} bytes, the memory for it {}",
           name(), bytes(), out.size());
   data_->source->read(out);
+} catch (...) {
+  rethrow_as_error();
 }
 
-KerasWeight KerasWeight::transposed(const std::vector<int>& permutation) const {
+KerasWeight KerasWeight::transposed(const std::vector<int>& permutation) const try {
   std::vector<int> sorted = permutation;
   std::sort(sorted.begin(), sorted.end());
   bool good = static_cast<int>(sorted.size()) == shape().rank();
@@ -75,17 +80,21 @@ KerasWeight KerasWeight::transposed(const std::vector<int>& permutation) const {
   // The shape too: a reshape may lie between two of these.
   if (!data.key.empty()) data.key += fmt::format(":{}T{}", shape().to_string(), fmt::join(permutation, ","));
   return KerasWeight(std::make_shared<const Data>(std::move(data)));
+} catch (...) {
+  rethrow_as_error();
 }
 
-KerasWeight KerasWeight::reshaped(const Shape& target) const {
+KerasWeight KerasWeight::reshaped(const Shape& target) const try {
   require(target.checked_elements() == shape().checked_elements(), kArgument,
           "variable '{}' of shape {} cannot have shape {}", name(), shape().to_string(), target.to_string());
   Data data = *data_;
   data.shape = target;
   return KerasWeight(std::make_shared<const Data>(std::move(data)));
+} catch (...) {
+  rethrow_as_error();
 }
 
-KerasWeight KerasWeight::converted(DType target) const {
+KerasWeight KerasWeight::converted(DType target) const try {
   if (target == dtype()) return *this;
   require(ir::convertible(dtype(), target), kArgument, "variable '{}' has type {}, which cannot become {}", name(),
           dtype_name(dtype()), dtype_name(target));
@@ -94,6 +103,8 @@ KerasWeight KerasWeight::converted(DType target) const {
   data.source = ir::converted_source(data_->source, dtype(), target);
   if (!data.key.empty()) data.key += fmt::format(":{}", dtype_name(target));
   return KerasWeight(std::make_shared<const Data>(std::move(data)));
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "api/boundary.h"
 #include "api/missing_ops.h"
 #include "api/model_data.h"
 #include "base/error.h"
@@ -34,7 +35,14 @@ std::shared_ptr<Model::Data> make_data(int64_t file_bytes, std::shared_ptr<Budge
   data->charged = data->budget->child();
   data->charged->charge(file_bytes, MemoryCategory::kModelFile);
   data->file_bytes = file_bytes;
-  data->graph = model::read(get_bytes());
+  const std::shared_ptr<ModelBytes> bytes = get_bytes();
+  try {
+    data->graph = model::read(bytes);
+  } catch (const Error&) {
+    bytes->require_intact();  // says more than what reading zeros led to
+    throw;
+  }
+  bytes->require_intact();
   const int64_t graph_bytes = ir::graph_bytes(*data->graph);
   data->charged->charge(graph_bytes, MemoryCategory::kGraph);
   data->graph_bytes = graph_bytes;
@@ -78,16 +86,20 @@ Model Model::Data::write(int64_t bytes, const ModelBytes::Fill& fill, std::share
   return Model(make_data(bytes, std::move(budget), [&] { return ModelBytes::write(bytes, fill); }));
 }
 
-Model Model::load(const std::string& path, std::shared_ptr<Budget> budget) {
+Model Model::load(const std::string& path, std::shared_ptr<Budget> budget) try {
   return with_path(path, [&] { return Model(make_data(ModelBytes::map_file(path), std::move(budget))); });
+} catch (...) {
+  rethrow_as_error();
 }
 
 Model Model::from_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                        std::shared_ptr<Budget> budget) {
+                        std::shared_ptr<Budget> budget) try {
   constexpr uintptr_t kDataAlignment = 16;  // what a flatbuffer's scalars and constants may rely on
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % kDataAlignment == 0;
   auto memory = owner && aligned ? ModelBytes::borrow(bytes, std::move(owner)) : ModelBytes::copy(bytes);
   return Model(make_data(std::move(memory), std::move(budget)));
+} catch (...) {
+  rethrow_as_error();
 }
 
 const std::string& Model::description() const { return data_->graph->description; }
@@ -117,7 +129,7 @@ TensorInfo describe_tensor(const ir::Subgraph& subgraph, int index) {
   return info;
 }
 
-SubgraphInfo Model::subgraph(int index) const {
+SubgraphInfo Model::subgraph(int index) const try {
   require(index >= 0 && index < subgraph_count(), ErrorCode::kInvalidArgument,
           "subgraph {} does not exist: there are {}", index, subgraph_count());
   const ir::Subgraph& source = data_->graph->subgraphs[static_cast<size_t>(index)];
@@ -133,9 +145,11 @@ SubgraphInfo Model::subgraph(int index) const {
         {static_cast<int>(n), node.op, node.version, node.inputs, node.outputs, ir::attributes_text(*node.attributes)});
   }
   return info;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::optional<SparsityInfo> Model::sparsity(int subgraph, int tensor) const {
+std::optional<SparsityInfo> Model::sparsity(int subgraph, int tensor) const try {
   require(subgraph >= 0 && subgraph < subgraph_count(), ErrorCode::kInvalidArgument,
           "subgraph {} does not exist: there are {}", subgraph, subgraph_count());
   const std::vector<ir::Value>& values = data_->graph->subgraphs[static_cast<size_t>(subgraph)].values;
@@ -148,29 +162,45 @@ std::optional<SparsityInfo> Model::sparsity(int subgraph, int tensor) const {
     info.dimensions.push_back({!d.dense, d.dense_size, d.segments, d.indices});
   }
   return info;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<SignatureInfo> Model::signatures() const {
+std::vector<SignatureInfo> Model::signatures() const try {
   std::vector<SignatureInfo> result;
   for (const ir::Signature& s : data_->graph->signatures) result.push_back({s.key, s.subgraph, s.inputs, s.outputs});
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<std::pair<std::string, int64_t>> Model::metadata() const {
+std::vector<std::pair<std::string, int64_t>> Model::metadata() const try {
   std::vector<std::pair<std::string, int64_t>> result;
   for (const ir::Metadata& m : data_->graph->metadata) result.emplace_back(m.name, static_cast<int64_t>(m.data.size()));
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<MissingOp> Model::missing_ops() const {
+std::vector<MissingOp> Model::missing_ops() const try {
   return find_missing_ops(*data_->graph, ops::user_ops_of(*data_->graph));
+} catch (...) {
+  rethrow_as_error();
 }
 
 int64_t Model::file_bytes() const { return data_->file_bytes; }
 
-std::string Model::to_text() const { return ir::to_text(*data_->graph); }
+std::string Model::to_text() const try { return ir::to_text(*data_->graph); } catch (...) {
+  rethrow_as_error();
+}
 
-std::vector<std::byte> Model::to_tflite() const { return model::write(*data_->graph); }
+std::vector<std::byte> Model::to_tflite() const try {
+  std::vector<std::byte> file = model::write(*data_->graph);
+  data_->require_intact();
+  return file;
+} catch (...) {
+  rethrow_as_error();
+}
 
 int64_t Model::memory_bytes() const { return data_->charged->used(); }
 const std::shared_ptr<Budget>& Model::budget() const { return data_->budget; }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/attribute_setter.h"
+#include "api/boundary.h"
 #include "base/error.h"
 #include "ir/graph.h"
 #include "ir/verifier.h"
@@ -43,20 +44,26 @@ struct ModelBuilder::Data {
   }
 };
 
-ModelBuilder::ModelBuilder() : data_(std::make_unique<Data>()) {
+ModelBuilder::ModelBuilder() try : data_(std::make_unique<Data>()) {
   data_->graph.bytes = ModelBytes::copy({});
   add_subgraph("main");
+} catch (...) {
+  rethrow_as_error();
 }
 ModelBuilder::~ModelBuilder() = default;
 ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
 
-int ModelBuilder::add_subgraph(const std::string& name) {
-  data_->graph.subgraphs.emplace_back().name = name;
+int ModelBuilder::add_subgraph(const std::string& name) try {
+  ir::Subgraph subgraph;
+  subgraph.name = name;
+  data_->graph.subgraphs.push_back(std::move(subgraph));
   return static_cast<int>(data_->graph.subgraphs.size()) - 1;
+} catch (...) {
+  rethrow_as_error();
 }
 
-int ModelBuilder::add_tensor(int subgraph, const TensorInfo& info) {
+int ModelBuilder::add_tensor(int subgraph, const TensorInfo& info) try {
   std::vector<ir::Value>& values = data_->subgraph(subgraph).values;
   ir::Value value;
   value.name = info.name;
@@ -71,19 +78,26 @@ int ModelBuilder::add_tensor(int subgraph, const TensorInfo& info) {
   value.quantization.axis = info.quantized_dimension;
   values.push_back(std::move(value));
   return static_cast<int>(values.size()) - 1;
+} catch (...) {
+  rethrow_as_error();
 }
 
 int ModelBuilder::add_constant(int subgraph, const TensorInfo& info, std::span<const std::byte> data,
-                               const std::optional<SparsityInfo>& sparsity) {
+                               const std::optional<SparsityInfo>& sparsity) try {
+  // What may fail comes first: a constant without data must not stay behind.
+  auto stored_sparsity = sparsity_of(sparsity);
+  const std::span<const std::byte> stored = data_->keep(data);
   const int index = add_tensor(subgraph, info);
   ir::Value& value = data_->subgraph(subgraph).values.back();
   value.constant = true;
-  value.data = data_->keep(data);
-  value.sparsity = sparsity_of(sparsity);
+  value.data = stored;
+  value.sparsity = std::move(stored_sparsity);
   return index;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void ModelBuilder::set_blockwise(int subgraph, int tensor, const BlockwiseQuantization& quantization) {
+void ModelBuilder::set_blockwise(int subgraph, int tensor, const BlockwiseQuantization& quantization) try {
   std::vector<ir::Value>& values = data_->subgraph(subgraph).values;
   require(tensor >= 0 && tensor < static_cast<int>(values.size()), kBadArgument,
           "tensor {} does not exist: subgraph {} has {}", tensor, subgraph, values.size());
@@ -91,9 +105,11 @@ void ModelBuilder::set_blockwise(int subgraph, int tensor, const BlockwiseQuanti
   target.block_scales = quantization.scales;
   target.block_zero_points = quantization.zero_points;
   target.block_size = quantization.block_size;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) {
+void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) try {
   const ops::OpDef* row = ops::registry().find(spec.op);
   ir::Node node;
   node.op = spec.op;
@@ -111,25 +127,35 @@ void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) {
   std::vector<ir::Node>& nodes = data_->subgraph(subgraph).nodes;
   node.custom_options = data_->keep(spec.custom_options);
   nodes.push_back(std::move(node));
+} catch (...) {
+  rethrow_as_error();
 }
 
-void ModelBuilder::set_inputs(int subgraph, std::vector<int> tensors) {
+void ModelBuilder::set_inputs(int subgraph, std::vector<int> tensors) try {
   data_->subgraph(subgraph).inputs = std::move(tensors);
+} catch (...) {
+  rethrow_as_error();
 }
 
-void ModelBuilder::set_outputs(int subgraph, std::vector<int> tensors) {
+void ModelBuilder::set_outputs(int subgraph, std::vector<int> tensors) try {
   data_->subgraph(subgraph).outputs = std::move(tensors);
+} catch (...) {
+  rethrow_as_error();
 }
 
-void ModelBuilder::add_signature(SignatureInfo signature) {
+void ModelBuilder::add_signature(SignatureInfo signature) try {
   data_->graph.signatures.push_back(
       {std::move(signature.key), signature.subgraph, std::move(signature.inputs), std::move(signature.outputs)});
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<std::byte> ModelBuilder::to_tflite() const {
+std::vector<std::byte> ModelBuilder::to_tflite() const try {
   ir::verify(data_->graph);
   ops::verify_nodes(data_->graph);
   return model::write(data_->graph);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

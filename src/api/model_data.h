@@ -22,6 +22,11 @@ struct Model::Data {
   /// A model whose file is written into memory of its own; charged before. Null budget: the machine's.
   static Model write(int64_t bytes, const ModelBytes::Fill& fill, std::shared_ptr<Budget> budget);
 
+  /// Throws Error(kIo) when the model's file was damaged while it was mapped: what was computed from it is void.
+  void require_intact(bool cheap = false) const {
+    if (graph->bytes) graph->bytes->require_intact(cheap);
+  }
+
   std::shared_ptr<Budget> budget;   // the caller's
   std::shared_ptr<Budget> charged;  // this model's own count, a child of `budget`
   std::shared_ptr<const ir::Graph> graph;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/op_list.h"
 
+#include "api/boundary.h"
 #include "ops/registry.h"
 
 namespace leadline {
@@ -20,13 +21,15 @@ OpInfo describe(const ops::OpDef& row, int code) {
 
 }  // namespace
 
-std::vector<OpInfo> known_ops() {
+std::vector<OpInfo> known_ops() try {
   std::vector<OpInfo> ops;
   for (const auto& [code, row] : ops::registry().builtins()) ops.push_back(describe(row, code));
   for (const auto& [name, row] : ops::registry().customs()) {
     if (name != "LeadlineProbe") ops.push_back(describe(row, -1));  // which is in no file
   }
   return ops;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "api/boundary.h"
 #include "base/error.h"
 #include "base/flexbuffer_reader.h"
 #include "leadline/custom_op.h"
@@ -165,7 +166,11 @@ const OptionValue* find(const OptionMap& map, std::string_view name) {
 
 }  // namespace
 
-std::optional<OptionValue> decode_options(std::span<const std::byte> bytes) { return Decoder(bytes).root(); }
+std::optional<OptionValue> decode_options(std::span<const std::byte> bytes) try {
+  return Decoder(bytes).root();
+} catch (...) {
+  rethrow_as_error();
+}
 
 const OptionMap& OpOptions::map() const {
   if (!map_) {

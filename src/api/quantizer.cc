@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/boundary.h"
 #include "api/model_data.h"
 #include "base/charge.h"
 #include "base/error.h"
@@ -115,11 +116,13 @@ std::vector<double> planned_means(const ir::Graph& graph, int tensor) {
 /// The same model with equal channels, as a file in memory.
 Model equalized(const Model& model, const std::shared_ptr<Budget>& budget) {
   ir::Graph graph = *model.data()->graph;
-  if (quantize::equalize(graph) == 0) return model;
+  if (quantize::equalize(graph) == 0) return model;  // which is checked again when it is used
   passes::remove_dead(graph);
   const model::FileWriter writer(graph);
   const Charge charge(budget, MemoryCategory::kModelFile, writer.extra_bytes());
-  return Model::Data::write(writer.bytes(), [&](std::span<std::byte> out) { writer.write(out); }, budget);
+  Model result = Model::Data::write(writer.bytes(), [&](std::span<std::byte> out) { writer.write(out); }, budget);
+  model.data()->require_intact();
+  return result;
 }
 
 }  // namespace
@@ -199,12 +202,15 @@ struct Quantizer::Data {
   bool integers = false;
 };
 
-Quantizer::Quantizer(const Model& model, QuantizerOptions options)
-    : data_(std::make_shared<const Data>(model, std::move(options))) {}
+Quantizer::Quantizer(const Model& model, QuantizerOptions options) try
+    : data_(std::make_shared<const Data>(model, std::move(options))) {
+} catch (...) {
+  rethrow_as_error();
+}
 
 const Model& Quantizer::model() const { return data_->model; }
 
-std::vector<QuantizedNode> Quantizer::nodes() const {
+std::vector<QuantizedNode> Quantizer::nodes() const try {
   std::vector<QuantizedNode> result;
   const ir::Graph& graph = *data_->model.data()->graph;
   for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
@@ -228,12 +234,16 @@ std::vector<QuantizedNode> Quantizer::nodes() const {
     }
   }
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
-QuantizationPlan Quantizer::plan(const Calibration* calibration) const {
+QuantizationPlan Quantizer::plan(const Calibration* calibration) const try {
   const ir::Graph graph = data_->rewrite(data_->ranges(calibration), nullptr);
   const model::FileWriter writer(graph);
   return {writer.bytes(), writer.bytes() + writer.extra_bytes() + ir::graph_bytes(graph)};
+} catch (...) {
+  rethrow_as_error();
 }
 
 /// The graph of the result, charged, and what writes it.
@@ -253,14 +263,17 @@ struct Quantizer::Result {
 };
 
 void Quantizer::quantize_into(const Allocate& allocate, const Calibration* calibration, const ChannelMeans* means,
-                              const Progress& progress) const {
+                              const Progress& progress) const try {
   Result result(*data_, calibration, means);
   result.file_charge.resize(result.writer->bytes() + result.writer->extra_bytes());
   result.writer->write(allocate(result.writer->bytes()), progress);
+  data_->model.data()->require_intact();
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::vector<std::byte> Quantizer::quantize(const Calibration* calibration, const ChannelMeans* means,
-                                           const Progress& progress) const {
+                                           const Progress& progress) const try {
   std::vector<std::byte> file;
   const auto allocate = [&](int64_t bytes) {
     file.resize(static_cast<size_t>(bytes));
@@ -268,14 +281,20 @@ std::vector<std::byte> Quantizer::quantize(const Calibration* calibration, const
   };
   quantize_into(allocate, calibration, means, progress);
   return file;
+} catch (...) {
+  rethrow_as_error();
 }
 
 Model Quantizer::quantize_to_model(const Calibration* calibration, const ChannelMeans* means,
-                                   const Progress& progress) const {
+                                   const Progress& progress) const try {
   Result result(*data_, calibration, means);
   result.file_charge.resize(result.writer->extra_bytes());
   const auto fill = [&](std::span<std::byte> out) { result.writer->write(out, progress); };
-  return Model::Data::write(result.writer->bytes(), fill, data_->budget);
+  Model model = Model::Data::write(result.writer->bytes(), fill, data_->budget);
+  data_->model.data()->require_intact();
+  return model;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace leadline

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/boundary.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "quantize/recipe.h"
@@ -38,7 +39,7 @@ constexpr std::array<std::pair<std::string_view, QuantizationMode>, 6> kNames{{
 
 }  // namespace
 
-std::vector<RecipeRule> parse_recipe(const std::string& json) {
+std::vector<RecipeRule> parse_recipe(const std::string& json) try {
   const std::vector<quantize::Rule> rules = quantize::parse_recipe(json);
   const quantize::Recipe checked(rules);  // throws for patterns and ops that are none
   std::vector<RecipeRule> result;
@@ -49,25 +50,35 @@ std::vector<RecipeRule> parse_recipe(const std::string& json) {
     result.push_back({rule.op, rule.name, rule.node, quantized, quantized ? mode->second : QuantizationMode::kInt8});
   }
   return result;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<RecipeRule> load_recipe(const std::string& path) {
+std::vector<RecipeRule> load_recipe(const std::string& path) try {
   const std::shared_ptr<ModelBytes> file = ModelBytes::map_file(path);
   const std::span<const std::byte> bytes = file->span();
   try {
-    return parse_recipe({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    std::vector<RecipeRule> rules = parse_recipe({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    file->require_intact();
+    return rules;
   } catch (const Error& error) {
+    file->require_intact();
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
     throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
-QuantizationMode parse_quantization_mode(const std::string& name) {
+QuantizationMode parse_quantization_mode(const std::string& name) try {
   std::vector<std::string_view> names;
   for (const auto& [known, mode] : kNames) {
     if (known == name) return mode;
     names.push_back(known);
   }
   fail(ErrorCode::kInvalidArgument, "there is no mode '{}'; known are {}", name.substr(0, 80), fmt::join(names, ", "));
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::string quantization_mode_name(QuantizationMode mode) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "api/boundary.h"
 #include "base/error.h"
 #include "guard/cpu_info.h"
 #include "guard/crash_handler.h"
@@ -99,7 +100,7 @@ class Watch::Impl {
   std::atomic<bool> stopped_ = false;
 };
 
-Watch::Watch(WatchOptions options) {
+Watch::Watch(WatchOptions options) try {
   require(std::isfinite(options.fraction) && options.fraction >= 0 && options.fraction <= 1,
           ErrorCode::kInvalidArgument, "the limit of a watch is a part of memory from 0 to 1, got {}",
           options.fraction);
@@ -113,24 +114,46 @@ Watch::Watch(WatchOptions options) {
     watcher = 0;
     throw;
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
 Watch::~Watch() { stop(); }
 
 void Watch::stop() { impl_->stop(guard::flight::EventKind::kStop, ""); }
 void Watch::stop_at_exit(const std::string& last_words) { impl_->stop(guard::flight::EventKind::kExit, last_words); }
-void Watch::begin_cell(int number, const std::string& first_line) { impl_->watchdog().begin_cell(number, first_line); }
-CellReport Watch::end_cell() { return impl_->watchdog().end_cell(); }
+void Watch::begin_cell(int number, const std::string& first_line) try {
+  impl_->watchdog().begin_cell(number, first_line);
+} catch (...) {
+  rethrow_as_error();
+}
+CellReport Watch::end_cell() try { return impl_->watchdog().end_cell(); } catch (...) {
+  rethrow_as_error();
+}
 bool Watch::busy() const { return impl_->watchdog().busy(); }
 void Watch::note_raised() { impl_->watchdog().note_raised(); }
 
-void Watch::set_facts(const std::vector<std::pair<std::string, std::string>>& facts) { impl_->set_facts(facts); }
-MemorySample Watch::sample() const { return impl_->watchdog().sample(); }
-std::vector<MemorySample> Watch::samples() const { return impl_->watchdog().samples(); }
-std::vector<CellReport> Watch::cells() const { return impl_->watchdog().cells(); }
+void Watch::set_facts(const std::vector<std::pair<std::string, std::string>>& facts) try {
+  impl_->set_facts(facts);
+} catch (...) {
+  rethrow_as_error();
+}
+MemorySample Watch::sample() const try { return impl_->watchdog().sample(); } catch (...) {
+  rethrow_as_error();
+}
+std::vector<MemorySample> Watch::samples() const try { return impl_->watchdog().samples(); } catch (...) {
+  rethrow_as_error();
+}
+std::vector<CellReport> Watch::cells() const try { return impl_->watchdog().cells(); } catch (...) {
+  rethrow_as_error();
+}
 int64_t Watch::alarms() const { return impl_->watchdog().alarms(); }
 double Watch::cpu_seconds() const { return impl_->watchdog().cpu_seconds(); }
-std::string Watch::recorder_path() const { return impl_->recorder() != nullptr ? impl_->recorder()->path() : ""; }
+std::string Watch::recorder_path() const try {
+  return impl_->recorder() != nullptr ? impl_->recorder()->path() : "";
+} catch (...) {
+  rethrow_as_error();
+}
 int Watch::recorder_descriptor() const { return impl_->recorder() != nullptr ? impl_->recorder()->descriptor() : -1; }
 
 }  // namespace leadline
