@@ -78,6 +78,23 @@ if(test_sources)
     PROPERTIES TIMEOUT 600)
 endif()
 
+# Refuses memory and system calls in turn. The library's calls reach the test's versions through the linker.
+if(test_sources)
+  leadline_sources(fault_sources tests/faults)
+  leadline_sources(fault_tests TESTS tests/faults)
+  add_executable(leadline_faults ${fault_sources} ${fault_tests} ${PROJECT_SOURCE_DIR}/tests/cpp/sketch.cc)
+  leadline_compile_options(leadline_faults)
+  target_include_directories(leadline_faults PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_link_libraries(leadline_faults PRIVATE leadline GTest::gtest_main fmt::fmt ZLIB::ZLIB Threads::Threads)
+  foreach(call IN ITEMS malloc calloc realloc aligned_alloc posix_memalign free inflateInit_ inflateInit2_ inflate open fstat read pread write
+      fopen fwrite fflush fclose rename mkdir opendir posix_fallocate mmap munmap madvise getrlimit sched_getaffinity
+      pthread_create)
+    target_link_options(leadline_faults PRIVATE -Wl,--wrap=${call})
+  endforeach()
+  gtest_discover_tests(leadline_faults DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    PROPERTIES TIMEOUT 1800)
+endif()
+
 # Each example is one program; its first argument is a small model, which it may ignore.
 leadline_sources(example_sources examples)
 foreach(source IN LISTS example_sources)
