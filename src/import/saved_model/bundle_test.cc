@@ -70,6 +70,41 @@ TEST(Table, ReadsPrefixCompressedKeysOverBlocks) {
   EXPECT_EQ(rows[4].key, "layer_2/kernel");
 }
 
+/// A table whose index has the row "b" and so on for each handle.
+std::string table_of(std::string file, const std::vector<std::string>& handles) {
+  std::vector<std::pair<std::string, std::string>> index;
+  for (const std::string& handle : handles) index.emplace_back(std::string(index.size() + 1, 'b'), handle);
+  std::string footer = TableWriter::append(file, TableWriter::entries({}));
+  footer += TableWriter::append(file, TableWriter::entries(index));
+  footer.resize(40);
+  return file + footer + testing::little_endian(0xDB4775248B80FB57ULL, 8);
+}
+
+std::string table_error(const std::string& file, std::shared_ptr<Budget> budget = nullptr) {
+  try {
+    read_table(testing::wire_file(file, budget), budget);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// A block without rows breaks no order of keys, however often it is listed.
+TEST(Table, RefusesBlocksThatAreListedAgainAndAgain) {
+  std::string file;
+  const std::string empty = TableWriter::append(file, TableWriter::entries({}));
+  EXPECT_EQ(table_error(table_of(file, {empty})), "");
+  EXPECT_NE(table_error(table_of(file, std::vector<std::string>(100, empty))).find("overlap"), std::string::npos);
+}
+
+TEST(Table, ChargesACompressedBlockBeforeItIsUnpacked) {
+  std::string file;
+  const std::string packed = varint(20 << 20) + std::string(700 << 10, '\xFF');  // damaged, but nobody gets that far
+  const std::string handle = TableWriter::append(file, packed, 1);
+  const std::string error = table_error(table_of(file, {handle}), Budget::with_limit(10 << 20));
+  EXPECT_NE(error.find("budget"), std::string::npos) << error;
+}
+
 TEST(Table, ReadsCompressedBlocks) {
   std::string file;
   const std::string plain = TableWriter::entries({{"a", "1"}, {"ab", "2"}});

@@ -13,7 +13,7 @@ class Decoder {
  public:
   Decoder(std::span<const std::byte> data, const std::string& what) : data_(data), what_(what) {}
 
-  std::vector<std::byte> run(size_t limit) {
+  uint64_t size(size_t limit) {
     uint64_t size = 0;
     for (unsigned shift = 0;; shift += 7) {
       check(shift <= 28, "its length is damaged");
@@ -23,9 +23,14 @@ class Decoder {
     }
     // The densest element makes 64 bytes of 3.
     check(size <= limit && size / 32 <= data_.size(), "it is too large");
-    out_.reserve(size);
-    while (at_ != data_.size()) element(size);
-    check(out_.size() == size, "it ends too early");
+    return size;
+  }
+
+  std::vector<std::byte> run(size_t limit) {
+    const uint64_t whole = size(limit);
+    out_.reserve(whole);
+    while (at_ != data_.size()) element(whole);
+    check(out_.size() == whole, "it ends too early");
     return std::move(out_);
   }
 
@@ -74,6 +79,10 @@ class Decoder {
 };
 
 }  // namespace
+
+size_t snappy_size(std::span<const std::byte> data, size_t limit, const std::string& what) {
+  return static_cast<size_t>(Decoder(data, what).size(limit));
+}
 
 std::vector<std::byte> snappy_decode(std::span<const std::byte> data, size_t limit, const std::string& what) {
   return Decoder(data, what).run(limit);

@@ -98,6 +98,9 @@ class TableReader {
     const Bytes all = file_->bytes();
     if (offset > all.size() || size > all.size() - offset || all.size() - offset - size < kTrailerBytes)
       file_->fail_at(all.data(), fmt::format("a block of {} bytes at {} is outside of the file", size, offset));
+    // Blocks lie beside each other. Without this, an index of many rows could have one block checked over and over.
+    taken_ += size + kTrailerBytes;
+    if (taken_ > all.size()) file_->fail_at(all.data(), "the blocks of the table overlap");
     const Bytes checked = all.subspan(offset, size + 1);
     const Bytes bytes = checked.first(size);
     if (masked_crc(crc32c(checked)) != load32(checked.data() + checked.size()))
@@ -106,8 +109,8 @@ class TableReader {
     if (compression == 0) return {file_, bytes};
     const std::string name = fmt::format("{} (compressed block at {})", file_->name(), offset);
     if (compression != 1) file_->fail_at(bytes.data(), fmt::format("compression {} is not known", compression));
+    file_->charge(snappy_size(bytes, kMaxBlockBytes, name));  // before the memory is taken
     const auto plain = std::make_shared<std::vector<std::byte>>(snappy_decode(bytes, kMaxBlockBytes, name));
-    file_->charge(plain->size());
     return {std::make_shared<WireFile>(name, ModelBytes::borrow(*plain, plain), budget_), *plain};
   }
 
@@ -135,6 +138,7 @@ class TableReader {
 
   std::shared_ptr<WireFile> file_;
   std::shared_ptr<Budget> budget_;
+  uint64_t taken_ = 0;  // bytes of the file in blocks that were read
 };
 
 }  // namespace
