@@ -77,6 +77,21 @@ TEST_P(Hdf5, ReadsEveryLayout) {
   EXPECT_EQ(file.dataset("opaque").item_bytes, 2);
 }
 
+/// A message takes 4 bytes in the file, and more in memory.
+TEST(Hdf5Header, HasABoundedNumberOfMessages) {
+  for (const size_t count : {size_t{1000}, size_t{100000}}) {
+    Hdf5Writer writer(true);
+    writer.at("group").messages.assign(count, std::string(2, '\0'));
+    const std::string bytes = writer.finish();
+    const Hdf5File file(std::as_bytes(std::span(bytes)), Budget::with_limit(1 << 24));
+    if (count == 1000) {
+      EXPECT_TRUE(file.children("group").empty());
+    } else {
+      EXPECT_THROW(file.children("group"), Error);
+    }
+  }
+}
+
 TEST_P(Hdf5, ViewsWhatLiesInOnePiece) {
   const std::string bytes = sample(GetParam());
   const Hdf5File file = open(bytes);

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
 constexpr uint64_t kMaxHeaderBytes = 64 << 20;
+constexpr size_t kMaxMessages =
+    65535;  // what a header of version 1 can count; in memory each takes more than in the file
 constexpr uint8_t kMaxSharing = 0x3;
 
 bool known_size(int size) { return size == 2 || size == 4 || size == 8; }
@@ -103,6 +105,7 @@ class HeaderReader {
         ++skipped_;
         continue;
       }
+      if (messages_.size() == kMaxMessages) damaged(kWhat);
       messages_.push_back(message);
     }
   }
