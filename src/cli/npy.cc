@@ -266,7 +266,9 @@ void ArrayReader::read_next(std::span<std::byte> out) {
 }
 
 std::vector<std::string> ArrayReader::read_strings() {
-  if (header_.bytes > kMaxStringBytes) bad_array(where_, "the array of strings is too large");
+  // A string takes more memory than one short element of the file, which may be compressed besides.
+  if (header_.bytes > kMaxStringBytes || header_.elements > kMaxStringBytes / static_cast<int64_t>(sizeof(std::string)))
+    bad_array(where_, "the array of strings is too large");
   std::vector<std::byte> raw(static_cast<size_t>(header_.bytes));
   read(raw);
   const auto item = static_cast<size_t>(header_.type.item_bytes);

@@ -101,6 +101,12 @@ TEST_F(Npy, ReadsStrings) {
   EXPECT_EQ(open_arrays(path_)[0].array->read_strings(), (std::vector<std::string>{"a", "\xC3\xA9\xF0\x9F\x9A\xA2"}));
 }
 
+/// Nine megabytes of single letters would be 300 megabytes of strings.
+TEST_F(Npy, RefusesStringsThatTakeFarMoreMemoryThanTheFile) {
+  save(npy("{'descr': '|S1', 'fortran_order': False, 'shape': (9000000,)}", std::string(9000000, 'a')));
+  EXPECT_THROW(open_arrays(path_)[0].array->read_strings(), Error);
+}
+
 TEST_F(Npy, RefusesDamagedHeaders) {
   for (const char* text : {"", "{", "{}", "{'descr': '<f4', 'fortran_order': False}",
                            "{'descr': '<f4', 'fortran_order': 1, 'shape': (1,)}",
