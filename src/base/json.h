@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "base/json_fwd.h"
 
 namespace leadline {
@@ -70,10 +71,8 @@ inline OrderedJson json_object(std::initializer_list<std::pair<const char*, Orde
 /// `depth`.
 template <typename TooDeep>
 ParsedJson parse_json(std::string_view text, int depth, const TooDeep& too_deep) {
-  return ParsedJson::parse(text.begin(), text.end(), [&](int now, ParsedJson::parse_event_t, ParsedJson&) {
-    if (now > depth) too_deep();
-    return true;
-  });
+  if (std::cmp_greater(json_depth(text), depth)) too_deep();
+  return ParsedJson::parse(text.begin(), text.end());
 }
 
 }  // namespace leadline

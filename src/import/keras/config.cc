@@ -12,7 +12,7 @@ namespace leadline::keras {
 namespace {
 
 /// Models nest in layers in lists in objects: five levels of JSON each. Code that walks configurations is recursive.
-constexpr int kMaxDepth = 200;
+constexpr size_t kMaxDepth = 200;
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 void collect_numbers(const Config& value, size_t limit, std::vector<double>& out) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <ctime>
 #include <map>
 
 #include "import/keras/keras.h"
@@ -147,6 +148,15 @@ TEST(KerasImport, BadConfigurationsAreErrors) {
         std::string(R"({"class_name": "Functional", "config": {"layers": {}, "output_layers": 3}})")}) {
     EXPECT_TRUE(thrown_by([&] { import_keras(text, none); }).code.has_value()) << text.substr(0, 60);
   }
+}
+
+/// Parsing was quadratic once: this took two minutes.
+TEST(KerasImport, LongListsAreReadInTimeThatGrowsAsTheyDo) {
+  std::string config = R"({"class_name": "Sequential", "config": {"name": "m", "layers": [{})";
+  for (int i = 0; i < 800000; ++i) config += ",{}";
+  const std::clock_t begin = std::clock();
+  EXPECT_TRUE(thrown_by([&] { import_keras(config + "]}}", MemoryWeights()); }).names("'class_name' is missing"));
+  EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(KerasImport, CyclesAreErrors) {
