@@ -23,6 +23,7 @@ class Pattern {
   /// Whether the pattern matches somewhere in `text`; bytes are characters.
   bool search(std::string_view text) const;
   const std::string& text() const { return text_; }
+  size_t steps() const { return program_.size(); }
 
   using Bytes = std::bitset<256>;
   enum class Step : unsigned char { kBytes, kSplit, kStart, kEnd, kWordEdge, kNoWordEdge, kMatch };

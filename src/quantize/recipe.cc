@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -18,7 +19,8 @@ using Json = ParsedJson;
 
 constexpr size_t kLargestRecipe = size_t{16} << 20;
 constexpr size_t kMostRules = 100'000;
-constexpr int kMostDepth = 100;
+constexpr size_t kMostSteps = 200'000;  // of all patterns together: what a search takes, and their memory
+constexpr int kDeepestJson = 20;        // rules of ai-edge-quantizer have 4 levels
 
 constexpr std::array<std::pair<std::string_view, Treatment>, 7> kModes{{
     {"float", Treatment::kFloat},
@@ -239,8 +241,8 @@ Json parse_json(std::string_view text) {
           kLargestRecipe);
   try {
     // Messages show values, which is recursive.
-    return leadline::parse_json(text, kMostDepth, [] {
-      fail(ErrorCode::kInvalidArgument, "recipe: it nests deeper than {} levels", kMostDepth);
+    return leadline::parse_json(text, kDeepestJson, [] {
+      fail(ErrorCode::kInvalidArgument, "recipe: more than {} levels of lists and objects", kDeepestJson);
     });
   } catch (const Json::parse_error& error) {
     // The library's own text repeats the place and shows bytes of the document; what it expected comes last.
@@ -248,6 +250,8 @@ Json parse_json(std::string_view text) {
     const size_t expected = what.rfind("; ");
     fail(ErrorCode::kInvalidArgument, "recipe: {} is no JSON{}", place(text, error.byte),
          expected == std::string_view::npos ? "" : fmt::format(": {}", what.substr(expected + 2, 80)));
+  } catch (const Json::exception&) {  // the only other one is about numbers
+    fail(ErrorCode::kInvalidArgument, "recipe: a number is too large");
   }
 }
 
@@ -278,14 +282,25 @@ std::vector<Rule> parse_recipe(std::string_view json) {
 }
 
 Recipe::Recipe(const std::vector<Rule>& rules) {
+  std::map<std::string_view, std::shared_ptr<const Pattern>> known;
+  size_t steps = 0;
   for (size_t i = 0; i < rules.size(); ++i) {
-    Compiled compiled{rules[i], std::nullopt};
+    Compiled compiled{rules[i], nullptr};
     const std::string& op = rules[i].op;
     require(op.empty() || op == "*" || ops::registry().find(op) != nullptr, ErrorCode::kInvalidArgument,
             "recipe: rule {}: there is no op '{}'", i, op.substr(0, 80));
     require(rules[i].node >= -1, ErrorCode::kInvalidArgument, "recipe: rule {}: there is no node {}", i, rules[i].node);
     try {
-      if (!rules[i].name.empty()) compiled.name.emplace(rules[i].name);
+      if (!rules[i].name.empty()) {
+        std::shared_ptr<const Pattern>& pattern = known[rules[i].name];
+        if (pattern == nullptr) {
+          pattern = std::make_shared<const Pattern>(rules[i].name);
+          steps += pattern->steps();
+          require(steps <= kMostSteps, ErrorCode::kInvalidArgument,
+                  "the patterns up to this one take more than {} steps when repetitions are written out", kMostSteps);
+        }
+        compiled.name = pattern;
+      }
     } catch (const Error& error) {
       fail(error.code(), "recipe: rule {}: {}", i, error.what());
     }

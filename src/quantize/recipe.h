@@ -2,6 +2,7 @@
 // Which nodes are to be treated how: rules that match ops, names and node numbers, and their JSON.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,7 +25,8 @@ struct Rule {
 /// Rules ready to be asked. The last that matches decides.
 class Recipe {
  public:
-  /// Throws Error(kInvalidArgument), naming the rule, for bad patterns, unknown ops and node numbers below -1.
+  /// Throws Error(kInvalidArgument), naming the rule, for bad patterns, patterns that take too much together, unknown
+  /// ops and node numbers below -1.
   explicit Recipe(const std::vector<Rule>& rules);
 
   /// Nothing when no rule matches.
@@ -33,7 +35,7 @@ class Recipe {
  private:
   struct Compiled {
     Rule rule;
-    std::optional<Pattern> name;
+    std::shared_ptr<const Pattern> name;  // null: any; equal ones are one
   };
   std::vector<Compiled> rules_;
 };

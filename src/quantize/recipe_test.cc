@@ -86,6 +86,7 @@ TEST(Recipe, ErrorsNameLineRuleAndKey) {
   EXPECT_NE(complaint(R"([{"mode": "int8", "nodes": [1]}])").find("'nodes'"), std::string::npos);
   EXPECT_NE(complaint(R"([{"mode": "int8", "node": "x"}])").find("'node'"), std::string::npos);
   EXPECT_NE(complaint(R"([{"mode": "int8", "node": 1e300}])").find("'node'"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8", "node": 1e400}])").find("too large"), std::string::npos);
   EXPECT_NE(complaint(R"([{"mode": "int8", "op": "CONV2D"}])").find("no op 'CONV2D'"), std::string::npos);
   EXPECT_NE(complaint(R"([{"mode": "int8"}, {"mode": "int8", "name": "a("}])").find("rule 1"), std::string::npos);
   EXPECT_NE(complaint(R"([{"regex": "", "operation": "*", "op_config": {"weight_tensor_config": {"num_bits": 3}}}])")
@@ -95,8 +96,29 @@ TEST(Recipe, ErrorsNameLineRuleAndKey) {
                 .find("op_config.weight_tensor_config.num_bits"),
             std::string::npos);
   EXPECT_NE(complaint(R"([{"regex": "", "algorithm_key": "GPTQ"}])").find("'GPTQ'"), std::string::npos);
-  EXPECT_NE(complaint(std::string(100000, '[')).find("line 1"), std::string::npos);
-  EXPECT_NE(complaint(std::string(100000, '[') + std::string(100000, ']')).find("rule 0"), std::string::npos);
+}
+
+/// A message shows what it found, and goes through it by recursion.
+TEST(Recipe, DeepNestingIsAnError) {
+  const std::string deep = std::string(500000, '[') + std::string(500000, ']');
+  EXPECT_NE(complaint(std::string(500000, '[')).find("levels"), std::string::npos);
+  EXPECT_NE(complaint(deep).find("levels"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "float", "name": )" + deep + "}]").find("levels"), std::string::npos);
+}
+
+/// 8 KB that would be 90,000 patterns of a thousand steps each.
+TEST(Recipe, EqualPatternsAreOneAndAllTogetherAreBounded) {
+  const auto lists = [](bool equal) {
+    std::string ops;
+    std::string names;
+    for (int i = 0; i < 300; ++i) {
+      ops += std::string(i == 0 ? "" : ",") + "\"ADD\"";
+      names += (i == 0 ? "" : ",") + fmt::format("\"a{{1000}}{}\"", equal ? 0 : i);
+    }
+    return fmt::format(R"([{{"op": [{}], "name": [{}], "mode": "float"}}])", ops, names);
+  };
+  EXPECT_EQ(complaint(lists(true)), "none");
+  EXPECT_NE(complaint(lists(false)).find("200000 steps"), std::string::npos) << complaint(lists(false));
 }
 
 }  // namespace
