@@ -42,8 +42,11 @@ uint64_t end_of(const Elf64_Sym& symbol) {
   return symbol.st_value > UINT64_MAX - size ? UINT64_MAX : symbol.st_value + size;
 }
 
-void search(const FileReader& file, const Elf64_Shdr& table, const Elf64_Shdr& names, std::span<Place> places) {
-  if (table.sh_entsize != sizeof(Elf64_Sym) || table.sh_size > kMostSymbolBytes) return;
+/// `left`: bytes of symbols that may still be looked at. Ten thousand sections could all be the same table.
+void search(const FileReader& file, const Elf64_Shdr& table, const Elf64_Shdr& names, std::span<Place> places,
+            uint64_t& left) {
+  if (table.sh_entsize != sizeof(Elf64_Sym) || table.sh_size > left) return;
+  left -= table.sh_size;
   constexpr size_t kPiece = 32768;
   std::vector<Elf64_Sym> symbols;
   const uint64_t count = table.sh_size / sizeof(Elf64_Sym);
@@ -91,10 +94,11 @@ std::vector<std::string> function_names(const std::string& path, const std::vect
       places[i].address = part.p_vaddr + (offsets[i] - part.p_offset);
     }
   }
+  uint64_t left = std::min(kMostSymbolBytes, 2 * file.size());  // libraries have two tables, beside each other
   const auto sections = read_headers<Elf64_Shdr>(file, header.e_shoff, header.e_shnum, header.e_shentsize);
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) continue;
-    if (section.sh_link < sections.size()) search(file, section, sections[section.sh_link], places);
+    if (section.sh_link < sections.size()) search(file, section, sections[section.sh_link], places, left);
   }
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i].name != 0) result[i] = readable(file.text(places[i].name, kMostName).value_or(""));
