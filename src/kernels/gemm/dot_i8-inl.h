@@ -87,7 +87,7 @@ HWY_INLINE Sum zero_sum() { return hn::Zero(D32()); }
 HWY_INLINE Sum multiply_accumulate(VA a, VB b, Sum sum) {
   V32 unused = sum;
   sum = hn::ReorderWidenMulAccumulate(D32(), a, b, sum, unused);
-#if HWY_TARGET != HWY_AVX3
+#if HWY_TARGET != HWY_AVX3 && !defined(__clang__)
   // With 16 registers g++ 12 would compute all products of a step first and keep the sums in memory; a barrier without
   // instructions makes it finish one sum after the other.
   asm volatile("" : "+x"(sum.raw));
