@@ -18,8 +18,8 @@ export LEADLINE_SHARED ?= $(abspath ../shared)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test asan tsan bench bench-models soak soak-process soak-notebook instruction-counts lint \
-  format clean
+.PHONY: help setup build demo test asan tsan bench bench-models soak soak-process soak-notebook instruction-counts \
+  fuzz-readers lint format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -86,6 +86,13 @@ soak-notebook:
 instruction-counts: build ## count the instructions of single ops anew, for data/instruction_counts.json
 	@tools/setup.sh --tests
 	cmake --build --preset release -j $(JOBS) --target refresh_instruction_counts
+
+fuzz-readers: setup ## libFuzzer on every reader of files, FUZZ_MINUTES=5 each; READERS="npy elf" for some: build/fuzz/readers
+	@tools/setup.sh --fuzz
+	@$(MAKE) --no-print-directory build/fuzz/build.ninja
+	cmake --build --preset fuzz -j $(JOBS) --target fuzz_readers
+	$(VENV_PYTHON) fuzz/readers/run.py build/fuzz/fuzz/fuzz_readers --work build/fuzz/readers --jobs $(JOBS) \
+	  --minutes $(or $(FUZZ_MINUTES),5) $(READERS)
 
 lint: setup ## check formatting, clang-tidy's short list, and the layering
 	@tools/lint.sh build/release

@@ -52,7 +52,7 @@ def include_problem(file, quote, target, siblings):
         own = quote == '"' or first in {"fmt", "hwy", "nlohmann", "CLI"}
         return "a public header may include only leadline/*.h and system headers" if own else None
     if first in MAY_INCLUDE and rest:
-        if is_test or parts[0] == "bench" or first == layer or (in_src and first in MAY_INCLUDE.get(layer, set())):
+        if is_test or parts[0] in {"bench", "fuzz"} or first == layer or (in_src and first in MAY_INCLUDE.get(layer, set())):
             return None
         return f"{'src/' * in_src}{layer} may not include src/{first}"
     if in_src and quote == '"' and target in siblings:

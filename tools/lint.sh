@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -t files < <(find include src python/src tests examples bench -name '*.h' -o -name '*.cc' | sort)
+mapfile -t files < <(find include src python/src tests examples bench fuzz -name '*.h' -o -name '*.cc' | sort)
 if [[ $1 == --format ]]; then
   clang-format-19 -i "${files[@]}"
   exit 0

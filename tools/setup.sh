@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what Leadline needs to be built and tested: Debian packages, and .venv with the packages of
 # requirements-dev.txt. Does nothing, quickly, when all of it is there.
-# usage: tools/setup.sh [--lint | --tests | --bench]
+# usage: tools/setup.sh [--lint | --tests | --bench | --fuzz]
 #   --lint: also clang-format and clang-tidy
 #   --tests: also what only tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL device,
 #            valgrind to count instructions
 #   --bench: also the engines that benchmarks run beside Leadline, in .venv-bench
+#   --fuzz: also clang with libFuzzer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,6 +19,8 @@ packages=(
 )
 if [[ ${1:-} == --lint ]]; then
   packages+=(clang-format-19 clang-tidy-19)
+elif [[ ${1:-} == --fuzz ]]; then
+  packages+=(clang-19 libclang-rt-19-dev)
 elif [[ ${1:-} == --tests ]]; then
   packages+=(dataset-fashion-mnist chromium ocl-icd-libopencl1 pocl-opencl-icd valgrind)
 fi
