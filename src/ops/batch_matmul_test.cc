@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <vector>
+
 #include "base/run_check.h"
 #include "kernels/quant/dynamic.h"
 #include "kernels/reference/matmul.h"
@@ -297,6 +300,16 @@ TEST(BatchMatmul, NothingToSumGivesZeros) {
   t.input<float>({2, 2, 0}, {}, {}, false).input<float>({2, 0, 3}, {}, {}, false).output(DType::kFloat32).run();
   EXPECT_EQ(t.shape(0), (Shape{2, 2, 3}));
   EXPECT_EQ(t.result<float>(0), std::vector<float>(12, 0.0F));
+}
+
+TEST(BatchMatmul, WidensAConstantFloat16Matrix) {
+  const std::vector<uint16_t> rhs = {0x3C00, 0x4000, 0x4200, 0x4400};  // 1 2 3 4
+  OpTester t("BATCH_MATMUL");
+  const auto bytes = std::as_bytes(std::span(rhs));
+  const std::vector<std::byte> half(bytes.begin(), bytes.end());
+  t.raw_input(DType::kFloat16, {2, 2}, half, {}, false).raw_input(DType::kFloat16, {2, 2}, half);
+  t.output(DType::kFloat16).run();
+  EXPECT_EQ(t.result<uint16_t>(0), (std::vector<uint16_t>{0x4700, 0x4900, 0x4B80, 0x4D80}));  // 7 10 15 22
 }
 
 TEST(BatchMatmul, EmptyOperandsGiveAnEmptyOutput) {

@@ -51,6 +51,7 @@ class WidenedNode : public OpContext {
     operand.value = &values_.back();
     operand.data = nullptr;
     operand.bytes = 0;
+    operand.known = false;  // as float32 it exists only while running
   }
 
   std::vector<ir::Value> values_;
