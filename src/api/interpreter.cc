@@ -296,6 +296,9 @@ struct Interpreter::State {
     const auto it = std::find(subgraph().inputs.begin(), subgraph().inputs.end(), index);
     require(it != subgraph().inputs.end(), kArgument, "tensor {} '{}' is no input of the model", index,
             value(index).name);
+    require(!value(index).constant && !value(index).variable, kArgument,
+            "input {} '{}' is a {}, whose shape {} is fixed", index, value(index).name,
+            value(index).constant ? "constant" : "variable", value(index).shape.to_string());
     if (strict) check_strict(index, shape);
     Shape& current = shapes[static_cast<size_t>(it - subgraph().inputs.begin())];
     if (current == shape) return;

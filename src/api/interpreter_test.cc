@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "leadline/model_builder.h"
 #include "tests/cpp/sketch.h"
 
 namespace leadline {
@@ -190,6 +191,19 @@ TEST(InterpreterResize, StrictKeepsFixedDimensions) {
   EXPECT_TRUE(thrown_by([&] { interpreter.resize_input(0, {2, 65}, true); }).names("fixed to 64, got 65"));
   EXPECT_TRUE(thrown_by([&] { interpreter.resize_input(0, {2}, true); }).names("rank 2"));
   EXPECT_TRUE(thrown_by([&] { interpreter.resize_input(4, {2, 64}); }).names("no input"));
+}
+
+TEST(InterpreterResize, AVariableThatIsAnInputKeepsItsShape) {
+  ModelBuilder builder;
+  TensorInfo info;
+  info.shape = {2};
+  info.variable = true;
+  const int state = builder.add_tensor(0, info);
+  builder.set_inputs(0, {state});
+  builder.set_outputs(0, {state});
+  Interpreter interpreter(Model::from_bytes(builder.to_tflite()));
+  EXPECT_TRUE(thrown_by([&] { interpreter.resize_input(state, {3}); }).names("a variable, whose shape [2] is fixed"));
+  EXPECT_EQ(interpreter.tensor_info(state).shape, (Shape{2}));
 }
 
 TEST(InterpreterResize, AShapeThatDoesNotFitCanBeTakenBack) {
