@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test asan tsan bench bench-models soak soak-process soak-notebook instruction-counts \
-  fuzz-readers lint format clean
+  fuzz fuzz-readers lint format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -61,6 +61,16 @@ asan tsan: setup
 
 asan: ## run the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: ## run the C++ tests under ThreadSanitizer
+
+fuzz: build ## 200,000 mutants of models under the sanitizers; SEED=2, MUTANTS=1000, FUZZ_ARGS="--only 17"
+	@tools/setup.sh --tests
+	@$(MAKE) --no-print-directory build/asan/build.ninja
+	cmake --build --preset asan -j $(JOBS) --target leadline_fuzz
+	$(VENV_PYTHON) fuzz/write_bases.py build/fuzz-bases.bin \
+	  $(if $(LEADLINE_SHARED),--also $(wildcard $(addprefix $(LEADLINE_SHARED)/,models op_cases)))
+	build/asan/leadline_fuzz --run $(wildcard fuzz/regressions/*.txt) --findings build/fuzz-findings --slow 10
+	build/asan/leadline_fuzz --bases build/fuzz-bases.bin $(wildcard fuzz/regressions/*.txt) --seed $(or $(SEED),1) \
+	  --count $(or $(MUTANTS),200000) --jobs $(JOBS) --findings build/fuzz-findings --slow 10 $(FUZZ_ARGS)
 
 bench: build ## micro-benchmarks, then models beside LiteRT and OpenVINO: build/bench.html; BENCH=gemm_bench for one program
 	cmake --build --preset release -j $(JOBS) --target $(or $(BENCH),leadline_bench)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# leadline_fuzz: mutants of models, made through the schema.
+
+leadline_sources(fuzz_sources fuzz/mutants)
+add_executable(leadline_fuzz ${fuzz_sources})
+leadline_compile_options(leadline_fuzz)
+target_include_directories(leadline_fuzz PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(leadline_fuzz SYSTEM PRIVATE ${FLATBUFFERS_INCLUDE_DIR})
+find_package(CLI11 REQUIRED)
+target_link_libraries(leadline_fuzz PRIVATE leadline fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads)

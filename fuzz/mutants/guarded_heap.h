@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// A C++ heap that notices wrong accesses, for builds without AddressSanitizer.
+#pragma once
+
+namespace leadline::fuzz {
+
+/// Blocks allocated from now on are guarded, or no longer. Does nothing with AddressSanitizer.
+void guard_heap(bool on);
+
+}  // namespace leadline::fuzz
