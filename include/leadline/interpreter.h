@@ -133,7 +133,7 @@ class Interpreter {
   TensorMemory tensor(int index) const;
 
   /// Runs once. Throws BudgetError when data-dependent shapes do not fit, Error(kRuntime) for data an op cannot take.
-  /// `check` may end the run by throwing. After an exception the interpreter can be used again.
+  /// `check` may end the run by throwing, a WorkLimit too. After an exception the interpreter can be used again.
   void invoke(const RunCheck& check = {});
 
   /// Sets all variables to their initial state.

@@ -12,8 +12,8 @@ namespace leadline {
 /// It is called on the thread that does the work, and must not call the object that works.
 using Progress = std::function<bool(int64_t done, int64_t total)>;
 
-/// Called again and again while a model runs, on the thread that runs it: before each node, and within large products.
-/// What it throws ends the run and is passed on. It must return soon, and must not call the interpreter.
+/// Called again and again while Leadline works, on the thread that called it, some milliseconds apart at most. What it
+/// throws ends the work and is passed on. It must return soon, and must not call the object that works.
 using RunCheck = std::function<void()>;
 
 }  // namespace leadline

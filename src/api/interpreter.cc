@@ -2,10 +2,10 @@
 #include "leadline/interpreter.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <mutex>
-#include <thread>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "api/boundary.h"
@@ -13,6 +13,7 @@
 #include "api/model_data.h"
 #include "base/alignment.h"
 #include "base/error.h"
+#include "base/patient_mutex.h"
 #include "base/run_check.h"
 #include "base/string_tensor.h"
 #include "passes/passes.h"
@@ -29,25 +30,6 @@ int thread_count(int requested) {
   require(requested >= 1, kArgument, "num_threads is {}, expected -1 (all) or at least 1", requested);
   return requested;
 }
-
-/// A mutex that refuses, instead of waiting for ever, when the thread that holds it comes again.
-class CallMutex {
- public:
-  void lock() {
-    require(holder_.load() != std::this_thread::get_id(), kArgument,
-            "an op or observer called the interpreter that is running it");
-    mutex_.lock();
-    holder_.store(std::this_thread::get_id());
-  }
-  void unlock() {
-    holder_.store({});
-    mutex_.unlock();
-  }
-
- private:
-  std::mutex mutex_;
-  std::atomic<std::thread::id> holder_;
-};
 
 }  // namespace
 
@@ -70,7 +52,10 @@ struct Interpreter::State {
             "state can be shared only between interpreters of the same model");
     resources = options.shares_state_with ? options.shares_state_with->state_->resources
                                           : std::make_shared<ops::Resources>(budget);
-    for (int v : subgraph().inputs) shapes.push_back(value(v).shape);
+    for (int v : subgraph().inputs) {
+      input_places.emplace(v, shapes.size());
+      shapes.push_back(value(v).shape);
+    }
     string_bytes.assign(shapes.size(), 0);
     make_plan();
     source.data()->require_intact();
@@ -293,14 +278,13 @@ struct Interpreter::State {
 
   void resize_input(int index, const Shape& shape, bool strict) {
     check_index(index);
-    const auto it = std::find(subgraph().inputs.begin(), subgraph().inputs.end(), index);
-    require(it != subgraph().inputs.end(), kArgument, "tensor {} '{}' is no input of the model", index,
-            value(index).name);
+    const auto it = input_places.find(index);
+    require(it != input_places.end(), kArgument, "tensor {} '{}' is no input of the model", index, value(index).name);
     require(!value(index).constant && !value(index).variable, kArgument,
             "input {} '{}' is a {}, whose shape {} is fixed", index, value(index).name,
             value(index).constant ? "constant" : "variable", value(index).shape.to_string());
     if (strict) check_strict(index, shape);
-    Shape& current = shapes[static_cast<size_t>(it - subgraph().inputs.begin())];
+    Shape& current = shapes[it->second];
     if (current == shape) return;
     current = shape;
     stale = true;
@@ -348,7 +332,7 @@ struct Interpreter::State {
     require(static_cast<int64_t>(bytes.size()) == planned.bytes, kArgument,
             "tensor {} '{}' of shape {} takes {} bytes, got {}", index, value(index).name, planned.shape.to_string(),
             planned.bytes, bytes.size());
-    if (!bytes.empty()) std::memcpy(planned.address, bytes.data(), bytes.size());
+    copy_bytes(planned.address, bytes.data(), static_cast<int64_t>(bytes.size()));
   }
 
   TensorMemory tensor(int index) const {
@@ -421,12 +405,13 @@ struct Interpreter::State {
   std::shared_ptr<runtime::Session> session;
   std::unique_ptr<runtime::Runner> runner;  // after session: it refers to it
   std::vector<Shape> shapes;
+  std::unordered_map<int, size_t> input_places;  // of tensors among the inputs
   std::vector<int64_t> string_bytes;
   int64_t base_counted = 0;
   bool stale = false;    // shapes changed since the plan was made
   bool rebound = false;  // the caller's memory changed since the runner was told
   bool failed = false;   // the last plan did not succeed, or its memory was left to others
-  mutable CallMutex mutex;
+  mutable PatientMutex mutex{"the interpreter"};
 };
 
 Interpreter::Interpreter(const Model& model, InterpreterOptions options) try
@@ -473,9 +458,8 @@ TensorInfo Interpreter::tensor_info(int index) const try {
   const std::lock_guard lock(state_->mutex);
   state_->check_index(index);
   TensorInfo info = describe_tensor(state_->subgraph(), index);
-  const auto& inputs = state_->subgraph().inputs;
-  if (const auto it = std::find(inputs.begin(), inputs.end(), index); it != inputs.end()) {
-    info.shape = state_->shapes[static_cast<size_t>(it - inputs.begin())];
+  if (const auto it = state_->input_places.find(index); it != state_->input_places.end()) {
+    info.shape = state_->shapes[it->second];
   } else if (!state_->stale && !state_->failed) {
     const plan::PlannedValue& planned = state_->runner->plan().values()[static_cast<size_t>(index)];
     if (planned.shape_known) info.shape = planned.shape;
@@ -522,8 +506,9 @@ void Interpreter::unbind(int index) try {
 }
 
 void Interpreter::invoke(const RunCheck& check) try {
+  std::optional<WorkLimit> limit;
+  if (check) limit.emplace(check);
   const std::lock_guard lock(state_->mutex);
-  const RunCheckScope scope(check);
   state_->refresh();
   state_->invoke();
 } catch (...) {

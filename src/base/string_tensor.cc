@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/run_check.h"
+
 namespace leadline {
 namespace {
 
@@ -37,7 +39,9 @@ std::string string_tensor_problem(std::span<const std::byte> bytes, int64_t coun
     return fmt::format("a string buffer of {} bytes is too short for the offsets of {} strings", size, count);
   }
   int64_t previous = header_bytes(count);
+  PacedCheck check;
   for (int64_t i = 0; i <= count; ++i) {
+    check.count(1);
     const int64_t offset = load_word(bytes.data(), i + 1);
     if (offset < previous || offset > size) {
       return fmt::format("string offset {} is {}, expected {} to {}", i, offset, previous, size);
@@ -73,7 +77,9 @@ StringTensorWriter::StringTensorWriter(std::span<std::byte> bytes, int64_t count
   }
   const auto stored = static_cast<int32_t>(count_);
   std::memcpy(bytes_.data(), &stored, sizeof(stored));
-  for (int64_t i = 0; i <= count_; ++i) put_offset(i, position_);
+  in_pieces(count_ + 1, kCopyPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) put_offset(i, position_);
+  });
 }
 
 void StringTensorWriter::add(std::string_view text) noexcept {

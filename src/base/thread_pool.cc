@@ -21,6 +21,8 @@
 
 #include "base/cgroup.h"
 #include "base/error.h"
+#include "base/forks.h"
+#include "base/run_check.h"
 
 namespace leadline {
 namespace {
@@ -33,15 +35,6 @@ constexpr std::chrono::microseconds kSpin{20};
 constexpr size_t kStackBytes = size_t{2} << 20;
 // A caller who asks for a million threads gets the split, not the threads.
 constexpr int kMostWorkers = 255;
-
-// Counts the forks that led to this process: threads made at an earlier count do not exist here.
-std::atomic<uint32_t> fork_count{0};
-
-void watch_forks() {
-  static const int watching =
-      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
-  require(watching == 0, ErrorCode::kRuntime, "the system refused to register a fork handler (error {})", watching);
-}
 
 inline void cpu_pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -66,16 +59,24 @@ bool spin_until(std::chrono::microseconds limit, const Done& done) {
   return done();
 }
 
+// Between this many grains the caller is asked whether to go on: about a million simple operations.
+constexpr int64_t kGrainsPerPiece = 32;
+
+// Ends a part on a worker when another part threw. Not for anyone else's eyes.
+struct Abandoned {};
+
 struct Split {
   int64_t count;
   int parts;
+  int64_t piece;  // items for one call of the body
 
   template <typename Call>
   void run_part(int part, Call call, const void* body) const {
     const int64_t size = count / parts;
     const int64_t larger = count % parts;  // the first parts have one item more
     const int64_t begin = part * size + std::min<int64_t>(part, larger);
-    call(body, begin, begin + size + (part < larger ? 1 : 0));
+    const int64_t items = size + (part < larger ? 1 : 0);
+    in_pieces(items, piece, [&](int64_t from, int64_t to) { call(body, begin + from, begin + to); });
   }
 };
 
@@ -106,22 +107,20 @@ struct ThreadPool::State {
   alignas(64) std::atomic<int32_t> unclaimed{0};
   std::atomic<uint32_t> wake{0};  // changes with every job: what sleeping workers wait on
   std::atomic<bool> stop{false};
-  Split split{0, 1};
+  Split split{0, 1, 1};
   Call call = nullptr;
   const void* body = nullptr;
 
   alignas(64) std::atomic<int32_t> unfinished{0};  // parts that the caller still has to wait for
-
-  // What a part of the running job threw first; the flag says who writes it.
-  std::atomic<bool> failed{false};
-  std::exception_ptr problem;
+  std::atomic<bool> abandoned{false};              // a part threw: nobody needs the others
+  std::exception_ptr problem;                      // what it threw; written by who set the flag
 
   alignas(64) std::atomic<bool> busy{false};
   std::chrono::microseconds spin{0};
   uint32_t born = 0;
   std::vector<pthread_t> workers;  // plain handles: in a forked process they can be forgotten
 
-  bool forked() const noexcept { return fork_count.load(std::memory_order_relaxed) != born; }
+  bool forked() const { return fork_count() != born; }
 
   /// The number of a part that is now the calling thread's to run, or 0.
   int claim() noexcept {
@@ -163,8 +162,9 @@ void ThreadPool::State::start_workers(int wanted) {
 void ThreadPool::State::run_part(const Split& job, int part, Call job_call, const void* job_body) noexcept {
   try {
     job.run_part(part, job_call, job_body);
+  } catch (const Abandoned&) {
   } catch (...) {
-    if (!failed.exchange(true, std::memory_order_relaxed)) problem = std::current_exception();
+    if (!abandoned.exchange(true, std::memory_order_relaxed)) problem = std::current_exception();
   }
 }
 
@@ -172,6 +172,9 @@ void ThreadPool::State::work() {
   const auto called = [this] {
     return unclaimed.load(std::memory_order_relaxed) > 0 || stop.load(std::memory_order_relaxed);
   };
+  const WorkLimit limit([this] {
+    if (abandoned.load(std::memory_order_relaxed)) throw Abandoned{};
+  });
   for (;;) {
     // Read before looking for work: a job published after the look changes `wake`, and the wait returns at once.
     const uint32_t seen = wake.load(std::memory_order_acquire);
@@ -201,7 +204,7 @@ void ThreadPool::State::dispatch(const Split& job, Call job_call, const void* jo
 
   run_part(job, 0, job_call, job_body);
   for (int part = claim(); part > 0; part = claim()) {
-    run_part(job, part, job_call, job_body);
+    if (!abandoned.load(std::memory_order_relaxed)) run_part(job, part, job_call, job_body);
     unfinished.fetch_sub(1, std::memory_order_relaxed);
   }
   const auto done = [this] { return unfinished.load(std::memory_order_acquire) == 0; };
@@ -215,9 +218,8 @@ void ThreadPool::State::dispatch(const Split& job, Call job_call, const void* jo
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
   require(threads >= 1, ErrorCode::kInvalidArgument, "a thread pool needs at least 1 thread, got {}", threads);
   if (threads == 1) return;
-  watch_forks();
   state_ = std::make_unique<State>();
-  state_->born = fork_count.load(std::memory_order_relaxed);
+  state_->born = fork_count();
   // With more threads than CPUs, polling would keep a thread that has work from running.
   if (threads <= usable_cpus()) state_->spin = kSpin;
   state_->start_workers(std::min(threads - 1, kMostWorkers));
@@ -235,18 +237,22 @@ void ThreadPool::run(int64_t count, int64_t grain, Call call, const void* body) 
   if (count <= 0) return;
   const int64_t most = count / std::max<int64_t>(grain, 1);
   const int parts = static_cast<int>(std::clamp<int64_t>(most, 1, threads_));
+  // Items of grain 1 may take any time. Without anyone to ask, a part is one piece.
+  const bool asks = current_limit != nullptr;
+  const int64_t grains = grain <= 1 ? 1 : kGrainsPerPiece;
+  const int64_t piece = asks && grain <= count / grains ? std::max<int64_t>(grain, 1) * grains : count;
+  const Split split{count, parts, piece};
   if (parts == 1) {
-    call(body, 0, count);
+    split.run_part(0, call, body);
     return;
   }
-  const Split split{count, parts};
   if (state_->forked() || state_->workers.empty() || state_->busy.exchange(true, std::memory_order_acquire)) {
     for (int part = 0; part < parts; ++part) split.run_part(part, call, body);
     return;
   }
   state_->dispatch(split, call, body);
   const std::exception_ptr problem = std::exchange(state_->problem, nullptr);
-  state_->failed.store(false, std::memory_order_relaxed);
+  state_->abandoned.store(false, std::memory_order_relaxed);
   state_->busy.store(false, std::memory_order_release);
   if (problem) std::rethrow_exception(problem);
 }

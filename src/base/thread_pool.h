@@ -23,9 +23,9 @@ class ThreadPool {
   int size() const noexcept { return threads_; }
 
   /// Splits [0, count) into at most size() contiguous parts of at least `grain` items and calls
-  /// body(begin, end) for each, in parallel; returns when all are done. What bodies throw, the first of
-  /// it, is thrown then.
-  /// The split depends on count, grain and size() only, so results do not depend on timing.
+  /// body(begin, end) for each, or for pieces of it, in parallel; returns when all are done. Between pieces limits are
+  /// asked (base/run_check.h); bodies may ask too. What that or a body throws first comes out then. The split depends on
+  /// count, grain and size() only, and results must not depend on the pieces.
   template <typename Body>
   void parallel_for(int64_t count, int64_t grain, const Body& body) {
     using Stored = std::remove_reference_t<Body>;

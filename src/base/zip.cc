@@ -17,6 +17,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/run_check.h"
 #include "leadline/types.h"
 
 namespace leadline {
@@ -99,6 +100,7 @@ class InflateSource final : public ByteSource {
   void read(std::span<std::byte> out) override {
     if (static_cast<int64_t>(out.size()) > remaining_) bad_file(*file_, "a compressed entry is cut off");
     while (!out.empty()) {
+      ask_run_check();
       if (stream_.avail_in == 0) refill();
       const size_t part = std::min(out.size(), kChunk);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -366,6 +368,7 @@ std::shared_ptr<const ModelBytes> entry_bytes(const std::shared_ptr<const Random
     // In pieces whose pages are given back, so that checking a large archive does not keep it in memory.
     for (size_t at = 0; at < view.size(); at += kCheckedPiece) {
       const std::span<const std::byte> piece = view.subspan(at, std::min(kCheckedPiece, view.size() - at));
+      ask_run_check();
       crc = update_crc(crc, piece);
       memory->drop_pages(piece.data(), static_cast<int64_t>(piece.size()));
     }

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/progress.h"
 #include "cli/command.h"
 #include "leadline/error.h"
 #include "leadline/types.h"
@@ -42,7 +43,7 @@ constexpr const char* kFooter =
     "\n"
     "Exit codes:\n"
     "  0  done\n"
-    "  1  the run failed (data an op cannot take, or a defect); doctor: it found problems\n"
+    "  1  the run failed (data an op cannot take, --timeout, or a defect); doctor: it found problems\n"
     "  2  wrong use: unknown option, a value that does not fit the model\n"
     "  3  the model is damaged, or needs something Leadline does not have\n"
     "  4  refused: needs more memory than --memory, LEADLINE_MEMORY or the machine allow\n"
@@ -92,6 +93,9 @@ Failure describe(const Error& error) {
       failure.exit_code = kOverBudget;
       failure.kind = "out_of_memory";
       break;
+    case ErrorCode::kTimeout:
+      failure.kind = "timeout";
+      break;
     case ErrorCode::kInternal:
       break;
   }
@@ -139,6 +143,13 @@ int run(CLI::App& program, const std::vector<std::unique_ptr<Command>>& commands
   }
   for (const auto& command : commands) {
     if (!command->app().parsed()) continue;
+    const leadline::WorkLimit limit(
+        [] {
+          if (leadline::StopOnSignal::stopped()) {
+            throw Error(ErrorCode::kCancelled, "stopped before it was finished");
+          }
+        },
+        command->timeout());
     command->run();
     if (std::fflush(stdout) != 0) throw Error(ErrorCode::kIo, "cannot write to standard output");
     return command->exit_code();

@@ -280,7 +280,7 @@ TEST_P(LargeFloatProducts, AreDoneInPiecesThatCanBeStoppedBetween) {
   int asked = 0;
   const RunCheck count = [&] { ++asked; };
   {
-    const RunCheckScope scope(count);
+    const WorkLimit limit(count);
     t.run();
   }
   EXPECT_GE(asked, 4);

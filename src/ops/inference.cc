@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/run_check.h"
 #include "ir/verifier.h"
 #include "ops/registry.h"
 
@@ -119,6 +120,7 @@ std::optional<std::vector<std::vector<std::byte>>> evaluate(const ir::Subgraph& 
     return results;
   } catch (const Error& error) {
     if (is_about_memory(error)) throw;
+    ask_run_check();
     return {};
   }
 }

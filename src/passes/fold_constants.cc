@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "ops/inference.h"
 #include "passes/editor.h"
 #include "passes/passes.h"
@@ -56,6 +57,7 @@ bool fold_small(Editor& e, ops::Inference& inference, int n) {
     results = inference.compute(n, kLargestResult);
   } catch (const Error& error) {
     if (is_about_memory(error)) throw;
+    ask_run_check();
     return false;  // whoever runs the node will say it better
   }
   if (!results) return false;

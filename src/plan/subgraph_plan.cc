@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "ir/sparsity.h"
 #include "plan/lifetimes.h"
 
@@ -20,6 +21,10 @@ constexpr int64_t kFoldWorkspace = 16384;
 /// No tensor and no workspace is larger, so that sums over a whole plan stay inside int64.
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 
+std::string describe_node(const void* subgraph, int node) {
+  return ir::describe_node(*static_cast<const ir::Subgraph*>(subgraph), node);
+}
+
 }  // namespace
 
 SubgraphPlan::SubgraphPlan(const ir::Graph& graph, int subgraph, PlanOptions options, ops::Host& host,
@@ -29,8 +34,10 @@ SubgraphPlan::SubgraphPlan(const ir::Graph& graph, int subgraph, PlanOptions opt
       subgraph_(graph.subgraphs[static_cast<size_t>(subgraph)]),
       options_(options),
       host_(host),
-      budget_(std::move(budget)) {
+      budget_(std::move(budget)),
+      outputs_(subgraph_.values.size()) {
   find_nodes();
+  for (int v : subgraph_.outputs) outputs_[static_cast<size_t>(v)] = true;
   compute_last_uses();
   find_half_constants();
 }
@@ -264,6 +271,8 @@ void SubgraphPlan::make_dense(int value, int node) {
 bool SubgraphPlan::plan_node(int index, Segment& segment) {
   const ir::Node& node = this->node(index);
   if (skipped_[static_cast<size_t>(index)] || node.code == ir::kAbsorbedOp) return true;
+  const WorkPlace place(describe_node, &subgraph_, index);
+  ask_run_check();
   const ops::OpDef& op = definition(node, index);
   for (int input : node.inputs) {
     if (input == ir::kAbsent) continue;
@@ -358,6 +367,7 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
     kernel.run(context);
   } catch (const Error& error) {
     if (is_about_memory(error)) throw;
+    ask_run_check();
     return false;  // the same error will come when, and only if, the node runs
   }
   for (Folded& result : results) {
@@ -368,10 +378,6 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
     folded_.push_back(std::move(result));
   }
   return true;
-}
-
-bool SubgraphPlan::is_output(int value) const {
-  return std::find(subgraph_.outputs.begin(), subgraph_.outputs.end(), value) != subgraph_.outputs.end();
 }
 
 int64_t SubgraphPlan::folded_bytes() const {

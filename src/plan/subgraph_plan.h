@@ -138,7 +138,7 @@ class SubgraphPlan {
   /// Gives a sparse constant that `node` reads its dense form, once.
   void make_dense(int value, int node);
   bool is_static_data(int value) const;
-  bool is_output(int value) const;
+  bool is_output(int value) const { return outputs_[static_cast<size_t>(value)]; }
   bool try_fold(int index, const ops::OpDef& op, std::span<const ops::Operand> inputs,
                 std::span<const ops::Operand> outputs, ops::Kernel& kernel, const ops::PrepareContext& prepared);
   void require_plannable(int node, const std::string& what, int64_t bytes) const;
@@ -160,6 +160,7 @@ class SubgraphPlan {
   std::vector<OutputCopy> output_copies_;
   std::vector<int> source_;    // by value: see source()
   std::vector<bool> skipped_;  // by node: has no step
+  std::vector<bool> outputs_;  // by value: is an output of the subgraph
   std::vector<int> last_use_;  // node that reads the value last, through views too; node count: subgraph output
   struct Folded {
     int value;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "runtime/runner.h"
 
 namespace leadline::runtime {
@@ -73,7 +74,7 @@ std::span<const TensorView> Runner::run(std::span<const TensorView> inputs, std:
   for (size_t i = 0; i < inputs.size(); ++i) {
     plan::PlannedValue& slot = plan_.values()[static_cast<size_t>(plan_.subgraph().inputs[i])];
     if (slot.storage == Storage::kArena && slot.bytes > 0 && slot.address != inputs[i].data) {
-      std::memcpy(slot.address, inputs[i].data, static_cast<size_t>(slot.bytes));
+      copy_bytes(slot.address, inputs[i].data, slot.bytes);
     }
     slot.computed = true;
   }
@@ -92,7 +93,7 @@ void Runner::copy_outputs() {
   std::byte* base = last == 0 ? bound_base_.value_or(nullptr) : bound_[last].arena->data();
   for (const plan::OutputCopy& copy : plan_.output_copies()) {
     TensorView& result = results_[static_cast<size_t>(copy.output)];
-    if (copy.bytes > 0) std::memcpy(base + copy.offset, result.data, static_cast<size_t>(copy.bytes));
+    if (copy.bytes > 0) copy_bytes(base + copy.offset, result.data, copy.bytes);
     result.data = base + copy.offset;
   }
 }

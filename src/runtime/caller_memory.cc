@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "runtime/runner.h"
 
 namespace leadline::runtime {
@@ -152,7 +153,7 @@ void Runner::copy_constant_outputs() {
   for (const auto& [value, memory] : session_.caller_memory) {
     const plan::PlannedValue& planned = plan_.values()[static_cast<size_t>(value)];
     const bool fixed = planned.storage == Storage::kConstant || planned.storage == Storage::kFolded;
-    if (fixed && memory.bytes > 0) std::memcpy(memory.data, planned.address, static_cast<size_t>(memory.bytes));
+    if (fixed && memory.bytes > 0) copy_bytes(memory.data, planned.address, memory.bytes);
   }
 }
 

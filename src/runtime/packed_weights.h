@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/buffer.h"
+#include "base/patient_mutex.h"
 
 namespace leadline::runtime {
 
@@ -32,7 +33,7 @@ class PackedWeights {
 
  private:
   std::shared_ptr<Budget> budget_;
-  mutable std::mutex mutex_;
+  mutable PatientMutex mutex_{"the model's packed weights"};
   std::map<PackedKey, std::weak_ptr<const Buffer>> entries_;
 };
 
