@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/quantization_rules.h"
@@ -36,6 +37,8 @@ void infer(InferContext& c) {
   c.set_output_shape(0, out);
 }
 
+constexpr int64_t kPieceOfRow = int64_t{1} << 18;
+
 template <bool kMax, typename T>
 bool better(T candidate, T best) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -54,7 +57,9 @@ void search(const T* in, int64_t size, int64_t stride, int64_t n, Index* out) {
     best[k] = in[k];
     index[k] = 0;
   }
+  PacedCheck check;
   for (int64_t i = 1; i < size; ++i) {
+    check.count(n);
     const T* row = in + i * stride;
     for (int64_t k = 0; k < n; ++k) {
       const bool wins = better<kMax>(row[k], best[k]);
@@ -70,13 +75,17 @@ template <bool kMax, typename T, typename Index>
 Index search_row(const T* in, int64_t size) {
   if constexpr (std::is_floating_point_v<T>) {
     int64_t index = 0;
-    for (int64_t i = 1; i < size; ++i) {
-      if (better<kMax>(in[i], in[index])) index = i;
-    }
+    in_pieces(size, kPieceOfRow, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (better<kMax>(in[i], in[index])) index = i;
+      }
+    });
     return static_cast<Index>(index);
   } else {
     T best = in[0];
-    for (int64_t i = 1; i < size; ++i) best = kMax ? std::max(best, in[i]) : std::min(best, in[i]);
+    in_pieces(size, kPieceOfRow, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) best = kMax ? std::max(best, in[i]) : std::min(best, in[i]);
+    });
     return static_cast<Index>(std::find(in, in + size, best) - in);
   }
 }

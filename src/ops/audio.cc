@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "base/flexbuffer_map.h"
+#include "base/run_check.h"
 #include "kernels/fft/fft.h"
 #include "kernels/gemm/split.h"
 #include "ops/contraction.h"
@@ -82,6 +83,7 @@ class SpectrogramKernel final : public Kernel {
       for (int64_t slot = begin; slot < end; ++slot) {
         const kernels::PartRange part = kernels::part_range(frames, 1, slots_, slot);
         for (int64_t frame = part.begin; frame < part.end; ++frame) {
+          ask_run_check();
           transform(c, frame / output[1], frame % output[1], c.scratch() + slot * slot_bytes_,
                     c.output(0).mutable_as<float>() + frame * fft_.bins());
         }
@@ -204,6 +206,7 @@ class MfccKernel final : public Kernel {
       for (int64_t slot = begin; slot < end; ++slot) {
         const kernels::PartRange part = kernels::part_range(frames, 1, slots_, slot);
         for (int64_t frame = part.begin; frame < part.end; ++frame) {
+          ask_run_check();
           transform(c.input(0).as<float>() + frame * bins_, shares, first, last,
                     reinterpret_cast<const double*>(c.packed()),
                     reinterpret_cast<double*>(c.scratch() + slots_at_ + slot * slot_bytes_),

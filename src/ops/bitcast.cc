@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -41,7 +42,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext&) {
   return make_kernel([](RunContext& c) {
     const TensorView& output = c.output(0);
     const std::byte* from = c.input(0).data;
-    if (output.bytes > 0 && from != output.data) std::memcpy(output.data, from, static_cast<size_t>(output.bytes));
+    if (output.bytes > 0 && from != output.data) copy_bytes(output.data, from, output.bytes);
   });
 }
 

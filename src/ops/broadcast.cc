@@ -2,6 +2,7 @@
 // TILE, BROADCAST_TO, FILL, ZEROS_LIKE: elements repeated.
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -110,7 +111,7 @@ void infer_zeros_like(InferContext& c) {
 std::unique_ptr<Kernel> prepare_zeros_like(PrepareContext&) {
   return make_kernel([](RunContext& c) {
     const TensorView& out = c.output(0);
-    if (out.bytes > 0) std::memset(out.data, 0, static_cast<size_t>(out.bytes));
+    if (out.bytes > 0) fill_bytes(out.data, std::byte{0}, out.bytes);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -155,7 +156,7 @@ std::unique_ptr<Kernel> make_join_kernel(PrepareContext& c, int64_t rows, std::v
           if (part.rescale) {
             rescale_run(reinterpret_cast<const uint8_t*>(source), reinterpret_cast<uint8_t*>(target), part, zero_point);
           } else {
-            std::memcpy(target, source, static_cast<size_t>(part.run * size));
+            copy_bytes(target, source, part.run * size);
           }
         }
         at += part.run;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/buffer.h"
+#include "base/run_check.h"
 #include "ops/families.h"
 #include "ops/resources.h"
 
@@ -87,7 +88,7 @@ void set_outputs_from(InferContext& c, std::span<const TensorView> results) {
 void copy_results(RunContext& run, std::span<const TensorView> results) {
   for (int i = 0; i < run.output_count(); ++i) {
     const TensorView& from = results[static_cast<size_t>(i)];
-    if (from.bytes > 0) std::memcpy(run.output(i).data, from.data, static_cast<size_t>(from.bytes));
+    if (from.bytes > 0) copy_bytes(run.output(i).data, from.data, from.bytes);
   }
 }
 

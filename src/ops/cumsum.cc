@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -44,17 +45,21 @@ void run_cumsum(RunContext& c, bool exclusive, bool reverse) {
   const int64_t size = shape[axis];
   const int64_t inner = span_elements(shape, axis + 1, shape.rank());
   const int64_t outer = span_elements(shape, 0, axis);
+  PacedCheck check;
   for (int64_t o = 0; o < outer; ++o) {
     const T* in = c.input(0).as<T>() + o * size * inner;
     T* out = c.output(0).mutable_as<T>() + o * size * inner;
     for (int64_t n = 0; n < size; ++n) {
+      check.count(inner);
       const int64_t at = (reverse ? size - 1 - n : n) * inner;
       const int64_t before = at + (reverse ? inner : -inner);
-      for (int64_t i = 0; i < inner; ++i) {
-        const T sum = n == 0 ? T{0} : out[before + i];
-        const T value = exclusive ? (n == 0 ? T{0} : in[before + i]) : in[at + i];
-        out[at + i] = add(sum, value);
-      }
+      in_pieces(inner, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const T sum = n == 0 ? T{0} : out[before + i];
+          const T value = exclusive ? (n == 0 ? T{0} : in[before + i]) : in[at + i];
+          out[at + i] = add(sum, value);
+        }
+      });
     }
   }
 }

@@ -3,6 +3,7 @@
 // nothing left to do: the result is a view.
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 
@@ -20,7 +21,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext&) {
   return make_kernel([](RunContext& run) {
     const TensorView& in = run.input(0);
     const TensorView& out = run.output(0);
-    if (out.data != in.data && out.bytes > 0) std::memcpy(out.data, in.data, static_cast<size_t>(out.bytes));
+    if (out.data != in.data && out.bytes > 0) copy_bytes(out.data, in.data, out.bytes);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/flexbuffer_map.h"
+#include "base/run_check.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
@@ -130,7 +131,9 @@ void decode_boxes(const RunContext& c, const Options& o, int64_t count, Box* dec
   const TensorView& boxes = c.input(0);
   const TensorView& anchors = c.input(2);
   const int64_t stride = boxes.shape[2];
+  PacedCheck check;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(64);
     auto offset = [&](int64_t k) { return static_cast<double>(real_at(boxes, i * stride + k)); };
     auto anchor = [&](int64_t k) { return static_cast<double>(real_at(anchors, i * 4 + k)); };
     const double h = anchor(2);
@@ -158,11 +161,15 @@ float overlap(const Box& a, const Box& b) {
 /// Fills `selected` with at most `limit` boxes, best first, none of which overlaps a better one too much.
 int64_t suppress(const Options& o, int64_t count, int64_t limit, const Workspace& w) {
   int64_t kept = 0;
+  PacedCheck check;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(1);
     if (w.scores[i] >= o.score_threshold) w.order[kept++] = static_cast<int32_t>(i);  // never NaN
   }
-  std::sort(w.order, w.order + kept,
-            [&](int32_t a, int32_t b) { return w.scores[a] != w.scores[b] ? w.scores[a] > w.scores[b] : a < b; });
+  std::sort(w.order, w.order + kept, [&](int32_t a, int32_t b) {
+    check.count(4);
+    return w.scores[a] != w.scores[b] ? w.scores[a] > w.scores[b] : a < b;
+  });
   std::fill_n(w.suppressed, kept, uint8_t{0});
   int64_t selected = 0;
   for (int64_t i = 0; i < kept && selected < limit; ++i) {
@@ -170,6 +177,7 @@ int64_t suppress(const Options& o, int64_t count, int64_t limit, const Workspace
     const Box& best = w.boxes[w.order[i]];
     w.selected[selected++] = w.order[i];
     for (int64_t j = i + 1; j < kept; ++j) {
+      check.count(8);
       if (!w.suppressed[j] && overlap(best, w.boxes[w.order[j]]) > o.overlap_threshold) w.suppressed[j] = 1;
     }
   }
@@ -190,11 +198,17 @@ int64_t run_regular(const RunContext& c, const Options& o, int64_t count, const 
   const TensorView& scores = c.input(1);
   const int64_t columns = scores.shape[2];
   int64_t found = 0;
+  PacedCheck check;
   for (int64_t category = 0; category < o.classes; ++category) {
-    for (int64_t i = 0; i < count; ++i) w.scores[i] = real_at(scores, i * columns + columns - o.classes + category);
+    in_pieces(count, int64_t{1} << 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        w.scores[i] = real_at(scores, i * columns + columns - o.classes + category);
+      }
+    });
     const int64_t selected = suppress(o, count, o.detections_per_class, w);
     // Merged behind detections of the same score, of which the best max_detections stay.
     for (int64_t k = 0; k < selected; ++k) {
+      check.count(64 + found);
       const Found entry{w.selected[k], static_cast<int32_t>(category), w.scores[w.selected[k]]};
       Found* const end = w.found + found;
       Found* const place =
@@ -217,13 +231,16 @@ int64_t run_fast(const RunContext& c, const Options& o, int64_t count, const Wor
     const float s = real_at(scores, box * columns + columns - o.classes + category);
     return std::isnan(s) ? -std::numeric_limits<float>::infinity() : s;
   };
+  PacedCheck check;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(8 * o.classes);
     w.scores[i] = score(i, 0);
     for (int64_t k = 1; k < o.classes; ++k) w.scores[i] = std::max(w.scores[i], score(i, k));
   }
   const int64_t categories = std::min(o.classes_per_detection, o.classes);
   const int64_t selected = suppress(o, count, o.max_detections, w);
   for (int64_t s = 0; s < selected; ++s) {
+    check.count(64 * o.classes);
     const int32_t box = w.selected[s];
     std::iota(w.categories, w.categories + o.classes, 0);
     std::partial_sort(w.categories, w.categories + categories, w.categories + o.classes, [&](int32_t a, int32_t b) {

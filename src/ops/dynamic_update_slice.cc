@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -66,7 +67,7 @@ void run(const RunContext& c, const UpdateBlock& block) {
   const TensorView& output = c.output(0);
   if (output.bytes == 0) return;
   if (block.whole) {
-    if (update.data != output.data) std::memcpy(output.data, update.data, static_cast<size_t>(output.bytes));
+    if (update.data != output.data) copy_bytes(output.data, update.data, output.bytes);
     return;
   }
   // Read before anything is written: the output may be any input's memory.
@@ -76,7 +77,7 @@ void run(const RunContext& c, const UpdateBlock& block) {
     copy.to +=
         std::clamp<int64_t>(load_index(start.data, start.dtype, d), 0, block.last_start[axis]) * copy.axes[axis].to;
   }
-  if (operand.data != output.data) std::memcpy(output.data, operand.data, static_cast<size_t>(output.bytes));
+  if (operand.data != output.data) copy_bytes(output.data, operand.data, output.bytes);
   if (update.elements() == 0) return;
   const int bits = dtype_bits(output.dtype);
   if (bits < 8) {

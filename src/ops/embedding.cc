@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -98,7 +99,9 @@ void infer_lookup(InferContext& c) {
 /// Row numbers inside the table; a table without elements has no rows to read.
 void check_ids(const RunContext& run, const TensorView& ids, int64_t rows) {
   const auto* id = ids.as<int32_t>();
+  PacedCheck check;
   for (int64_t i = 0; i < ids.elements(); ++i) {
+    check.count(1);
     run.require(id[i] >= 0 && id[i] < rows, "row {} is outside a table of {} rows", id[i], rows);
   }
 }
@@ -246,12 +249,14 @@ void run_sparse(RunContext& run, Combiner combiner) {
   const int lookup_dims = static_cast<int>(rank) - 1;
   const int64_t size = row_elements(params.shape);
   check_ids(run, ids, params.shape[0]);
+  PacedCheck check;
   for (int64_t i = 0; i < ids.elements(); ++i) {
+    check.count(16);
     run.require(bucket_of(indices.as<int32_t>() + i * rank, out.shape, lookup_dims) >= 0,
                 "index {} is outside the dense shape", i);
   }
   auto* result = out.mutable_as<float>();
-  std::fill_n(result, out.elements(), 0.0F);
+  fill_bytes(out.data, std::byte{0}, out.bytes);
   if (out.elements() == 0) return;
   const auto row = [&](int64_t bucket) { return std::span<float>(result + bucket * size, static_cast<size_t>(size)); };
   // Lookups of a bucket stand together; one that comes back later is combined once more, as in TFLite.
@@ -260,6 +265,7 @@ void run_sparse(RunContext& run, Combiner combiner) {
   float total = 0.0F;
   float squares = 0.0F;
   for (int64_t i = 0; i < ids.elements(); ++i) {
+    check.count(16 + size);
     if (const int64_t next = bucket_of(indices.as<int32_t>() + i * rank, out.shape, lookup_dims); next != bucket) {
       combine(combiner, elements, total, squares, row(bucket));
       bucket = next;

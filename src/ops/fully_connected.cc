@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/run_check.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/reference/matmul.h"
@@ -146,7 +147,7 @@ std::unique_ptr<Kernel> prepare_shuffled(const OpContext& c, const MatmulShape& 
   return make_kernel([=](RunContext& run) {
     const auto* input = run.input(0).as<uint8_t>();
     auto* shuffled = run.output(1).mutable_as<int8_t>();
-    std::memset(shuffled, 0, static_cast<size_t>(run.output(1).bytes));
+    fill_bytes(run.output(1).data, std::byte{0}, run.output(1).bytes);
     int8_t* to = shuffled;
     for (int64_t column = 0; column < s.k; column += kBlockColumns) {
       for (int64_t row = 0; row < s.m; ++row) {
@@ -180,7 +181,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   if (loop.shape.k == 0) {
     // TFLite's answer to a sum over nothing: zero bytes, without the bias.
     return make_kernel([](RunContext& run) {
-      if (run.output(0).bytes > 0) std::memset(run.output(0).data, 0, static_cast<size_t>(run.output(0).bytes));
+      if (run.output(0).bytes > 0) fill_bytes(run.output(0).data, std::byte{0}, run.output(0).bytes);
     });
   }
   const auto activation = c.attributes<FullyConnectedAttributes>().activation;

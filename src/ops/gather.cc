@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -43,7 +44,9 @@ void gather_slices(const RunContext& c, const TensorView& from, const TensorView
   if (to.dtype == DType::kString) {
     const StringTensorReader strings = run_strings(c, from);
     StringTensorWriter writer({to.data, static_cast<size_t>(to.bytes)}, slices * count);
+    PacedCheck check;
     for (int64_t s = 0; s < slices; ++s) {
+      check.count(32 * count);
       for (int64_t k = 0; k < count; ++k) writer.add(strings[source_of(s) * count + k]);
     }
     return;
@@ -52,7 +55,11 @@ void gather_slices(const RunContext& c, const TensorView& from, const TensorView
   if (copy.bits * count % 8 != 0) {
     // Neighbouring slices share bytes: one thread, and the last byte may be used in part.
     if (to.bytes > 0) to.data[to.bytes - 1] = std::byte{0};
-    for (int64_t s = 0; s < slices; ++s) copy(source_of(s), s);
+    PacedCheck check;
+    for (int64_t s = 0; s < slices; ++s) {
+      check.count(8 * count);
+      copy(source_of(s), s);
+    }
     return;
   }
   const int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, count * copy.bits / 8 + 8));
@@ -68,7 +75,9 @@ void finish_strings(InferContext& c, int64_t slices, int64_t count, const Source
             c.output(0).shape.to_string());
   const StringTensorReader strings = known_strings(c, 0);
   int64_t characters = 0;
+  PacedCheck check;
   for (int64_t s = 0; s < slices; ++s) {
+    check.count(4 * count);
     for (int64_t k = 0; k < count; ++k) characters += static_cast<int64_t>(strings[source_of(s) * count + k].size());
   }
   set_string_bytes(c, 0, slices * count, characters);
@@ -124,7 +133,9 @@ GatherSizes gather_sizes(const OpContext& c) {
 
 template <typename Context>
 void check_indices(const Context& c, const std::byte* data, DType type, int64_t count, int64_t limit) {
+  PacedCheck check;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(2);
     const int64_t index = load_index(data, type, i);
     c.require(index >= 0 && index < limit, "index {} is outside an axis of {} elements", index, limit);
   }
@@ -194,7 +205,9 @@ TupleSizes tuple_sizes(const OpContext& c) {
 
 template <typename Context>
 void check_tuples(const Context& c, const TupleSizes& sizes, const std::byte* data, DType type) {
+  PacedCheck check;
   for (int64_t t = 0; t < sizes.tuples; ++t) {
+    check.count(2 * sizes.width);
     for (int k = 0; k < sizes.width; ++k) {
       const int64_t index = load_index(data, type, t * sizes.width + k);
       const int64_t limit = sizes.limits[static_cast<size_t>(k)];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 
@@ -68,7 +69,9 @@ void run_hashtable_lookup(RunContext& run) {
   const std::span<const int32_t> keys(run.input(kKeys).as<int32_t>(), static_cast<size_t>(run.input(kKeys).elements()));
   const int64_t lookups = lookup.elements();
   auto* hits = run.output(kHits).mutable_as<uint8_t>();
+  PacedCheck check;
   const auto find = [&](int64_t i) {
+    check.count(64);
     const int64_t row = find_key(keys, lookup.as<int32_t>()[i]);
     hits[i] = row >= 0 ? 1 : 0;
     return row;
@@ -86,6 +89,7 @@ void run_hashtable_lookup(RunContext& run) {
   for (int64_t i = 0; i < lookups; ++i) {
     const int64_t row = find(i);
     if (row_bytes == 0) continue;
+    check.count(static_cast<int64_t>(row_bytes / 8));
     std::byte* to = out.data + i * static_cast<int64_t>(row_bytes);
     if (row >= 0) {
       std::memcpy(to, values.data + row * static_cast<int64_t>(row_bytes), row_bytes);

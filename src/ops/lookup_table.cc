@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/run_check.h"
+
 namespace leadline::ops {
 namespace {
 
@@ -50,7 +52,9 @@ LookupTable::LookupTable(std::byte* memory, const TensorView& keys, const Tensor
   const int64_t count = keys.elements();
   slots_ = {reinterpret_cast<int32_t*>(memory), static_cast<size_t>(slot_count(count))};
   std::memset(slots_.data(), 0, slots_.size_bytes());
+  PacedCheck check;
   for (int64_t row = 0; row < count; ++row) {
+    check.count(64);
     const uint64_t slot =
         number_keys ? slot_of(hash_of(numbers_[row]), [&](int64_t other) { return numbers_[other] == numbers_[row]; })
                     : slot_of(hash_of(texts_[row]), [&](int64_t other) { return texts_[other] == texts_[row]; });

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/run_check.h"
 #include "kernels/hash/fingerprint.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -41,7 +42,9 @@ int sign_bit(const RunContext& run, float seed, std::span<std::byte> key) {
   const size_t item_bytes = key.size() - sizeof(seed);
   std::memcpy(key.data(), &seed, sizeof(seed));
   double score = 0.0;
+  PacedCheck check;
   for (int64_t i = 0; i < items.shape[0]; ++i) {
+    check.count(64 + static_cast<int64_t>(item_bytes));
     if (item_bytes > 0) {
       std::memcpy(key.data() + sizeof(seed), items.data + i * static_cast<int64_t>(item_bytes), item_bytes);
     }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/run_check.h"
 #include "kernels/quant/fixed_math.h"
 #include "kernels/recurrent/dot.h"
 #include "ops/families.h"
@@ -104,10 +105,12 @@ void run_basic_float(RunContext& c) {
   const int64_t depth = c.input(kActivation).shape[1];
   const int64_t total = c.output(kConcatenated).shape[1];
   auto logistic = [](float x) { return 1.0F / (1.0F + std::exp(-x)); };
+  PacedCheck check;
   for (int64_t b = 0; b < batch; ++b) {
     float* gates = c.output(kGates).mutable_as<float>() + b * 4 * depth;
     const float* row = c.output(kConcatenated).as<float>() + b * total;
     for (int64_t r = 0; r < 4 * depth; ++r) {
+      check.count(total);
       gates[r] = c.input(kBias).as<float>()[r] + kernels::dot(c.input(kWeights).as<float>() + r * total, row, total);
     }
     for (int64_t i = 0; i < depth; ++i) {
@@ -135,10 +138,12 @@ void run_basic_quantized(RunContext& c, kernels::Multiplier scale) {
   const int64_t depth = c.input(kActivation).shape[1];
   const int64_t total = c.output(kConcatenated).shape[1];
   const int32_t weight_zero = c.input(kWeights).quantization->zero_point0();
+  PacedCheck check;
   for (int64_t b = 0; b < batch; ++b) {
     auto* gates = c.output(kGates).mutable_as<int16_t>() + b * 4 * depth;
     const auto* row = c.output(kConcatenated).as<uint8_t>() + b * total;
     for (int64_t r = 0; r < 4 * depth; ++r) {
+      check.count(total);
       const auto* weights = c.input(kWeights).as<uint8_t>() + r * total;
       int64_t sum = c.input(kBias).as<int32_t>()[r];
       for (int64_t k = 0; k < total; ++k) sum += (weights[k] - weight_zero) * (row[k] - 128);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/run_check.h"
+
 namespace leadline::ops {
 namespace {
 
@@ -308,8 +310,12 @@ void run_lstm(RunContext& c, const LstmLayout& layout, const LstmShape& shape, c
   const TensorView& output_state = c.input(layout.output_state);
   const TensorView& cell_state = c.input(layout.cell_state);
   auto each_step = [&](const auto& body) {
+    PacedCheck check;
     for (int64_t row = 0; row < shape.batch; ++row) {
-      for (int64_t s = 0; s < sequence.steps; ++s) body(row, sequence.backward ? sequence.steps - 1 - s : s);
+      for (int64_t s = 0; s < sequence.steps; ++s) {
+        check.count(4 * shape.cells * (shape.inputs + shape.outputs + 16));
+        body(row, sequence.backward ? sequence.steps - 1 - s : s);
+      }
     }
   };
   const LstmSequence& q = sequence;

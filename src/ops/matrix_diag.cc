@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -30,8 +31,10 @@ Matrices matrices_of(const Operand& operand) {
 
 void write_diagonals(const Matrices& m, const std::byte* diagonal, std::byte* output) {
   const auto size = static_cast<size_t>(m.element);
+  PacedCheck check;
   for (int64_t i = 0; i < m.count; ++i, output += m.rows * m.columns * m.element) {
     for (int64_t k = 0; k < m.diagonal(); ++k, diagonal += m.element) {
+      check.count(8);
       std::memcpy(output + k * (m.columns + 1) * m.element, diagonal, size);
     }
   }
@@ -51,7 +54,7 @@ std::unique_ptr<Kernel> prepare_diag(PrepareContext& c) {
   return make_kernel([m = matrices_of(c.output(0))](RunContext& run) {
     const TensorView& output = run.output(0);
     if (output.bytes == 0) return;
-    std::memset(output.data, 0, static_cast<size_t>(output.bytes));
+    fill_bytes(output.data, std::byte{0}, output.bytes);
     write_diagonals(m, run.input(0).data, output.data);
   });
 }
@@ -78,7 +81,7 @@ std::unique_ptr<Kernel> prepare_set_diag(PrepareContext& c) {
     if (output.bytes == 0) return;
     // Matrices of one element may be the diagonals' memory: nothing of the input is left then.
     const bool all = m.rows == 1 && m.columns == 1;
-    if (!all && input.data != output.data) std::memcpy(output.data, input.data, static_cast<size_t>(output.bytes));
+    if (!all && input.data != output.data) copy_bytes(output.data, input.data, output.bytes);
     if (run.input(1).data != output.data) write_diagonals(m, run.input(1).data, output.data);
   });
 }

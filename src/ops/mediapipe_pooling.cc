@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/flexbuffer_map.h"
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/custom_options.h"
 #include "ops/families.h"
@@ -104,7 +105,9 @@ void pool_row(const Options& o, const Shape& in, const float* image, int64_t y_o
   const int64_t depth = in[3];
   const int64_t y_begin = std::max<int64_t>(0, -y_origin);
   const int64_t y_end = std::min(o.filter_h, in[1] - y_origin);
+  PacedCheck check;
   for (int64_t out_x = 0; out_x < out_w; ++out_x) {
+    check.count(depth * o.filter_w * o.filter_h);
     const int64_t x_origin = out_x * o.stride_w - pad_w;
     const int64_t x_begin = std::max<int64_t>(0, -x_origin);
     const int64_t x_end = std::min(o.filter_w, in[2] - x_origin);
@@ -182,9 +185,11 @@ void unpool_windows(const RunContext& run, const Options& o, const Shape& in) {
   const float* indices = run.input(1).as<float>();
   const auto places = static_cast<float>(o.filter_w * o.filter_h);
   auto each = [&](const auto& visit) {
+    PacedCheck check;
     int64_t i = 0;
     for (int64_t row = 0; row < in[0] * in[1]; ++row) {
       for (int64_t x = 0; x < in[2]; ++x) {
+        check.count(16 * in[3]);
         for (int64_t channel = 0; channel < in[3]; ++channel, ++i) visit(i, row / in[1], row % in[1], x, channel);
       }
     }
@@ -215,14 +220,19 @@ void unpool_places(const RunContext& run, const Shape& in) {
   const int32_t* indices = run.input(1).as<int32_t>();
   const int64_t in_size = in[1] * in[2] * in[3];
   const int64_t out_size = output.shape[1] * output.shape[2] * output.shape[3];
+  PacedCheck check;
   for (int64_t i = 0; i < in[0] * in_size; ++i) {
+    check.count(2);
     run.require(indices[i] >= 0 && indices[i] < out_size, "index {} of value {} is outside the image of {} places",
                 indices[i], i, out_size);
   }
   auto* result = output.mutable_as<float>();
   std::fill_n(result, output.elements(), 0.0F);
   for (int64_t image = 0; image < in[0]; ++image) {
-    for (int64_t i = image * in_size; i < (image + 1) * in_size; ++i) result[image * out_size + indices[i]] = values[i];
+    for (int64_t i = image * in_size; i < (image + 1) * in_size; ++i) {
+      check.count(4);
+      result[image * out_size + indices[i]] = values[i];
+    }
   }
 }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/run_check.h"
+
 namespace leadline::ops {
 namespace {
 
@@ -114,10 +116,14 @@ void finish_move(InferContext& c, int i, const kernels::StridedCopy& block) {
 
 void move_elements(const RunContext& c, const TensorView& from, const TensorView& to,
                    const kernels::StridedCopy& block) {
+  PacedCheck check;
   if (from.dtype == DType::kString) {
     const StringTensorReader strings = run_strings(c, from);
     StringTensorWriter writer({to.data, static_cast<size_t>(to.bytes)}, block.elements());
-    kernels::for_each_source(block, [&](int64_t index) { writer.add(strings[index]); });
+    kernels::for_each_source(block, [&](int64_t index) {
+      check.count(32);
+      writer.add(strings[index]);
+    });
     return;
   }
   const int bits = dtype_bits(from.dtype);
@@ -127,8 +133,10 @@ void move_elements(const RunContext& c, const TensorView& from, const TensorView
   }
   if (to.bytes > 0) to.data[to.bytes - 1] = std::byte{0};  // the last byte may be used in part
   int64_t next = 0;
-  kernels::for_each_source(
-      block, [&](int64_t index) { put_packed(to.data, next++, bits, get_packed(from.data, index, bits)); });
+  kernels::for_each_source(block, [&](int64_t index) {
+    check.count(8);
+    put_packed(to.data, next++, bits, get_packed(from.data, index, bits));
+  });
 }
 
 std::unique_ptr<Kernel> make_move_kernel(int i, const kernels::StridedCopy& block) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -90,6 +91,7 @@ class Suppression {
     if (sigma_ > 0) factor_ = static_cast<float>(-0.5 / static_cast<double>(sigma_));
     const auto* scores = c.input(kScores).as<float>();
     for (int64_t i = 0; i < c.input(kScores).elements(); ++i) {
+      check_.count(16);
       if (scores[i] > score_threshold_) push({static_cast<int32_t>(i), scores[i], 0});
     }
   }
@@ -99,6 +101,7 @@ class Suppression {
     int32_t count = 0;
     const int64_t limit = std::min(size_, room_);
     while (count < limit && size_ > 0) {
+      check_.count(64);
       Candidate next = pop();
       const float before = next.score;
       if (!lower_score(next, count)) continue;
@@ -118,9 +121,10 @@ class Suppression {
 
  private:
   /// Compares with the boxes selected since the last time, latest first. False when one overlaps too much.
-  bool lower_score(Candidate& candidate, int32_t count) const {
+  bool lower_score(Candidate& candidate, int32_t count) {
     const Box box(boxes_, candidate.box);
     for (int32_t j = count - 1; j >= candidate.compared; --j) {
+      check_.count(16);
       const float iou = overlap(box, Box(boxes_, selected_[j]));
       if (iou >= iou_threshold_) return false;
       if (sigma_ > 0) candidate.score *= std::exp(factor_ * iou * iou);
@@ -149,6 +153,7 @@ class Suppression {
   int32_t* selected_;
   float* scores_;
   int64_t room_;
+  PacedCheck check_;
 };
 
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {

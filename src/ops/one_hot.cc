@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -49,8 +50,10 @@ std::unique_ptr<Kernel> prepare_one_hot(PrepareContext& c) {
     const TensorView& index = run.input(kIndices);
     kernels::fill_elements(out.data, outer * depth * inner, run.input(kOff).data, size);
     const std::byte* on = run.input(kOn).data;
+    PacedCheck check;
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t i = 0; i < inner; ++i) {
+        check.count(4);
         const int64_t hot = load_index(index.data, index.dtype, o * inner + i);
         if (hot < 0 || hot >= depth) continue;
         std::memcpy(out.data + ((o * depth + hot) * inner + i) * size, on, static_cast<size_t>(size));

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -139,7 +140,7 @@ void pad_constant(const RunContext& c, const Rows& rows, const std::byte* value,
       }
       kernels::fill_elements(to, row.before * per_unit, value, size);
       to += row.before * rows.unit;
-      std::memcpy(to, input + source * row.input * rows.unit, static_cast<size_t>(row.input * rows.unit));
+      copy_bytes(to, input + source * row.input * rows.unit, row.input * rows.unit);
       to += row.input * rows.unit;
       kernels::fill_elements(to, (row.output - row.before - row.input) * per_unit, value, size);
     });
@@ -216,7 +217,7 @@ std::unique_ptr<Kernel> prepare_mirror_pad(PrepareContext& c) {
           }
         };
         copy_mirrored(0, row.before);
-        std::memcpy(to + row.before * rows.unit, from, static_cast<size_t>(row.input) * unit);
+        copy_bytes(to + row.before * rows.unit, from, row.input * rows.unit);
         copy_mirrored(row.before + row.input, row.output);
       });
     });

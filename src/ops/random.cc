@@ -17,6 +17,7 @@
 #include <limits>
 #include <random>
 
+#include "base/run_check.h"
 #include "kernels/random/philox.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -69,7 +70,9 @@ void infer_random(InferContext& c) {
 template <typename Convert>
 void fill_blocks(Philox& generator, const TensorView& out, const Convert& convert) {
   auto* to = out.mutable_as<float>();
+  PacedCheck check;
   for (int64_t left = out.elements(); left > 0; left -= 4, to += 4) {
+    check.count(64);
     const std::array<float, 4> block = convert(generator.next());
     std::copy_n(block.begin(), std::min<int64_t>(4, left), to);
   }
@@ -129,7 +132,9 @@ double cumulate(std::span<const float> logits, double* sums) {
     if (std::isfinite(logit)) largest = std::max(largest, logit);
   }
   double total = 0.0;
+  PacedCheck check;
   for (size_t i = 0; i < logits.size(); ++i) {
+    check.count(16);
     if (std::isfinite(logits[i])) total += std::exp(static_cast<double>(logits[i]) - static_cast<double>(largest));
     sums[i] = total;
   }
@@ -149,9 +154,11 @@ void sample_classes(const RunContext& run, Philox& generator) {
   generator.skip(static_cast<uint64_t>(batches) * ((static_cast<uint64_t>(samples) + 3) / 4 * 4) * 512);
   std::array<uint32_t, 4> bits{};
   size_t used = bits.size();
+  PacedCheck check;
   for (int64_t b = 0; b < batches; ++b) {
     const double total = cumulate({logits.as<float>() + b * logits.shape[1], classes}, sums);
     for (int64_t s = 0; s < samples; ++s) {
+      check.count(64);
       if (used == bits.size()) {
         bits = draws.next();
         used = 0;
@@ -190,7 +197,9 @@ void infer_bits(InferContext& c) {
 /// Blocks of `block(counter)` for one counter after the other. Only its first 64 bits count.
 template <size_t N, typename Block>
 void generate(const TensorView& out, std::array<uint32_t, N>& counter, const Block& block) {
+  PacedCheck check;
   for (int64_t at = 0; at < out.bytes;) {
+    check.count(32);
     const std::array<uint32_t, N> bits = block(counter);
     const int64_t size = std::min<int64_t>(out.bytes - at, sizeof(bits));
     std::memcpy(out.data + at, bits.data(), static_cast<size_t>(size));

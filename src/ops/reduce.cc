@@ -12,6 +12,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "base/run_check.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/reduce/mean.h"
 #include "kernels/reduce/reduce.h"
@@ -141,6 +142,8 @@ void run_columns(RunContext& c, const ReducePlan& plan, const Columns& columns) 
   });
 }
 
+constexpr int64_t kPieceOfSum = int64_t{1} << 22;
+
 /// Sums of floats, divided.
 std::unique_ptr<Kernel> float_sum_kernel(const ReducePlan& plan, double divisor) {
   if (reduces_columns(plan)) {
@@ -160,10 +163,17 @@ std::unique_ptr<Kernel> float_sum_kernel(const ReducePlan& plan, double divisor)
     auto* out = c.output(0).mutable_as<float>();
     const double work = static_cast<double>(plan.reduced_count) / 4.0;
     c.pool().parallel_for(plan.kept.count, parallel_grain(work), [&](int64_t begin, int64_t end) {
+      PacedCheck check;
       for (int64_t o = begin; o < end; ++o) {
         const float* base = in + plan.kept.offset(o);
         double sum = 0.0;
-        for (int64_t r = 0; r < plan.reduced.count; ++r) sum = add_row(sum, base + plan.reduced.offset(r), plan.inner);
+        for (int64_t r = 0; r < plan.reduced.count; ++r) {
+          const float* row = base + plan.reduced.offset(r);
+          check.count(plan.inner / 4);
+          // Pieces are whole parts, so that the sum does not depend on them.
+          in_pieces(plan.inner, kPieceOfSum,
+                    [&](int64_t from, int64_t to) { sum = add_row(sum, row + from, to - from); });
+        }
         out[o] = static_cast<float>(sum / divisor);
       }
     });
@@ -277,8 +287,10 @@ std::unique_ptr<Kernel> quantized_prod_kernel(const PrepareContext& c, const Red
       for (int64_t o = begin; o < end; ++o) {
         const T* base = in + plan.kept.offset(o / inner_kept) + o % inner_kept;
         int32_t product = 0;
+        PacedCheck check;
         for (int64_t r = 0; r < plan.reduced.count; ++r) {
           const T* row = base + plan.reduced.offset(r);
+          check.count(8 * inner_reduced);
           for (int64_t i = 0; i < inner_reduced; ++i) {
             const int32_t factor = row[i] - in_zero;
             product = r + i == 0 ? factor : rescale_product(int64_t{product} * factor, m);
@@ -295,7 +307,7 @@ std::unique_ptr<Kernel> quantized_prod_kernel(const PrepareContext& c, const Red
 /// Nothing to reduce along: the values themselves.
 std::unique_ptr<Kernel> copy_kernel() {
   return make_kernel([](RunContext& c) {
-    if (c.output(0).bytes > 0) std::memcpy(c.output(0).data, c.input(0).data, static_cast<size_t>(c.output(0).bytes));
+    if (c.output(0).bytes > 0) copy_bytes(c.output(0).data, c.input(0).data, c.output(0).bytes);
   });
 }
 

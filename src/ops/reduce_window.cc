@@ -10,6 +10,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -109,9 +110,13 @@ class WindowReducer {
     const bool innermost = d + 1 == plan_.rank;
     int64_t at = start_[static_cast<size_t>(d)];
     for (int64_t k = 0; k < axis.window; ++k, at += axis.window_dilation) {
+      check_.count(8);
       const int64_t index = axis.dilation == 1 ? at : at / axis.dilation;
       if (at < 0 || index >= axis.input || (axis.dilation != 1 && at % axis.dilation != 0)) {
-        for (int64_t n = 0; n < axis.inner_window; ++n) sum_ = Op{}(sum_, init_);
+        for (int64_t n = 0; n < axis.inner_window; ++n) {
+          check_.count(1);
+          sum_ = Op{}(sum_, init_);
+        }
       } else if (innermost) {
         sum_ = Op{}(sum_, input_[offset + index * axis.input_stride]);
       } else {
@@ -125,6 +130,7 @@ class WindowReducer {
   const T init_;
   std::array<int64_t, kMaxRank> start_{};
   T sum_{};
+  PacedCheck check_;
 };
 
 template <typename Op>

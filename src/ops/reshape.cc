@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -109,7 +110,7 @@ std::unique_ptr<Kernel> prepare_view(PrepareContext&) {
   return make_kernel([](RunContext& c) {
     const TensorView& from = c.input(0);
     const TensorView& to = c.output(0);
-    if (from.data != to.data && to.bytes > 0) std::memcpy(to.data, from.data, static_cast<size_t>(to.bytes));
+    if (from.data != to.data && to.bytes > 0) copy_bytes(to.data, from.data, to.bytes);
   });
 }
 

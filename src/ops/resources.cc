@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/run_check.h"
 
 namespace leadline::ops {
 
@@ -87,7 +88,7 @@ void Resources::assign(int32_t id, const TensorView& value) {
   v.shape = value.shape;
   v.bytes = value.bytes;
   v.assigned = true;
-  if (value.bytes > 0) std::memcpy(v.memory.data(), value.data, static_cast<size_t>(value.bytes));
+  if (value.bytes > 0) copy_bytes(v.memory.data(), value.data, value.bytes);
 }
 
 TensorView Resources::read(int32_t id) const {

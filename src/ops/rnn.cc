@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/run_check.h"
 #include "kernels/recurrent/rnn.h"
 #include "ops/families.h"
 #include "ops/quantization_rules.h"
@@ -110,8 +111,10 @@ void run_pass(const RunContext& c, const Pass& p, const TensorView& input, const
   cell.activation = static_cast<kernels::CellActivation>(p.activation);
   cell.asymmetric = p.asymmetric;
   float* state = c.input(p.layout.first + 3).mutable_as<float>();
+  PacedCheck check;
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t s = 0; s < p.steps; ++s) {
+      check.count(256 + p.units * 16);
       const int64_t step = p.backward ? p.steps - 1 - s : s;
       kernels::rnn_step(
           cell, input.as<float>() + b * p.input_row + step * p.input_step,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "kernels/reference/contraction.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -79,7 +80,9 @@ void infer(InferContext& c) {
 void check_indices(const RunContext& c, const ScatterSizes& sizes) {
   const TensorView& indices = c.input(kIndices);
   const int64_t count = indices.elements();
+  PacedCheck check;
   for (int64_t i = 0; i < count;) {
+    check.count(4 * sizes.width);
     for (int k = 0; k < sizes.width; ++k, ++i) {
       const int64_t index = load_index(indices.data, indices.dtype, i);
       const int64_t limit = sizes.limits[static_cast<size_t>(k)];
@@ -92,7 +95,9 @@ void check_indices(const RunContext& c, const ScatterSizes& sizes) {
 template <typename T, typename Add>
 void add_slices(const RunContext& c, const ScatterSizes& sizes, int64_t begin, int64_t end, const Add& add) {
   const T* from = c.input(kUpdates).as<T>();
+  PacedCheck check;
   for (int64_t t = 0; t < sizes.tuples; ++t, from += sizes.inner) {
+    check.count(8 + end - begin);
     T* to = c.output(0).mutable_as<T>() + sizes.target(c.input(kIndices), t) * sizes.inner;
     for (int64_t i = begin; i < end; ++i) to[i] = add(to[i], from[i]);
   }
@@ -102,7 +107,7 @@ template <typename T, typename Add>
 void scatter(RunContext& c, const ScatterSizes& sizes, const Add& add) {
   check_indices(c, sizes);
   const TensorView& output = c.output(0);
-  if (output.bytes > 0) std::memset(output.data, 0, static_cast<size_t>(output.bytes));
+  if (output.bytes > 0) fill_bytes(output.data, std::byte{0}, output.bytes);
   // Two tuples may name the same slice, so threads divide the slices' columns.
   const int64_t grain = parallel_grain(static_cast<double>(sizes.tuples));
   c.pool().parallel_for(sizes.inner, grain,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/run_check.h"
 #include "kernels/reference/contraction.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -63,7 +64,9 @@ template <typename T, typename Reduction>
 void reduce_segments(RunContext& c, const SegmentSizes& s) {
   const TensorView& ids = c.input(kIds);
   const auto* id = ids.as<int32_t>();
+  PacedCheck check;
   for (int64_t i = 0; i < ids.elements(); ++i) {
+    check.count(1);
     c.require(id[i] < s.segments, "segment id {} is not below the number of segments {}", id[i], s.segments);
   }
   const T* data = c.input(kData).as<T>();
@@ -71,10 +74,13 @@ void reduce_segments(RunContext& c, const SegmentSizes& s) {
   // Threads divide the columns: a segment's rows are combined in their order.
   const int64_t grain = parallel_grain(static_cast<double>(s.rows + s.segments));
   c.pool().parallel_for(s.inner, grain, [&](int64_t begin, int64_t end) {
+    PacedCheck part_check;
     for (int64_t r = 0; r < s.segments; ++r) {
+      part_check.count(4 + end - begin);
       std::fill(output + r * s.inner + begin, output + r * s.inner + end, Reduction::template kInitial<T>);
     }
     for (int64_t r = 0; r < s.rows; ++r) {
+      part_check.count(8 + end - begin);
       if (id[r] < 0) continue;
       const T* from = data + r * s.inner;
       T* to = output + id[r] * s.inner;
@@ -107,7 +113,9 @@ void infer_sorted(InferContext& c) {
             data[0]);
   if (!c.known(kIds)) return c.defer();
   int64_t last = -1;
+  PacedCheck check;
   for (const int32_t id : c.input(kIds).values<int32_t>()) {
+    check.count(1);
     c.require(id >= 0 && (id == last || id == last + 1), "segment id {} follows {}, expected the same or the next", id,
               last);
     last = id;

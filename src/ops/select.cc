@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/run_check.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -146,7 +147,10 @@ void infer_where(InferContext& c) {
   if (!c.known(0)) return c.defer();
   const int64_t count = visit_condition(c.input(0).dtype(), [&](auto zero) {
     int64_t found = 0;
-    for (const auto value : c.input(0).values<decltype(zero)>()) found += value != zero ? 1 : 0;
+    const auto values = c.input(0).values<decltype(zero)>();
+    in_pieces(static_cast<int64_t>(values.size()), kCopyPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) found += values[static_cast<size_t>(i)] != zero ? 1 : 0;
+    });
     return found;
   });
   c.set_output_shape(0, {count, shape.rank()});
@@ -157,7 +161,9 @@ void write_coordinates(const T* values, const Shape& shape, int64_t* out, int64_
   const auto rank = static_cast<size_t>(shape.rank());
   std::array<int64_t, kMaxRank> index = {};
   const int64_t count = shape.elements();
+  PacedCheck check;
   for (int64_t i = 0, written = 0; i < count && written < most; ++i) {
+    check.count(4);
     if (values[i] != T{0}) {
       std::copy_n(index.begin(), rank, out + written * shape.rank());
       ++written;

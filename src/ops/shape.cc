@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -101,7 +102,9 @@ void fill_range(RunContext& c) {
   const T delta = *c.input(2).as<T>();
   T* out = c.output(0).mutable_as<T>();
   const int64_t count = c.output(0).elements();
+  PacedCheck check;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(1);
     out[i] = value;
     if constexpr (std::is_integral_v<T>) {
       // The value past the last one may not fit.

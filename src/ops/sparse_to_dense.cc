@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -51,13 +52,16 @@ void run_sparse_to_dense(RunContext& run) {
   const TensorView& out = run.output(0);
   const int64_t size = element_bytes(out.dtype);
   const int64_t count = indices.shape.rank() == 0 ? 1 : indices.shape[0];
+  PacedCheck check;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(8);
     run.require(position_of(indices, i, out.shape) >= 0, "index {} is outside an output of shape {}", i,
                 out.shape.to_string());
   }
   kernels::fill_elements(out.data, out.elements(), run.input(kDefault).data, size);
   const int64_t step = values.shape.rank() == 0 ? 0 : size;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(16);
     std::memcpy(out.data + position_of(indices, i, out.shape) * size, values.data + i * step,
                 static_cast<size_t>(size));
   }

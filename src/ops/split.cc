@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -60,7 +61,7 @@ std::unique_ptr<Kernel> make_cut_kernel(PrepareContext& prepare, int data, int64
         if (run == 0) continue;
         std::byte* to = c.output(static_cast<int>(i)).data;
         for (int64_t r = begin; r < end; ++r) {
-          std::memcpy(to + r * run * size, input + (r * row + at) * size, static_cast<size_t>(run * size));
+          copy_bytes(to + r * run * size, input + (r * row + at) * size, run * size);
         }
         at += run;
       }

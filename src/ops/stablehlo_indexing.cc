@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
@@ -128,7 +129,9 @@ Indexing make_indexing(const OpContext& c, const std::vector<int64_t>& window_ax
 /// [begin, end) of the batched tensor.
 template <typename Visit>
 void for_each_element(const Indexing& x, int64_t begin, int64_t end, const Visit& visit) {
+  PacedCheck check;
   for (int64_t n = begin; n < end; ++n) {
+    check.count(32);
     int64_t rest = n;
     int64_t vector = 0;
     Point position{};
@@ -289,7 +292,7 @@ std::unique_ptr<Kernel> scatter_kernel(const Indexing& x, Update update) {
   return make_kernel([x, update](RunContext& run) {
     const TensorView& out = run.output(0);
     if (out.bytes == 0) return;
-    std::memcpy(out.data, run.input(0).data, static_cast<size_t>(out.bytes));
+    copy_bytes(out.data, run.input(0).data, out.bytes);
     const std::byte* indices = run.input(1).data;
     const T* updates = run.input(2).as<T>();
     T* values = out.mutable_as<T>();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/run_check.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/recurrent/dot.h"
 #include "kernels/recurrent/matrix.h"
@@ -81,7 +82,9 @@ void infer(InferContext& c) {
 /// Drops every filter's oldest value; the last place is free then.
 template <typename T>
 void shift_state(const SvdfShape& s, T* state) {
+  PacedCheck check;
   for (int64_t f = 0; f < s.batch * s.filters; ++f) {
+    check.count(s.memory);
     T* memory = state + f * s.memory;
     std::copy(memory + 1, memory + s.memory, memory);
   }
@@ -103,12 +106,14 @@ void run_float(RunContext& c, const SvdfShape& s, kernels::CellActivation activa
   float* state = c.input(kState).mutable_as<float>();
   shift_state(s, state);
   const float time_scale = hybrid ? time.quantization->scale0() : 1.0F;
+  PacedCheck check;
   for (int64_t b = 0; b < s.batch; ++b) {
     std::fill_n(results, s.filters, 0.0F);
     const float* in = c.input(kInput).as<float>() + b * s.inputs;
     kernels::multiply_add(matrix, kernels::row_operand(in, s.inputs, hybrid, asymmetric, quantized), s.filters,
                           s.inputs, results);
     for (int64_t f = 0; f < s.filters; ++f) {
+      check.count(s.memory);
       float* memory = state + (b * s.filters + f) * s.memory;
       memory[s.memory - 1] = results[f];
       if (hybrid) {
@@ -135,11 +140,13 @@ void run_integer(RunContext& c, const SvdfShape& s, Multiplier to_state, Multipl
   const int32_t input_zero = c.input(kInput).quantization->zero_point0();
   const int32_t output_zero = c.output(0).quantization->zero_point0();
   shift_state(s, state);
+  PacedCheck check;
   for (int64_t b = 0; b < s.batch; ++b) {
     const auto* in = c.input(kInput).as<int8_t>() + b * s.inputs;
     for (int64_t u = 0; u < s.units; ++u) {
       int64_t sum = c.has_input(kBias) ? c.input(kBias).as<int32_t>()[u] : 0;
       for (int64_t f = u * s.rank; f < (u + 1) * s.rank; ++f) {
+        check.count(s.inputs + s.memory);
         const int64_t product = kernels::dot(c.input(kFeatures).as<int8_t>() + f * s.inputs, in, input_zero, s.inputs);
         auto* memory = state + (b * s.filters + f) * s.memory;
         const int32_t scaled = kernels::multiply(kernels::saturate_i32(product), to_state);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -49,7 +50,11 @@ bool comes_first(const T* values, int64_t a, int64_t b) {
 /// The indices output holds a heap whose top is the last of the k best so far: no other memory is needed.
 template <typename T, typename Index>
 void top_of_row(const T* values, int64_t row, int64_t k, T* best, Index* indices) {
-  auto first = [values](Index a, Index b) { return comes_first(values, a, b); };
+  PacedCheck check;
+  const auto first = [values, &check](Index a, Index b) {
+    check.count(8);
+    return comes_first(values, a, b);
+  };
   for (int64_t i = 0; i < k; ++i) indices[i] = static_cast<Index>(i);
   std::make_heap(indices, indices + k, first);
   for (int64_t i = k; i < row; ++i) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/run_check.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 #include "ops/resources.h"
@@ -39,13 +40,19 @@ template <typename T, typename Visit>
 int64_t for_each_place(const T* values, int64_t count, std::byte* workspace, const Visit& visit) {
   auto* slots = reinterpret_cast<Slot*>(workspace);
   const auto mask = static_cast<uint64_t>(slot_count(count)) - 1;
-  std::fill_n(slots, mask + 1, Slot{});
+  in_pieces(static_cast<int64_t>(mask) + 1, kCopyPiece / static_cast<int64_t>(sizeof(Slot)),
+            [&](int64_t begin, int64_t end) { std::fill(slots + begin, slots + end, Slot{}); });
   int32_t found = 0;
+  PacedCheck check;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(32);
     const uint64_t bits = bits_of(values[i]);
     // Multiplying by 2^64 / golden ratio spreads neighbours; the upper half depends on all bits.
     uint64_t at = ((bits * 0x9E3779B97F4A7C15ULL) >> 32) & mask;
-    while (slots[at].first >= 0 && bits_of(values[slots[at].first]) != bits) at = (at + 1) & mask;
+    while (slots[at].first >= 0 && bits_of(values[slots[at].first]) != bits) {
+      check.count(8);
+      at = (at + 1) & mask;
+    }
     const bool is_new = slots[at].first < 0;
     if (is_new) slots[at] = {static_cast<int32_t>(i), found++};
     visit(i, slots[at].place, is_new);

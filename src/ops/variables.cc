@@ -2,6 +2,7 @@
 // VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE: named state that outlives a run.
 #include <cstring>
 
+#include "base/run_check.h"
 #include "ops/families.h"
 #include "ops/resources.h"
 
@@ -71,13 +72,13 @@ std::unique_ptr<Kernel> prepare_read(PrepareContext& c) {
     const TensorView& out = run.output(0);
     if (held.quantization == nullptr) {
       // TFLite gives zeros for a variable that was never assigned.
-      if (out.bytes > 0) std::memset(out.data, 0, static_cast<size_t>(out.bytes));
+      if (out.bytes > 0) fill_bytes(out.data, std::byte{0}, out.bytes);
       return;
     }
     run.require(held.dtype == out.dtype && held.bytes == out.bytes,
                 "the variable holds {}{}, but the tensor that reads it is {}{}", dtype_name(held.dtype),
                 held.shape.to_string(), dtype_name(out.dtype), out.shape.to_string());
-    if (out.bytes > 0) std::memcpy(out.data, held.data, static_cast<size_t>(out.bytes));
+    if (out.bytes > 0) copy_bytes(out.data, held.data, out.bytes);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/run_check.h"
 #include "kernels/conv/winograd.h"
 #include "kernels/gemm/tile-inl.h"
 
@@ -277,6 +278,7 @@ HWY_INLINE void for_each_block(const WinogradGrid& grid, const WinogradPart& par
   const int64_t step =
       std::min(grid.block(), (each + WinogradGrid::kRows - 1) / WinogradGrid::kRows * WinogradGrid::kRows);
   for (int64_t tile = part.tile_begin; tile < part.tile_end; tile += step) {
+    ask_run_check();
     body(tile, std::min(step, part.tile_end - tile));
   }
 }
@@ -295,7 +297,9 @@ void pack_filters(D d, int64_t n, int64_t k, int64_t depth, hn::TFromD<D>* packe
   // each other out of the cache.
   constexpr int64_t kAtOnce = 16;
   HWY_ALIGN T gathered[kAtOnce / Group * 9 * 2 * kStep];
+  PacedCheck check;
   for (int64_t col = 0; col < n; col += 2 * kColumns) {
+    check.count(k * kPositions * 2);
     const int64_t width = n - col > kColumns ? 2 * kStep : kStep;
     const int64_t position_stride = depth / Group * width;
     T* out = packed + col * kPositions * depth;

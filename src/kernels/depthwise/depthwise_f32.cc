@@ -2,6 +2,7 @@
 // Depthwise convolution in float32: vectors of channels for four neighbouring pixels at a time.
 #include <algorithm>
 
+#include "base/run_check.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/depthwise/taps.h"
 #include "kernels/simd_targets.h"
@@ -133,11 +134,15 @@ void band_with(D d, const DepthwiseF32& conv, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
   const float padding[kChunkChannels] = {};
   TapTable<float> table(s, conv.input, padding);
+  PacedCheck check;
   for (int64_t c0 = part.channel_begin; c0 < part.channel_end; c0 += kChunkChannels) {
     // A last chunk of less than a vector moves back, and recomputes a few channels.
     const int64_t channel = std::min(c0, part.channel_end - static_cast<int64_t>(hn::Lanes(d)));
     const int64_t count = std::min(kChunkChannels, part.channel_end - channel);
-    for (int64_t row = part.row_begin; row < part.row_end; ++row) run_row(d, conv, table, row, channel, count);
+    for (int64_t row = part.row_begin; row < part.row_end; ++row) {
+      check.count(s.out_w * s.taps() * count / static_cast<int64_t>(hn::Lanes(d)));
+      run_row(d, conv, table, row, channel, count);
+    }
   }
 }
 
@@ -160,8 +165,10 @@ float output_at(const DepthwiseF32& conv, int64_t row, int64_t x, int64_t oc) {
 
 void plain_band(const DepthwiseF32& conv, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
+  PacedCheck check;
   for (int64_t row = part.row_begin; row < part.row_end; ++row) {
     for (int64_t x = 0; x < s.out_w; ++x) {
+      check.count((part.channel_end - part.channel_begin) * s.taps());
       float* out = conv.output + (row * s.out_w + x) * s.out_c();
       for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) out[oc] = output_at(conv, row, x, oc);
     }

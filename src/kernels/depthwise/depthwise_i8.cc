@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/run_check.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/depthwise/taps.h"
 #ifndef HWY_WANT_AVX3_DL
@@ -55,8 +56,10 @@ int32_t sum_at(const DepthwiseI8& conv, int64_t row, int64_t x, int64_t oc) {
 template <typename T, class Stage>
 void plain_band(const DepthwiseI8& conv, const Stage& stage, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
+  PacedCheck check;
   for (int64_t row = part.row_begin; row < part.row_end; ++row) {
     for (int64_t x = 0; x < s.out_w; ++x) {
+      check.count((part.channel_end - part.channel_begin) * s.taps());
       typename Stage::Element* out = stage.output() + (row * s.out_w + x) * s.out_c();
       for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) {
         out[oc] = stage.plain(sum_at<T>(conv, row, x, oc), oc);
@@ -126,11 +129,13 @@ class Band {
   }
 
   void run(const DepthwisePart& part) {
+    PacedCheck check;
     for (int64_t c = part.channel_begin; c < part.channel_end;) {
       c = take_blocks(c, part.channel_end);
       int64_t together = 1;
       for (int64_t row = part.row_begin; row < part.row_end; row += together) {
         together = std::min({sets_, part.row_end - row, s_.out_h - row % s_.out_h});
+        check.count(together * s_.out_w * s_.taps() * block_count_);
         set_row(row, together);
         for (int64_t i = 0; i < block_count_; ++i) {
           const Block& block = blocks_[i];

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/run_check.h"
+
 namespace leadline::kernels {
 namespace {
 
@@ -25,6 +27,7 @@ bool power_of_two(int64_t n) { return std::has_single_bit(static_cast<uint64_t>(
 /// The factors of each round one after the other: 1, 2, 4, ... n / 2 of them.
 void fill_rounds(int64_t n, Complex* table) {
   for (int64_t half = 1; half < n; half *= 2) {
+    ask_run_check();
     for (int64_t k = 0; k < half; ++k) *table++ = root(static_cast<uint64_t>(k), static_cast<uint64_t>(2 * half));
   }
 }
@@ -36,8 +39,10 @@ void forward_power_of_two(int64_t n, const Complex* table, Complex* data) {
     reversed ^= bit;
     if (i < reversed) std::swap(data[i], data[reversed]);
   }
+  PacedCheck check;
   for (int64_t half = 1; half < n; table += half, half *= 2) {
     for (int64_t begin = 0; begin < n; begin += 2 * half) {
+      check.count(4 * half);
       Complex* low = data + begin;
       Complex* high = low + half;
       for (int64_t k = 0; k < half; ++k) {

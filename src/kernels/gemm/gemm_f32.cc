@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "kernels/gemm/split.h"
 #include "kernels/simd_targets.h"
 
@@ -32,7 +33,9 @@ int64_t panel_width(int64_t n, int64_t col) { return n - col > kLanes ? kPanel :
 
 template <typename Read>
 void pack_with(int64_t n, int64_t k, float* packed, Read read) {
+  PacedCheck check;
   for (int64_t col = 0; col < n; col += kPanel) {
+    check.count(kPanel * k);
     const int64_t width = panel_width(n, col);
     const int64_t used = std::min(width, n - col);
     float* out = packed + col * k;
@@ -49,7 +52,9 @@ void pack_nk(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packe
   constexpr int64_t kLine = 16;
   auto* panels = reinterpret_cast<float*>(packed);
   const int64_t whole = n / kPanel * kPanel;
+  PacedCheck check;
   for (int64_t col = 0; col < whole; col += kPanel) {
+    check.count(kPanel * k);
     for (int64_t i0 = 0; i0 < k; i0 += kLine) {
       const int64_t count = std::min(kLine, k - i0);
       for (int64_t j = 0; j < kPanel; ++j) {
@@ -67,7 +72,9 @@ void pack_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packe
   const D d;
   auto* panels = reinterpret_cast<float*>(packed);
   const int64_t whole = n / kPanel * kPanel;
+  PacedCheck check;
   for (int64_t col = 0; col < whole; col += kPanel) {
+    check.count(kPanel * k);
     float* to = panels + col * k;
     for (int64_t i = 0; i < k; ++i, to += kPanel) {
       hn::Store(hn::LoadU(d, b + i * ldb + col), d, to);
@@ -273,6 +280,10 @@ void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_beg
   const int64_t next_k = g.a_packed ? kGemmTileRows : 1;
   const bool few_rows = row_end - row_begin <= kGemmTileRows;
   const int64_t depth = few_rows ? std::max<int64_t>(k_end - k_begin, 1) : kDepth;
+  // With one tile of rows there is nothing to reuse a panel for, and wide tiles want many columns: all that are read
+  // between two questions.
+  const int64_t width = few_rows ? std::max<int64_t>(8, PacedCheck::kEvery / depth / 8 * 8) * kPanel : kPanel;
+  PacedCheck check;
   for (int64_t r0 = row_begin; r0 < row_end; r0 += kRows) {
     const int64_t r1 = std::min(row_end, r0 + kRows);
     int64_t k0 = k_begin;
@@ -280,12 +291,12 @@ void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_beg
       const int64_t k1 = std::min(k_end, k0 + depth);
       const Block block{k0, k1 - k0, kPanel * g.k, first && k0 == k_begin, last && k1 == k_end};
       for (int64_t col = col_begin; col < col_end;) {
-        // With one tile of rows there is nothing to reuse a panel for, and wide tiles want all columns.
-        const int64_t next = few_rows ? col_end : std::min(col_end, col + kPanel);
+        const int64_t next = std::min(col_end, col + width);
         for (int64_t r = r0; r < r1; r += kGemmTileRows) {
           rows_by_columns(g, block, std::min(kGemmTileRows, r1 - r), g.a + r * g.lda + (k0 - k_begin) * next_k,
                           g.c + r * g.ldc, col, next);
         }
+        check.count(block.depth * (next - col) / kLanes * ((r1 - r0) / kGemmTileRows + 1));
         col = next;
       }
       k0 = k1;

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/buffer.h"
+#include "base/run_check.h"
 #include "kernels/gemm/split.h"
 #include "kernels/simd_targets.h"
 
@@ -62,7 +63,9 @@ void pack_with(int64_t n, int64_t k, std::byte* packed, Read read) {
   auto* sums = reinterpret_cast<int32_t*>(packed);
   std::memset(packed, 0, static_cast<size_t>(panels_offset(n)));
   const int64_t depth = round_up(k, kGroup);
+  PacedCheck check;
   for (int64_t col = 0; col < n; col += kPanel) {
+    check.count(kPanel * k);
     const int64_t width = n - col > kLanes ? kPanel : kLanes;
     auto* out = reinterpret_cast<int8_t*>(packed + panels_offset(n)) + col * depth;
     for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
@@ -116,7 +119,9 @@ void pack_rows(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, uint8_t flip
   std::memset(packed, 0, static_cast<size_t>(panels_offset(n)));
   const int64_t depth = round_up(k, kGroup);
   const int64_t whole = k / kGroup;
+  PacedCheck check;
   for (int64_t col = 0; col < n; col += kPanel) {
+    check.count(kPanel * k);
     const int64_t width = n - col > kLanes ? kPanel : kLanes;
     const int64_t used = std::min(width, n - col);
     const int64_t stride = width * kGroup;
@@ -405,6 +410,7 @@ void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t 
   RowTerms& terms = *reinterpret_cast<RowTerms*>(workspace);
   auto* words = reinterpret_cast<int32_t*>(workspace + align_up(sizeof(RowTerms)));
   HWY_ALIGN int32_t sums[kTileVectors * kLanes];
+  PacedCheck check;
   for (int64_t r0 = row_begin; r0 < row_end; r0 += block) {
     const int64_t rows = std::min(block, row_end - r0);
     const int64_t in_place = rows_in_place(g, rows, col_end - col_begin);
@@ -418,6 +424,7 @@ void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t 
     for (int64_t col = col_begin; col < col_end; col += vectors * kLanes) {
       // Wide tiles only where all rows of the block are one tile: otherwise its rows would differ in width.
       vectors = vectors_of_tile(rows, col_end - col);
+      check.count(vectors * (rows / kGemmTileRows + 1) * (g.k / 4));
       for (int64_t r = 0; r < rows; r += kGemmTileRows) {
         const int64_t tile_rows = std::min(kGemmTileRows, rows - r);
         TileRows tile_of{.a = reinterpret_cast<const uint8_t*>(words + (r - in_place) * lda),

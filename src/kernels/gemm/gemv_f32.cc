@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/run_check.h"
 #include "kernels/gemm/split.h"
 #include "kernels/simd_targets.h"
 
@@ -40,7 +41,9 @@ void add_rows(const float* x, const float* b, int64_t ldb, int64_t n, bool first
 
 void rows(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y) {
   constexpr int kRows = 8;
+  PacedCheck check;
   for (int64_t j = 0; j < n; j += kChunk) {
+    check.count(kChunk / kLanes * k);
     const int64_t count = std::min(kChunk, n - j);
     int64_t i = 0;
     for (; i + kRows <= k; i += kRows) add_rows<kRows>(x + i, b + i * ldb + j, ldb, count, i == 0, y + j);
@@ -78,7 +81,11 @@ void some_dots(const float* x, const float* b, int64_t ldb, int64_t k, float* y)
 void dots(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y) {
   constexpr int kRows = 4;
   int64_t j = 0;
-  for (; j + kRows <= n; j += kRows) some_dots<kRows>(x, b + j * ldb, ldb, k, y + j);
+  PacedCheck check;
+  for (; j + kRows <= n; j += kRows) {
+    check.count(k);
+    some_dots<kRows>(x, b + j * ldb, ldb, k, y + j);
+  }
   for (; j < n; ++j) some_dots<1>(x, b + j * ldb, ldb, k, y + j);
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/run_check.h"
+
 namespace leadline::kernels {
 namespace {
 
@@ -73,7 +75,9 @@ int64_t grain(int64_t bytes_each) { return std::max<int64_t>(1, kGrainBytes / st
 
 template <int kBytes>
 void copy_run(const std::byte* from, std::byte* to, int64_t count, int64_t from_step, int64_t to_step) {
-  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
+  in_pieces(count, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
+  });
 }
 
 /// A tile of a transpose: rows are contiguous in the source, columns in the destination.
@@ -98,9 +102,11 @@ void copy_transposed(StridedCopy block, int row_axis, const std::byte* from, std
   block.add(bands, kTile * row.from, kTile * row.to);
   const int64_t count = points(block.axes.data(), block.rank);
   pool.parallel_for(count, grain(kTile * column.size * kBytes), [&](int64_t begin, int64_t end) {
+    PacedCheck check;
     walk(block.axes.data(), block.rank, begin, end, [&](int64_t number, int64_t at_from, int64_t at_to) {
       const int64_t rows = std::min(kTile, row.size - number % bands * kTile);
       for (int64_t c = 0; c < column.size; c += kTile) {
+        check.count(kTile * kTile);
         copy_tile<kBytes>(from + at_from + c * column.from, to + at_to + c * kBytes, rows,
                           std::min(kTile, column.size - c), column.from, row.to);
       }
@@ -139,9 +145,8 @@ void copy_elements(const StridedCopy& block, const std::byte* from, std::byte* t
 void copy_rows(const StridedCopy& block, int64_t row_bytes, const std::byte* from, std::byte* to, ThreadPool& pool) {
   const int64_t count = points(block.axes.data(), block.rank);
   pool.parallel_for(count, grain(row_bytes), [&](int64_t begin, int64_t end) {
-    walk(block.axes.data(), block.rank, begin, end, [&](int64_t, int64_t at_from, int64_t at_to) {
-      std::memcpy(to + at_to, from + at_from, static_cast<size_t>(row_bytes));
-    });
+    walk(block.axes.data(), block.rank, begin, end,
+         [&](int64_t, int64_t at_from, int64_t at_to) { copy_bytes(to + at_to, from + at_from, row_bytes); });
   });
 }
 
@@ -195,14 +200,15 @@ void fill_elements(std::byte* to, int64_t count, const std::byte* element, int64
   if (count <= 0) return;
   const bool uniform = std::all_of(element, element + element_bytes, [&](std::byte b) { return b == *element; });
   if (uniform) {
-    std::memset(to, static_cast<int>(*element), static_cast<size_t>(count * element_bytes));
+    fill_bytes(to, *element, count * element_bytes);
     return;
   }
-  // Doubling: every copy is a large memcpy.
+  // Doubling: every copy is a large memcpy, of what is in the cache.
   const int64_t total = count * element_bytes;
   std::memcpy(to, element, static_cast<size_t>(element_bytes));
   for (int64_t done = element_bytes; done < total;) {
-    const int64_t step = std::min(done, total - done);
+    const int64_t step = std::min({done, total - done, kCopyPiece / element_bytes * element_bytes});
+    ask_run_check();
     std::memcpy(to + done, to, static_cast<size_t>(step));
     done += step;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/run_check.h"
 #include "kernels/quant/fixed_math.h"
 #include "kernels/recurrent/dot.h"
 
@@ -15,7 +16,9 @@ int8_t clamp8(int64_t value) { return static_cast<int8_t>(std::clamp<int64_t>(va
 /// gate[r] += scaled(bias[r] + row r times (vector - zero point)), saturating.
 void multiply_add(const int8_t* matrix, const int8_t* vector, int32_t zero_point, const int32_t* bias, Multiplier scale,
                   int64_t rows, int64_t columns, int16_t* gate) {
+  PacedCheck check;
   for (int64_t r = 0; r < rows; ++r) {
+    check.count(columns);
     const int64_t sum = dot(matrix + r * columns, vector, zero_point, columns) + (bias != nullptr ? bias[r] : 0);
     gate[r] = clamp16(int64_t{multiply(saturate_i32(sum), scale)} + gate[r]);
   }

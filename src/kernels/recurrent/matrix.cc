@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/run_check.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "kernels/recurrent/dot.h"
 
@@ -38,13 +39,18 @@ RowOperand row_operand(const float* values, int64_t count, bool hybrid, bool asy
 }
 
 void multiply_add(const WeightMatrix& m, const RowOperand& vector, int64_t rows, int64_t columns, float* result) {
+  PacedCheck check;
   if (m.diagonal) {
     for (int64_t r = 0; r < rows; ++r) result[r] += m.f32[r] * vector.values[r];
   } else if (m.f32 != nullptr) {
-    for (int64_t r = 0; r < rows; ++r) result[r] += dot(m.f32 + r * columns, vector.values, columns);
+    for (int64_t r = 0; r < rows; ++r) {
+      check.count(columns);
+      result[r] += dot(m.f32 + r * columns, vector.values, columns);
+    }
   } else {
     const float scale = m.scale * vector.row.scale;
     for (int64_t r = 0; r < rows; ++r) {
+      check.count(columns);
       const int64_t sum = dot(m.i8 + r * columns, vector.quantized, vector.row.zero_point, columns);
       result[r] += static_cast<float>(sum) * scale;
     }

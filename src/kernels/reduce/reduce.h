@@ -18,6 +18,8 @@
 #include <span>
 #include <type_traits>
 
+#include "base/run_check.h"
+
 namespace leadline::kernels {
 
 inline constexpr int kReduceMaxRank = 8;
@@ -84,9 +86,13 @@ inline ReducePlan fold_shape(std::span<const int64_t> dims, std::span<const bool
   return plan;
 }
 
+/// Values between two questions whether to go on; a multiple of all kLanes.
+inline constexpr int64_t kReducePiece = int64_t{1} << 18;
+
 /// Outputs [begin, end) when the innermost axis is reduced. finish(Acc, output index) stores a result.
 template <typename T, typename Op, typename Finish>
 void reduce_rows(const ReducePlan& p, const Op& op, const T* in, int64_t begin, int64_t end, const Finish& finish) {
+  PacedCheck check;
   for (int64_t o = begin; o < end; ++o) {
     const T* base = in + p.kept.offset(o);
     auto acc = op.acc();
@@ -97,8 +103,12 @@ void reduce_rows(const ReducePlan& p, const Op& op, const T* in, int64_t begin, 
         typename Op::Part parts[Op::kLanes];
         std::fill_n(parts, Op::kLanes, op.part());
         int64_t i = 0;
-        for (; i + Op::kLanes <= n; i += Op::kLanes) {
-          for (int l = 0; l < Op::kLanes; ++l) op.step(parts[l], row[k + i + l]);
+        while (i + Op::kLanes <= n) {
+          const int64_t stop = std::min<int64_t>(n, i + kReducePiece);
+          check.count(stop - i);
+          for (; i + Op::kLanes <= stop; i += Op::kLanes) {
+            for (int l = 0; l < Op::kLanes; ++l) op.step(parts[l], row[k + i + l]);
+          }
         }
         for (int l = 0; i < n; ++i, ++l) op.step(parts[l], row[k + i]);
         for (const auto& part : parts) op.fold(acc, part);
@@ -112,6 +122,7 @@ void reduce_rows(const ReducePlan& p, const Op& op, const T* in, int64_t begin, 
 template <typename T, typename Op, typename Finish>
 void reduce_columns(const ReducePlan& p, const Op& op, const T* in, int64_t begin, int64_t end, const Finish& finish) {
   const int64_t blocks = (p.inner + kReduceBlock - 1) / kReduceBlock;
+  PacedCheck check;
   for (int64_t b = begin; b < end; ++b) {
     const int64_t c0 = b % blocks * kReduceBlock;
     const int64_t n = std::min(kReduceBlock, p.inner - c0);
@@ -123,6 +134,7 @@ void reduce_columns(const ReducePlan& p, const Op& op, const T* in, int64_t begi
       typename Op::Part parts[kReduceBlock];
       std::fill_n(parts, n, op.part());
       for (int64_t r = r0; r < r1; ++r) {
+        check.count(n);
         const T* row = base + p.reduced.offset(r);
         for (int64_t c = 0; c < n; ++c) op.step(parts[c], row[c]);
       }
