@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/integer_range.h"
+#include "base/run_check.h"
 #include "debug/decode.h"
 #include "debug/match.h"
 
@@ -159,7 +160,9 @@ void Comparison::compare(const Probe& probe, ProbeState& state, const ObservedNo
   const bool bounded = state.slack > 0.0F;
   const float low = state.range_min - state.slack;
   const float high = state.range_max + state.slack;
+  PacedCheck check;
   for (int64_t first = 0; first < elements; first += block) {
+    check.count(16 * block);
     const int64_t count = std::min(block, elements - first);
     decoder.read(first, count, block_.data());
     if (own != nullptr) state.own.add(block_.data(), own + first, count);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "debug/decode.h"
 
 namespace leadline::debug {
@@ -70,7 +71,9 @@ WeightError compare(const ir::Value& actual, const ir::Value& expected, const st
   std::vector<float> a(static_cast<size_t>(std::min(elements, kChunk)));
   std::vector<float> b(a.size());
   WeightError result;
+  PacedCheck check;
   for (int64_t first = 0; first < elements; first += kChunk) {
+    check.count(16 * kChunk);
     const int64_t count = std::min(kChunk, elements - first);
     values.read(first, count, a.data());
     wanted.read(first, count, b.data());

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/run_check.h"
 #include "ir/sources.h"
 
 namespace leadline::ir {
@@ -111,7 +112,9 @@ To element(N value) {
 /// `from` may be the tail of `to`: element i is read before it can be overwritten as long as elements do not shrink.
 template <typename From, typename To>
 void convert(const std::byte* from, std::byte* to, int64_t count) {
+  PacedCheck check;
   for (int64_t i = 0; i < count; ++i) {
+    check.count(4);
     From in;
     std::memcpy(&in, from + i * static_cast<int64_t>(sizeof(From)), sizeof(From));
     const To out = element<To>(number(in));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "ir/graph.h"
 
 namespace leadline::ir {
@@ -122,9 +123,11 @@ void transpose_matrix(const std::byte* in, std::byte* out, int64_t rows, int64_t
   constexpr int64_t kBlock = 32;
   constexpr auto kSize = static_cast<int64_t>(sizeof(uint32_t));
   int64_t kept = 0;
+  PacedCheck check;
   for (int64_t top = 0; top < rows; top += kBlock) {
     const int64_t bottom = std::min(top + kBlock, rows);
     for (int64_t left = 0; left < columns; left += kBlock) {
+      check.count(kBlock * kBlock);
       const int64_t right = std::min(left + kBlock, columns);
       for (int64_t column = left; column < right; ++column) {
         for (int64_t row = top; row < bottom; ++row) {

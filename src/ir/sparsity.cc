@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/run_check.h"
 
 namespace leadline::ir {
 namespace {
@@ -52,9 +53,11 @@ struct DenseWriter {
   size_t element_bytes;
   const std::byte* source;
   std::byte* target;
+  PacedCheck check = {};
 
-  void walk(size_t level, int64_t position, int64_t offset) const {
+  void walk(size_t level, int64_t position, int64_t offset) {
     if (level == sizes.size()) {
+      check.count(16);
       std::memcpy(target + offset, source + position * static_cast<int64_t>(element_bytes), element_bytes);
       return;
     }
@@ -80,7 +83,7 @@ void make_dense(const Value& value, std::byte* target) {
   const int64_t element_bytes = dtype_bits(value.dtype) / 8;
   const std::vector<int64_t> sizes = blocked_sizes(value, value.name);
   if (const int64_t total = value.shape.elements() * element_bytes; total > 0) {
-    std::memset(target, 0, static_cast<size_t>(total));
+    fill_bytes(target, std::byte{0}, total);
   } else {
     return;
   }

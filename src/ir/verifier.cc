@@ -85,6 +85,7 @@ void verify_order(const Subgraph& subgraph) {
   const auto count = static_cast<int>(subgraph.values.size());
   std::vector<bool> available(subgraph.values.size());
   std::vector<int> producer(subgraph.values.size(), -1);
+  std::vector<int> reader(subgraph.values.size(), -1);  // the last node so far
   for (size_t v = 0; v < subgraph.values.size(); ++v) {
     const Value& value = subgraph.values[v];
     available[v] = value.constant || value.variable;
@@ -104,6 +105,7 @@ void verify_order(const Subgraph& subgraph) {
       require(v >= kAbsent && v < count, kBad, "{}: input tensor {} is out of range: there are {} tensors", where(), v,
               count);
       if (v == kAbsent) continue;
+      reader[static_cast<size_t>(v)] = static_cast<int>(n);
       require(available[static_cast<size_t>(v)], kBad, "{}: input tensor {} '{}' is not computed before it is used",
               where(), v, subgraph.values[static_cast<size_t>(v)].name);
     }
@@ -114,7 +116,7 @@ void verify_order(const Subgraph& subgraph) {
       require(v >= 0 && v < count, kBad, "{}: output tensor {} is out of range: there are {} tensors", where(), v,
               count);
       const Value& value = subgraph.values[static_cast<size_t>(v)];
-      require(std::find(node.inputs.begin(), node.inputs.end(), v) == node.inputs.end(), kBad,
+      require(reader[static_cast<size_t>(v)] != static_cast<int>(n), kBad,
               "{}: tensor {} '{}' is both its input and its output", where(), v, value.name);
       // A node may give a variable its first state.
       const bool writable = value.variable && producer[static_cast<size_t>(v)] == -1;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "ir/verifier.h"
 #include "model/options.h"
 #include "model/read_tensor.h"
@@ -66,7 +67,9 @@ class GraphReader {
     for (const tfl::SubGraph* subgraph : *subgraphs) graph_->subgraphs.push_back(read_subgraph(*subgraph));
     read_signatures();
     read_metadata();
+    ask_run_check();
     ir::verify(*graph_);
+    ask_run_check();
     ops::verify_nodes(*graph_);
     return graph_;
   }
@@ -91,6 +94,7 @@ class GraphReader {
     if (const auto* tensors = source.tensors(); tensors != nullptr) {
       subgraph.values.reserve(tensors->size());
       for (flatbuffers::uoffset_t i = 0; i < tensors->size(); ++i) {
+        check_.count(256);
         subgraph.values.push_back(read_tensor(*tensors->Get(i), i, buffers_));
         const bool copied =
             !graph_->storage.empty() && subgraph.values.back().data.data() == graph_->storage.back()->data();
@@ -101,6 +105,7 @@ class GraphReader {
     if (const auto* operators = source.operators(); operators != nullptr) {
       subgraph.nodes.reserve(operators->size());
       for (flatbuffers::uoffset_t i = 0; i < operators->size(); ++i) {
+        check_.count(256);
         subgraph.nodes.push_back(read_node(*operators->Get(i), i));
         const ir::Node& node = subgraph.nodes.back();
         const size_t operands = node.inputs.size() + node.outputs.size() + node.intermediates.size();
@@ -255,6 +260,7 @@ class GraphReader {
   std::shared_ptr<ir::Graph> graph_;
   BufferTable buffers_;
   int64_t copied_ = 0;
+  PacedCheck check_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/run_check.h"
 #include "ir/sources.h"
 #include "model/options.h"
 #include "ops/registry.h"
@@ -318,7 +319,7 @@ class MemoryTarget {
   explicit MemoryTarget(std::span<std::byte> out) : rest_(out) {}
   void copy(std::span<const std::byte> bytes) {
     const std::span<std::byte> place = take(bytes.size());
-    if (!bytes.empty()) std::memcpy(place.data(), bytes.data(), bytes.size());
+    copy_bytes(place.data(), bytes.data(), static_cast<int64_t>(bytes.size()));
   }
   void make(const ir::ConstantSource& source) { source.read(take(static_cast<size_t>(source.bytes()))); }
 
@@ -404,6 +405,7 @@ void FileWriter::emit(Target& target, const Progress& progress) const {
   for (size_t b : order) {
     const Contents& contents = buffers[b];
     if (contents.bytes() == 0) continue;
+    ask_run_check();
     const int64_t start = written;
     // Zeros up to the constant, the last of them its length where it is a part of the flatbuffer.
     std::array<std::byte, kConstantAlignment + sizeof(flatbuffers::uoffset_t)> gap{};

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "ir/verifier.h"
 #include "ops/verify.h"
 
@@ -64,6 +65,7 @@ void check(const ir::Graph& graph, const char* pass) {
     ir::verify(graph);
     ops::verify_nodes(graph);
   } catch (const Error& error) {
+    ask_run_check();
     fail(ErrorCode::kInternal, "pass {} broke the graph: {}", pass, error.what());
   }
 }
@@ -106,6 +108,7 @@ void run_passes(ir::Graph& graph, bool verify_each, const PassNames& disabled) {
     int changes = 0;
     for (const Pass& pass : kPasses) {
       if (disabled.contains(pass.name)) continue;
+      ask_run_check();
       changes += pass.run(graph);
       if (verify_each) check(graph, pass.name);
     }

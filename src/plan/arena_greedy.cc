@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/run_check.h"
 #include "plan/arena_problem.h"
 
 namespace leadline::plan::internal {
@@ -62,7 +63,9 @@ class Greedy {
 
   Placement run(const std::vector<int>& order, Fit fit) {
     Placement result{.offsets = std::vector<int64_t>(p_.count(), kUnplaced)};
+    PacedCheck check;
     for (const int j : order) {
+      check.count(static_cast<int64_t>(4 * p_.overlaps[j].size()));
       below_.clear();
       for (const int k : p_.overlaps[j]) {
         if (result.offsets[k] != kUnplaced) below_.emplace_back(result.offsets[k], result.offsets[k] + p_.size[k]);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/run_check.h"
 #include "ops/registry.h"
 #include "quantize/parameters.h"
 
@@ -30,7 +31,9 @@ std::vector<double> shifts(const ir::Node& node, const ir::Value& weights, std::
   std::vector<double> result(static_cast<size_t>(outputs), 0.0);
   const auto count = static_cast<int64_t>(values.size());
   const int64_t row = count / outputs;  // of one output, when it is not the last axis
+  PacedCheck check;
   for (int64_t at = 0; at < count; ++at) {
+    check.count(16);
     const int64_t column = at % columns;
     const auto output = static_cast<size_t>(depthwise ? column : at / row);
     const auto input = static_cast<size_t>(depthwise ? column * channels / outputs : column);

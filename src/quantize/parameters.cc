@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/run_check.h"
 
 namespace leadline::quantize {
 namespace {
@@ -100,8 +101,10 @@ class QuantizedSource final : public ir::PlannedSource {
     const auto high = static_cast<double>(highest(type_));
     const auto channels = static_cast<int64_t>(quantization_.scale.size());
     std::byte* to = out.data();
+    PacedCheck check;
     for (int64_t at = 0; at < count_;) {
       for (int64_t channel = 0; channel < channels; ++channel) {
+        check.count(16 * inner_);
         const double inverse = 1.0 / static_cast<double>(quantization_.scale[static_cast<size_t>(channel)]);
         const auto zero = static_cast<double>(quantization_.zero_point[static_cast<size_t>(channel)]);
         for (int64_t i = 0; i < inner_; ++i, ++at, to += sizeof(T)) {

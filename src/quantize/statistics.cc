@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/run_check.h"
 
 namespace leadline::quantize {
 namespace {
@@ -210,7 +211,9 @@ void Recorder::record(DType dtype, std::span<const std::byte> data, bool histogr
   const auto count = static_cast<int64_t>(data.size()) / size;
   const bool in_place = dtype == DType::kFloat32 && reinterpret_cast<uintptr_t>(data.data()) % alignof(float) == 0;
   if (histogram && target.histogram.empty()) target.histogram.clear();
+  PacedCheck check;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
+    check.count(16 * kBlock);
     const int64_t length = std::min(kBlock, count - begin);
     const std::byte* block = data.data() + begin * size;
     if (in_place) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/run_check.h"
 
 namespace leadline::quantize {
 namespace {
@@ -83,8 +84,10 @@ class SymmetricSource final : public ir::PlannedSource {
   void for_each(Put&& put, const std::byte* floats) const {
     const int limit = symmetric_limit(bits_);
     int64_t i = 0;
+    PacedCheck check;
     for (int64_t o = 0; o < view_.outer; ++o) {
       for (int64_t s = 0; s < view_.slices; ++s) {
+        check.count(8 * view_.inner);
         const float scale = scales_[static_cast<size_t>(s)];
         for (int64_t k = 0; k < view_.inner; ++k, ++i) {
           const float q = std::round(load(floats, i) / scale);
@@ -108,7 +111,9 @@ class HalfSource final : public ir::PlannedSource {
   void read(std::span<std::byte> out) const override {
     constexpr float kLargestHalf = 65504.0F;
     with_floats(constant_, [&](const std::byte* floats) {
+      PacedCheck check;
       for (int64_t i = 0; i < constant_.elements(); ++i) {
+        check.count(4);
         // A NaN fails both comparisons and stays.
         const uint16_t half = float_to_half(std::clamp(load(floats, i), -kLargestHalf, kLargestHalf));
         std::memcpy(out.data() + i * 2, &half, sizeof(half));
@@ -148,8 +153,10 @@ std::vector<float> symmetric_scales(const FloatConstant& constant, int axis, int
   bool finite = true;
   with_floats(constant, [&](const std::byte* floats) {
     int64_t i = 0;
+    PacedCheck check;
     for (int64_t o = 0; o < view.outer; ++o) {
       for (int64_t s = 0; s < view.slices; ++s) {
+        check.count(2 * view.inner);
         float most = largest[static_cast<size_t>(s)];
         for (int64_t k = 0; k < view.inner; ++k, ++i) {
           const float magnitude = std::fabs(load(floats, i));
