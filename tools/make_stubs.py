@@ -11,7 +11,15 @@ from nanobind.stubgen import StubGen
 from leadline import _leadline
 
 # Exceptions that the extension makes without nanobind; the stub generator knows them by name only.
-ERRORS = ("Error", "InvalidModelError", "UnsupportedError", "InvalidArgumentError", "BudgetError", "IoError")
+ERRORS = (
+    "Error",
+    "InvalidModelError",
+    "UnsupportedError",
+    "InvalidArgumentError",
+    "BudgetError",
+    "IoError",
+    "TimeLimitError",
+)
 
 
 def error_stub(name: str) -> str:

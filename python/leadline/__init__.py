@@ -31,6 +31,7 @@ from leadline._leadline import (
     PassInfo,
     Plan,
     Postmortem,
+    TimeLimitError,
     UnsupportedError,
     __version__,
     format_bytes,
@@ -38,6 +39,7 @@ from leadline._leadline import (
     list_passes,
     parse_bytes,
     read_memory_limits,
+    time_limit,
 )
 from leadline._model_builder import ModelBuilder
 from leadline.custom_ops import CustomOp, register_op, registered_ops, unregister_op
@@ -74,6 +76,7 @@ __all__ = [
     "PassInfo",
     "Plan",
     "Postmortem",
+    "TimeLimitError",
     "TuneResult",
     "UnsupportedError",
     "Watch",
@@ -102,6 +105,7 @@ __all__ = [
     "registered_keras_layers",
     "registered_ops",
     "tf",
+    "time_limit",
     "tune",
     "unregister_keras_layer",
     "unregister_op",

@@ -30,7 +30,7 @@ from leadline._leadline import (
     InvalidArgumentError,
     Model,
 )
-from leadline._progress import progress_of, tell
+from leadline._progress import progress_of, tell, with_timeout
 
 _METHODS = {
     "min-max": CalibrationMethod.MIN_MAX,
@@ -58,6 +58,7 @@ def calibration_method(method: str | CalibrationMethod) -> CalibrationMethod:
     return found
 
 
+@with_timeout
 def calibrate(
     model: Model | bytes | str | os.PathLike,
     dataset: Any,
@@ -88,6 +89,7 @@ def calibrate(
         every sample begins with the initial state. Cannot be split, so not with an executor.
       progress: called with the number of samples done, and of all samples or None; stops the work when it returns
         False. None shows a bar when it takes more than a second and a person can see it, True always, False never.
+      timeout: seconds after which the work ends with TimeLimitError. Work of an executor that has begun is waited for.
 
     Raises:
       InvalidArgumentError: a sample that cannot serve, by number and input, before it is run.
@@ -192,6 +194,7 @@ class _Held:
 
 
 _held: _Held | None = None
+_BETWEEN_LOOKS = 0.05  # seconds
 _held_lock = allocate_lock()
 
 
@@ -312,7 +315,7 @@ class _Distributed:
         first, chunk, future = self._pending.popleft()
         last = first + len(chunk) - 1
         try:
-            answer = future.result()
+            answer = _result_of(future)
         except concurrent.futures.CancelledError as error:
             raise Error(f"calibration of samples {first} to {last} was cancelled") from error
         except Exception as error:
@@ -337,6 +340,17 @@ class _Distributed:
             running = [future for future in running if not future.cancel()]
         # The others are few. They are waited for, but not for ever: their cluster may be gone.
         concurrent.futures.wait([future for future in running if not future.done()], timeout=60)
+
+
+def _result_of(future: concurrent.futures.Future) -> Any:
+    """Waits in small pieces, so that time limits hold."""
+    while True:
+        try:
+            return future.result(timeout=_BETWEEN_LOOKS)
+        except (concurrent.futures.TimeoutError, TimeoutError):
+            if future.done():
+                return future.result()
+        _leadline.check_limits()
 
 
 def _workers_of(executor: concurrent.futures.Executor) -> int:

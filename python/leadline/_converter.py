@@ -23,7 +23,7 @@ from leadline._leadline import (
     remember_object,
 )
 from leadline._live_keras import weights_by_path
-from leadline._progress import progress_of
+from leadline._progress import progress_of, with_timeout
 
 
 @enum.unique
@@ -273,6 +273,7 @@ class TFLiteConverter(_Settings):
         """What the conversion gives and takes, before weights are read."""
         return self._ready().plan()
 
+    @with_timeout
     def convert(self, *, progress: bool | Callable[[int, int], object] | None = None) -> bytes:
         """The .tflite file. Raises BudgetError before anything is taken when it does not fit.
 
@@ -282,7 +283,7 @@ class TFLiteConverter(_Settings):
 
         When it takes more than a second, a bar shows how far it is: with `progress` None where a person can see it, with
         True always, with False never. A function is called with the bytes done and those of the file, and stops the
-        conversion when it returns False.
+        conversion when it returns False. After `timeout` seconds it ends with TimeLimitError.
         """
         asked = _converter_quantization.request(self)
         with progress_of(progress, "Converting") as report:
@@ -292,6 +293,7 @@ class TFLiteConverter(_Settings):
         # A function was told about bytes; samples are another count.
         return _converter_quantization.fulfil(asked, model, False if callable(progress) else progress)
 
+    @with_timeout
     def convert_to(self, path, *, progress: bool | Callable[[int, int], object] | None = None) -> None:
         """The same into a file, which appears whole or not at all.
 

@@ -18,7 +18,7 @@ import numpy as np
 from leadline import _leadline, _tensors
 from leadline._dataset import DatasetReader, open_dataset, to_array
 from leadline._leadline import Budget, InvalidArgumentError, Model
-from leadline._progress import progress_of, tell
+from leadline._progress import progress_of, tell, with_timeout
 
 _LAYER_METRICS = ("num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error")
 
@@ -106,6 +106,7 @@ class DebugResult:
         return self._native.to_notebook_html(self._run)
 
 
+@with_timeout
 def debug(
     float_model,
     quantized_model,
@@ -133,7 +134,7 @@ def debug(
       own_error: also tell what each layer adds by itself, which takes a second run of each float node.
       equalized: the quantized model was made with equalize=True, which scales the channels of float layers before they
         are quantized: layers are compared with those. Otherwise that scaling would look like an error.
-      progress: as in leadline.calibrate.
+      progress, timeout: as in leadline.calibrate.
     """
     from leadline.lite import _budget, _thread_count
 
@@ -349,8 +350,10 @@ class QuantizationDebugger:
         self.model_statistics: dict[str, float] | None = None
         self.not_finite: dict[str, int] = {}
 
+    @with_timeout
     def run(self, *, progress: bool | Callable[[int, int | None], object] | None = None) -> None:
-        """Runs the dataset, once, and fills layer_statistics and model_statistics. `progress` as in leadline.calibrate."""
+        """Runs the dataset, once, and fills layer_statistics and model_statistics. `progress` and `timeout` as in
+        leadline.calibrate."""
         options = self._debug_options
         if self._data_gen is None:
             raise InvalidArgumentError("debug_dataset is missing")

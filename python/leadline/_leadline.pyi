@@ -14,7 +14,7 @@ __version__: str
 
 
 class Error(RuntimeError):
-    """Any problem that Leadline reports. `code` says what kind: 'invalid_model', 'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled', 'internal' or 'out_of_memory'."""
+    """Any problem that Leadline reports. `code` says what kind: 'invalid_model', 'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled', 'timeout', 'internal' or 'out_of_memory'."""
 
     code: str
 
@@ -53,6 +53,12 @@ class IoError(Error, ValueError, OSError):
 
 class OutOfMemoryError(Error, MemoryError):
     """The system refused memory that is too small for a budget to count. What was begun has been undone."""
+
+    code: str
+
+
+class TimeLimitError(Error, TimeoutError):
+    """The work took longer than its time limit. The message names the node it was at."""
 
     code: str
 
@@ -105,6 +111,20 @@ class DType(enum.Enum):
     FLOAT8E4M3FN = 21
 
     FLOAT8E5M2 = 22
+
+def check_limits() -> None:
+    """Raises TimeLimitError when a time_limit of this thread is over."""
+
+class time_limit:
+    """
+    In a `with` block, whatever Leadline does on this thread (load, plan, run, convert, calibrate, quantize, debug) ends with TimeLimitError when `seconds` have passed since the block began; None: never. The message names the node it was at. Interpreters can be used again. Blocks nest.
+    """
+
+    def __init__(self, seconds: float | None) -> None: ...
+
+    def __enter__(self) -> time_limit: ...
+
+    def __exit__(self, *exception: object) -> None: ...
 
 class Budget:
     """
@@ -905,7 +925,7 @@ class Interpreter:
     Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.
     """
 
-    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False, device: str = '', on_missing: MissingDevice = MissingDevice.ERROR, winograd: bool = True) -> None:
+    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False, device: str = '', on_missing: MissingDevice = MissingDevice.ERROR, winograd: bool = True, max_loop_rounds: int = 100000000) -> None:
         """
         Plans; allocates nothing that grows with the model. winograd: float 3x3 convolutions may use Winograd's method, which is faster and rounds elsewhere than plain sums do.
         """
@@ -956,7 +976,7 @@ class Interpreter:
         """The memory of a tensor."""
 
     def invoke(self) -> None:
-        """Runs once."""
+        """Runs once. To be ended by signals and by time_limit()."""
 
     def reset_variables(self) -> None:
         """Sets all variables to their initial state."""

@@ -46,7 +46,6 @@ class Subgraph:
         """A tensor that the caller sets; `options` are those of tensor()."""
         index = self.tensor(name, dtype, shape, **options)
         self._inputs.append(index)
-        self._builder.set_inputs(self.index, self._inputs)
         return index
 
     def constant(
@@ -78,6 +77,9 @@ class Subgraph:
     def output(self, *tensors: int) -> None:
         """Adds outputs of the subgraph."""
         self._outputs += tensors
+
+    def _finish(self) -> None:
+        self._builder.set_inputs(self.index, self._inputs)
         self._builder.set_outputs(self.index, self._outputs)
 
     def blockwise(self, tensor: int, scales: int, block_size: int, zero_points: int = -1) -> None:
@@ -111,10 +113,12 @@ class ModelBuilder(Subgraph):
 
     def __init__(self) -> None:
         super().__init__(_leadline.ModelBuilder(), 0)
+        self._subgraphs: list[Subgraph] = [self]
 
     def subgraph(self, name: str) -> Subgraph:
         """A new subgraph, for ops that call one."""
-        return Subgraph(self._builder, self._builder.add_subgraph(name))
+        self._subgraphs.append(Subgraph(self._builder, self._builder.add_subgraph(name)))
+        return self._subgraphs[-1]
 
     def signature(self, key: str, subgraph: Subgraph, inputs: dict[str, int], outputs: dict[str, int]) -> None:
         """Names a way to call a subgraph."""
@@ -122,4 +126,6 @@ class ModelBuilder(Subgraph):
 
     def to_tflite(self) -> bytes:
         """The bytes of a .tflite file. Raises InvalidModelError when the model is not legal."""
+        for subgraph in self._subgraphs:
+            subgraph._finish()
         return self._builder.to_tflite()

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 import time
 from collections.abc import Callable
 
-from leadline._leadline import Error
+from leadline._leadline import Error, time_limit
 
 _PATIENCE = 1.0  # seconds before a bar appears
 _BETWEEN = 0.1  # seconds between two drawings
@@ -80,6 +82,22 @@ class _Given:
 
     def __exit__(self, *exception) -> None:
         return None
+
+
+def with_timeout(function):
+    """Gives a function the argument `timeout`: seconds after which its work ends with TimeLimitError."""
+
+    @functools.wraps(function)
+    def limited(*args, timeout: float | None = None, **settings):
+        if timeout is None:
+            return function(*args, **settings)
+        with time_limit(timeout):
+            return function(*args, **settings)
+
+    signature = inspect.signature(function)
+    extra = inspect.Parameter("timeout", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="float | None")
+    limited.__signature__ = signature.replace(parameters=[*signature.parameters.values(), extra])
+    return limited
 
 
 def tell(report: Callable[[int, int | None], object] | None, done: int, total: int | None) -> None:

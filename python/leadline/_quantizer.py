@@ -9,7 +9,7 @@ from pathlib import Path
 
 from leadline import _leadline
 from leadline._leadline import Budget, DType, InvalidArgumentError, Model, QuantizationMode
-from leadline._progress import progress_of, tell
+from leadline._progress import progress_of, tell, with_timeout
 
 MODES = {
     "float16": QuantizationMode.FLOAT16,
@@ -24,6 +24,7 @@ _INTEGERS = (QuantizationMode.INT8, QuantizationMode.INT16X8)
 _TYPES = {"float32": DType.FLOAT32, "int8": DType.INT8, "uint8": DType.UINT8, "int16": DType.INT16}
 
 
+@with_timeout
 def quantize(
     model,
     mode: str = "int8",
@@ -62,7 +63,7 @@ def quantize(
         'kl'; percentile: the share of values inside the range, 99.99 if not given.
     calibration: a leadline.Calibration made before, instead of representative_dataset.
     allow_float: nodes without an integer form stay float; otherwise they are an error that lists them.
-    executor, budget, progress: as in leadline.calibrate.
+    executor, budget, progress, timeout: as in leadline.calibrate.
     """
     return _quantize(
         "quantize",

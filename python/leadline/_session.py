@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import operator
+import os
+import weakref
 
 # Not from threading: that module takes longer to import than a small model to load.
 from _thread import RLock
@@ -14,6 +16,38 @@ import numpy as np
 
 from leadline import _leadline, _tensors
 from leadline._leadline import Error, InvalidArgumentError, Model
+
+
+class CallLock:
+    """A lock that its holder may take again. Waiting for it obeys time limits; and what threads of the process before
+    a fork held is free in the process after it, where the native interpreter says what became of their runs."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        _call_locks.add(self)
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            while not self._lock.acquire(timeout=0.05):
+                _leadline.check_limits()
+
+    def __exit__(self, *exception) -> None:
+        self._lock.release()
+
+    def forget_other_threads(self) -> None:
+        if not self._lock._is_owned():
+            self._lock = RLock()
+
+
+_call_locks: weakref.WeakSet[CallLock] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for lock in list(_call_locks):
+        lock.forget_other_threads()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class Session:
@@ -28,11 +62,12 @@ class Session:
         self.subgraph = subgraph
         self.ready = False
         # Sessions of one interpreter share variables, so only one of them may run.
-        self.lock = main.lock if main else RLock()
+        self.lock = main.lock if main else CallLock()
         self._main = main
         self._options = options
         self._native: _leadline.Interpreter | None = None
         self._description: _leadline.SubgraphInfo | None = None
+        self._tensors: list[_leadline.TensorInfo] | None = None
         self._specs: dict[int, _tensors.TensorSpec] = {}
 
     @property
@@ -41,6 +76,13 @@ class Session:
         if self._description is None:
             self._description = self.model.subgraph(self.subgraph)
         return self._description
+
+    @property
+    def tensors(self) -> list[_leadline.TensorInfo]:
+        """Of the description, which makes a new list each time it is asked."""
+        if self._tensors is None:
+            self._tensors = self.description.tensors
+        return self._tensors
 
     @property
     def native(self) -> _leadline.Interpreter:
@@ -64,7 +106,7 @@ class Session:
 
     @property
     def tensor_count(self) -> int:
-        return self._native.tensor_count if self._native else len(self.description.tensors)
+        return self._native.tensor_count if self._native else len(self.tensors)
 
     def check_index(self, index: int) -> int:
         index = operator.index(index)
@@ -75,7 +117,7 @@ class Session:
 
     def info(self, index: int) -> _leadline.TensorInfo:
         index = self.check_index(index)
-        return self._native.tensor_info(index) if self._native else self.description.tensors[index]
+        return self._native.tensor_info(index) if self._native else self.tensors[index]
 
     def sparsity(self, index: int) -> _leadline.SparsityInfo | None:
         return self.model.sparsity(self.subgraph, index)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from leadline import _leadline
-from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError
+from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError, time_limit
 from leadline._reports import Profile, interpreter_html
 from leadline._session import Session, op_details, tensor_details
 
@@ -344,9 +344,14 @@ class Interpreter:
 
     # Running ------------------------------------------------------------------------------------
 
-    def invoke(self) -> None:
-        """Runs the model once. After an error the interpreter can be used again."""
-        self._main.invoke()
+    def invoke(self, timeout: float | None = None) -> None:
+        """Runs the model once. After `timeout` seconds, waiting for other threads' calls included, it ends with
+        TimeLimitError, which names the node it was at. After an error the interpreter can be used again."""
+        if timeout is None:
+            self._main.invoke()
+        else:
+            with time_limit(timeout):
+                self._main.invoke()
 
     def reset_all_variables(self) -> None:
         """Sets all variables to their initial state."""

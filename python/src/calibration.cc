@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine_call.h"
 #include "live_objects.h"
 #include "module.h"
 
@@ -29,7 +30,7 @@ void init_calibrator(Calibrator* self, const Model& model, int num_threads, std:
   options.budget = std::move(budget);
   options.histograms = histograms;
   options.keep_state = keep_state;
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   new (self) Calibrator(model, std::move(options));
 }
 
@@ -40,7 +41,7 @@ nb::bytes to_bytes(const Calibration& self) {
 
 Remembered<Calibration> from_bytes(nb::handle bytes, std::shared_ptr<Budget> budget) {
   const BufferView view(bytes);
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   return {Calibration::from_bytes(view.bytes(), std::move(budget))};
 }
 
@@ -89,14 +90,14 @@ void init_calibration(nb::module_& m) {
   nb::class_<Calibration>(m, "Calibration", nb::is_weak_referenceable(),
                           "Statistics of a model's float tensors over samples. Merging is exact, pickling works.")
       .def(nb::init<>())
-      .def("merge", &Calibration::merge, nb::arg("later"), WithoutGil(), "Adds samples that come after these.")
+      .def("merge", &Calibration::merge, nb::arg("later"), InEngine(), "Adds samples that come after these.")
       .def_prop_ro("samples", &Calibration::samples)
       .def_prop_ro("histograms", &Calibration::histograms, "Whether it can serve every method.")
       .def_prop_ro("memory_bytes", &Calibration::memory_bytes, "Memory it takes, as charged to its budget.")
-      .def("is_of", &Calibration::is_of, nb::arg("model"), WithoutGil(), "Whether it was made from this model.")
-      .def("tensors", &Calibration::tensors, WithoutGil(), "All float tensors, also those no sample reached.")
+      .def("is_of", &Calibration::is_of, nb::arg("model"), InEngine(), "Whether it was made from this model.")
+      .def("tensors", &Calibration::tensors, InEngine(), "All float tensors, also those no sample reached.")
       .def("range", &range, nb::arg("subgraph"), nb::arg("tensor"), nb::arg("rule") = CalibrationRule{},
-           nb::arg("bits") = 8, nb::arg("symmetric") = false, WithoutGil(),
+           nb::arg("bits") = 8, nb::arg("symmetric") = false, InEngine(),
            "(min, max) for integers of these bits; None when no sample reached the tensor.")
       .def("to_bytes", &to_bytes, "To be kept or sent to another process. Equal calibrations give equal bytes.")
       .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("budget").none() = nb::none(),
@@ -111,15 +112,15 @@ void init_calibration(nb::module_& m) {
       .def("__init__", &init_calibrator, nb::arg("model"), nb::arg("num_threads") = 1,
            nb::arg("budget").none() = nb::none(), nb::arg("histograms") = true, nb::arg("keep_state") = false)
       .def("interpreter", &Calibrator::interpreter, nb::arg("subgraph") = 0, nb::rv_policy::reference_internal,
-           WithoutGil(), "To resize the inputs of a subgraph and set their values.")
-      .def("add_sample", &Calibrator::add_sample, nb::arg("subgraph") = 0, WithoutGil(),
+           InEngine(), "To resize the inputs of a subgraph and set their values.")
+      .def("add_sample", &Calibrator::add_sample, nb::arg("subgraph") = 0, InEngine(),
            "Runs and records; a run that fails leaves no trace.")
       .def(
-          "calibration", [](const Calibrator& self) { return Remembered<Calibration>{self.calibration()}; },
-          WithoutGil(), "The statistics so far.")
+          "calibration", [](const Calibrator& self) { return Remembered<Calibration>{self.calibration()}; }, InEngine(),
+          "The statistics so far.")
       .def_prop_ro("first_not_finite", &first_not_finite,
                    "Sample, subgraph and tensor where NaN or infinity first came up, or None.")
-      .def("clear", &Calibrator::clear, WithoutGil(), "Forgets all samples.")
+      .def("clear", &Calibrator::clear, InEngine(), "Forgets all samples.")
       .def_prop_ro("statistics_bytes", &Calibrator::statistics_bytes,
                    "Memory of the statistics besides the interpreters, known from the start.");
 }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine_call.h"
 #include "live_objects.h"
 #include "module.h"
 
@@ -55,7 +56,7 @@ Converter from_keras_config(const std::string& config, const nb::callable& weigh
 
 void convert_to(const Converter& self, const std::filesystem::path& path, const nb::object& callback) {
   const Progress progress = progress_of(callback);
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   self.convert_to(path.string(), progress);
 }
 
@@ -67,14 +68,14 @@ nb::bytes convert(const Converter& self, const nb::object& callback) {
   nb::bytes owner = nb::steal<nb::bytes>(result);
   auto* data = reinterpret_cast<std::byte*>(PyBytes_AS_STRING(result));
   const Progress progress = progress_of(callback);
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   self.convert_into({data, static_cast<size_t>(bytes)}, progress);
   return owner;
 }
 
 Remembered<Model> convert_to_model(const Converter& self, const nb::object& callback, std::shared_ptr<Budget> budget) {
   const Progress progress = progress_of(callback);
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   return {self.convert_to_model(progress, std::move(budget))};
 }
 
@@ -90,7 +91,7 @@ void init_converter(nb::module_& m) {
       .def_ro("tensors", &ConversionPlan::tensors);
   nb::class_<Converter>(m, "Converter", "A model that was read and simplified, ready to be written as .tflite.")
       .def_static("from_keras", &from_keras, nb::arg("path"), nb::arg("budget").none() = nb::none(),
-                  nb::arg("disabled_passes") = std::vector<std::string>(), WithoutGil(),
+                  nb::arg("disabled_passes") = std::vector<std::string>(), InEngine(),
                   "A Keras model file: .keras or a whole-model .h5. Weights stay in the file.")
       .def_static("from_keras_config", &from_keras_config, nb::arg("config"), nb::arg("weights"),
                   nb::arg("budget").none() = nb::none(), nb::arg("disabled_passes") = std::vector<std::string>(),
@@ -102,7 +103,7 @@ void init_converter(nb::module_& m) {
       .def_static("from_saved_model", &from_saved_model, nb::arg("path"),
                   nb::arg("signature_keys") = std::vector<std::string>(), nb::arg("tags") = std::vector<std::string>(),
                   nb::arg("budget").none() = nb::none(), nb::arg("allow_custom_ops") = false,
-                  nb::arg("disabled_passes") = std::vector<std::string>(), WithoutGil(),
+                  nb::arg("disabled_passes") = std::vector<std::string>(), InEngine(),
                   "A SavedModel directory. No signature keys: all of them; no tags: \"serve\". With allow_custom_ops, "
                   "ops without a conversion become custom ops.")
       .def("plan", &Converter::plan, "What the conversion gives and takes.")

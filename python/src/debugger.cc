@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine_call.h"
 #include "live_objects.h"
 #include "module.h"
 
@@ -26,14 +27,14 @@ void init(QuantizationDebugger* self, const Model& float_model, const Model& qua
   options.own_error = own_error;
   options.worst_channels = worst_channels;
   options.histograms = histograms;
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   new (self) QuantizationDebugger(float_model, quantized_model, std::move(options));
 }
 
 nb::bytes debug_model(const Model& float_model, const Model& quantized_model) {
   std::vector<std::byte> file;
   {
-    const nb::gil_scoped_release released;
+    const EngineCall call;
     file = make_debug_model(float_model, quantized_model);
   }
   return nb::bytes(file.data(), file.size());
@@ -123,10 +124,10 @@ void init_debugger(nb::module_& m) {
            nb::arg("worst_channels") = 8, nb::arg("histograms") = 16)
       .def_prop_ro("interpreter", &QuantizationDebugger::interpreter, nb::rv_policy::reference_internal,
                    "Its inputs are those of the float model; its outputs the float model's, then the quantized one's.")
-      .def("add_sample", &QuantizationDebugger::add_sample, WithoutGil(), "Runs and records.")
-      .def("plan", &QuantizationDebugger::plan, WithoutGil())
-      .def("result", &QuantizationDebugger::result, WithoutGil())
-      .def("clear", &QuantizationDebugger::clear, WithoutGil());
+      .def("add_sample", &QuantizationDebugger::add_sample, InEngine(), "Runs and records.")
+      .def("plan", &QuantizationDebugger::plan, InEngine())
+      .def("result", &QuantizationDebugger::result, InEngine())
+      .def("clear", &QuantizationDebugger::clear, InEngine());
   m.def("make_debug_model", &debug_model, nb::arg("float_model"), nb::arg("quantized_model"),
         "The quantized model with NumericVerify nodes, as TensorFlow's debugger takes it.");
   m.def(
@@ -134,7 +135,7 @@ void init_debugger(nb::module_& m) {
       [](const Model& float_model, const Model& quantized_model) {
         return Remembered<Model>{debug_model_of(float_model, quantized_model)};
       },
-      nb::arg("float_model"), nb::arg("quantized_model"), WithoutGil(),
+      nb::arg("float_model"), nb::arg("quantized_model"), InEngine(),
       "The same as a model to run, which shares the constants of both.");
   bind_observer(m);
 }

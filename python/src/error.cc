@@ -12,7 +12,6 @@
 
 namespace leadline::python {
 namespace {
-
 struct ErrorClasses {
   PyObject* error;
   PyObject* invalid_model;
@@ -21,6 +20,7 @@ struct ErrorClasses {
   PyObject* budget;
   PyObject* io;
   PyObject* out_of_memory;
+  PyObject* timeout;
 };
 // Set once while the module is imported; the references are kept for ever, as those of built-in exceptions are.
 ErrorClasses classes;
@@ -41,6 +41,8 @@ const char* code_name(ErrorCode code) {
       return "runtime";
     case ErrorCode::kCancelled:
       return "cancelled";
+    case ErrorCode::kTimeout:
+      return "timeout";
     case ErrorCode::kInternal:
       return "internal";
     case ErrorCode::kOutOfMemory:
@@ -63,6 +65,8 @@ PyObject* class_of(ErrorCode code) {
       return classes.io;
     case ErrorCode::kOutOfMemory:
       return classes.out_of_memory;
+    case ErrorCode::kTimeout:
+      return classes.timeout;
     default:
       return classes.error;
   }
@@ -148,7 +152,7 @@ void throw_as_error(const nb::python_error& error) {
     if (PyObject_IsInstance(value.ptr(), classes.error) == 1) {
       const std::string name = nb::str(value.attr("code")).c_str();
       for (const ErrorCode known : {ErrorCode::kInvalidModel, ErrorCode::kUnsupported, ErrorCode::kInvalidArgument,
-                                    ErrorCode::kIo, ErrorCode::kCancelled}) {
+                                    ErrorCode::kIo, ErrorCode::kCancelled, ErrorCode::kTimeout}) {
         if (name == code_name(known)) code = known;
       }
     } else {
@@ -162,8 +166,8 @@ void throw_as_error(const nb::python_error& error) {
 void init_error(nb::module_& m) {
   classes.error = make_class(m, "Error",
                              "Any problem that Leadline reports. `code` says what kind: 'invalid_model', "
-                             "'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled', 'internal' or "
-                             "'out_of_memory'.",
+                             "'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled', 'timeout', "
+                             "'internal' or 'out_of_memory'.",
                              {PyExc_RuntimeError});
   nb::handle(classes.error).attr("code") = "runtime";
   const auto subclass = [&m](const char* name, ErrorCode code, const char* doc,
@@ -193,6 +197,9 @@ void init_error(nb::module_& m) {
       subclass("OutOfMemoryError", ErrorCode::kOutOfMemory,
                "The system refused memory that is too small for a budget to count. What was begun has been undone.",
                {classes.error, PyExc_MemoryError});
+  classes.timeout = subclass("TimeLimitError", ErrorCode::kTimeout,
+                             "The work took longer than its time limit. The message names the node it was at.",
+                             {classes.error, PyExc_TimeoutError});
 
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {

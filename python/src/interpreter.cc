@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine_call.h"
 #include "leadline/passes.h"
 #include "module.h"
 
@@ -34,7 +35,7 @@ SharedTensor tensor(const Interpreter& interpreter, int index) {
 void bind_tensor(Interpreter& interpreter, int index, nb::handle buffer, const std::vector<int64_t>& shape) {
   const std::shared_ptr<const BufferView> view = hold_buffer(buffer);
   const std::span<const std::byte> bytes = view->bytes();
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   interpreter.bind(index, {.owner = view,
                            .data = const_cast<std::byte*>(bytes.data()),  // read_only says whether it may be written
                            .bytes = static_cast<int64_t>(bytes.size()),
@@ -45,18 +46,18 @@ void bind_tensor(Interpreter& interpreter, int index, nb::handle buffer, const s
 
 void set_tensor(Interpreter& interpreter, int index, nb::handle bytes) {
   const BufferView view(bytes);
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   interpreter.set_tensor(index, view.bytes());
 }
 
 void resize_input(Interpreter& interpreter, int index, const std::vector<int64_t>& shape, bool strict) {
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   interpreter.resize_input(index, Shape(std::span<const int64_t>(shape)), strict);
 }
 
 void init(Interpreter* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget, int subgraph,
           bool preserve_all_tensors, const Interpreter* shares_state_with, bool plan_only, const std::string& device,
-          MissingDevice on_missing, bool winograd, std::vector<std::string> disabled_passes) {
+          MissingDevice on_missing, bool winograd, int64_t max_loop_rounds, std::vector<std::string> disabled_passes) {
   InterpreterOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
@@ -67,8 +68,9 @@ void init(Interpreter* self, const Model& model, int num_threads, std::shared_pt
   options.device = device;
   options.on_missing = on_missing;
   options.winograd = winograd;
+  options.max_loop_rounds = max_loop_rounds;
   options.disabled_passes = std::move(disabled_passes);
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   new (self) Interpreter(model, std::move(options));
 }
 
@@ -97,6 +99,7 @@ void init_interpreter(nb::module_& m) {
            nb::arg("subgraph") = 0, nb::arg("preserve_all_tensors") = false,
            nb::arg("shares_state_with").none() = nb::none(), nb::arg("plan_only") = false, nb::arg("device") = "",
            nb::arg("on_missing") = MissingDevice::kError, nb::arg("winograd") = true,
+           nb::arg("max_loop_rounds") = InterpreterOptions().max_loop_rounds,
            nb::arg("disabled_passes") = std::vector<std::string>(), nb::keep_alive<1, 7>(),
            "Plans; allocates nothing that grows with the model. winograd: float 3x3 convolutions may use Winograd's "
            "method, which is faster and rounds elsewhere than plain sums do. disabled_passes: names of passes "
@@ -107,14 +110,14 @@ void init_interpreter(nb::module_& m) {
       .def_prop_ro(
           "device_message", [](const Interpreter& self) { return to_str(self.device().message); },
           "Why that is not the device that was asked for; empty when it is.")
-      .def("plan", &Interpreter::plan, WithoutGil(), "The plan for the current input shapes.")
-      .def("allocate", &Interpreter::allocate, WithoutGil(), "Takes the planned memory and packs the weights.")
+      .def("plan", &Interpreter::plan, InEngine(), "The plan for the current input shapes.")
+      .def("allocate", &Interpreter::allocate, InEngine(), "Takes the planned memory and packs the weights.")
       .def("resize_input", &resize_input, nb::arg("index"), nb::arg("shape"), nb::arg("strict") = false,
            "Gives an input a new shape.")
-      .def_prop_ro("inputs", &Interpreter::inputs, nb::rv_policy::copy, WithoutGil())
-      .def_prop_ro("outputs", &Interpreter::outputs, nb::rv_policy::copy, WithoutGil())
-      .def_prop_ro("tensor_count", &Interpreter::tensor_count, WithoutGil())
-      .def("tensor_info", &Interpreter::tensor_info, nb::arg("index"), WithoutGil())
+      .def_prop_ro("inputs", &Interpreter::inputs, nb::rv_policy::copy, InEngine())
+      .def_prop_ro("outputs", &Interpreter::outputs, nb::rv_policy::copy, InEngine())
+      .def_prop_ro("tensor_count", &Interpreter::tensor_count, InEngine())
+      .def("tensor_info", &Interpreter::tensor_info, nb::arg("index"), InEngine())
       .def("set_tensor", &set_tensor, nb::arg("index"), nb::arg("bytes"),
            nb::sig("def set_tensor(self, index: int, bytes: bytes | numpy.typing.NDArray) -> None"),
            "Copies a buffer into an input or variable.")
@@ -123,18 +126,19 @@ void init_interpreter(nb::module_& m) {
                "def bind_tensor(self, index: int, buffer: numpy.typing.NDArray, shape: collections.abc.Sequence[int])"
                " -> None"),
            "Lets an input, output or variable live in this buffer, which is held; its element type is not checked.")
-      .def("unbind_tensor", &Interpreter::unbind, nb::arg("index"), WithoutGil(),
+      .def("unbind_tensor", &Interpreter::unbind, nb::arg("index"), InEngine(),
            "Gives a tensor memory of the interpreter again.")
-      .def("tensor", &tensor, nb::arg("index"), WithoutGil(), "The memory of a tensor.")
+      .def("tensor", &tensor, nb::arg("index"), InEngine(), "The memory of a tensor.")
       .def(
-          "invoke", [](Interpreter& self) { self.invoke(signal_check()); }, WithoutGil(), "Runs once.")
-      .def("reset_variables", &Interpreter::reset_variables, WithoutGil(), "Sets all variables to their initial state.")
-      .def("counted_peak_bytes", &Interpreter::counted_peak_bytes, WithoutGil(),
+          "invoke", [](Interpreter& self) { self.invoke(); }, InEngine(),
+          "Runs once. To be ended by signals and by time_limit().")
+      .def("reset_variables", &Interpreter::reset_variables, InEngine(), "Sets all variables to their initial state.")
+      .def("counted_peak_bytes", &Interpreter::counted_peak_bytes, InEngine(),
            "Highest count of bytes charged for this interpreter and its model.")
-      .def_prop_ro("memory_bytes", &Interpreter::memory_bytes, WithoutGil(),
+      .def_prop_ro("memory_bytes", &Interpreter::memory_bytes, InEngine(),
                    "Bytes charged now for this interpreter alone, without its model's.")
-      .def("enable_profile", &Interpreter::enable_profile, nb::arg("enabled"), WithoutGil())
-      .def("profile", &Interpreter::profile, WithoutGil(), "Time per node since profiling was switched on.");
+      .def("enable_profile", &Interpreter::enable_profile, nb::arg("enabled"), InEngine())
+      .def("profile", &Interpreter::profile, InEngine(), "Time per node since profiling was switched on.");
 }
 
 }  // namespace leadline::python

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine_call.h"
 #include "module.h"
 #include "user_reference.h"
 
@@ -51,7 +52,7 @@ nb::bytearray read(const KerasWeight& self) {
   nb::bytearray result(nullptr, 0);
   if (PyByteArray_Resize(result.ptr(), static_cast<Py_ssize_t>(self.bytes())) != 0) throw nb::python_error();
   auto* data = reinterpret_cast<std::byte*>(PyByteArray_AS_STRING(result.ptr()));
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   self.read({data, static_cast<size_t>(self.bytes())});
   return result;
 }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine_call.h"
 #include "live_objects.h"
 #include "module.h"
 
@@ -28,14 +29,14 @@ Remembered<Model> from_bytes(const nb::object& content, std::shared_ptr<Budget> 
   const BufferView view(content);
   // Only `bytes` cannot change under the model; it is borrowed, everything else is copied.
   std::shared_ptr<const void> owner = nb::isinstance<nb::bytes>(content) ? keep_alive(content) : nullptr;
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   return {Model::from_bytes(view.bytes(), std::move(owner), std::move(budget))};
 }
 
 nb::bytes to_tflite(const Model& model) {
   std::vector<std::byte> file;
   {
-    const nb::gil_scoped_release released;
+    const EngineCall call;
     file = model.to_tflite();
   }
   return nb::bytes(file.data(), file.size());
@@ -120,7 +121,7 @@ void init_model(nb::module_& m) {
 
   nb::class_<Model>(m, "Model", nb::is_weak_referenceable(),
                     "A loaded, verified model. Immutable; share it between interpreters and threads.")
-      .def_static("load", &load, nb::arg("path"), nb::arg("budget").none() = nb::none(), WithoutGil(),
+      .def_static("load", &load, nb::arg("path"), nb::arg("budget").none() = nb::none(), InEngine(),
                   "Maps the file (no copy) and verifies it. The file must not change while the model lives.")
       .def_static(
           "from_bytes", &from_bytes, nb::arg("content"), nb::arg("budget").none() = nb::none(),

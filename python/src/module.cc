@@ -2,6 +2,7 @@
 // The extension module leadline._leadline: declares it and calls one init function per public header.
 #include "module.h"
 
+#include "engine_call.h"
 #include "leadline/version.h"
 
 NB_MODULE(_leadline, m) {
@@ -9,6 +10,7 @@ NB_MODULE(_leadline, m) {
   m.attr("__version__") = leadline::kVersion;
   leadline::python::init_error(m);
   leadline::python::init_types(m);
+  leadline::python::init_time_limit(m);
   leadline::python::init_budget(m);
   leadline::python::init_model(m);
   leadline::python::init_model_builder(m);

@@ -2,26 +2,101 @@
 // Python functions that are told how far a piece of work is, and Python's signals during a run.
 #include "leadline/progress.h"
 
+#include <nanobind/stl/optional.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
 
+#include "engine_call.h"
+#include "leadline/error.h"
 #include "module.h"
 
 namespace leadline::python {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr auto kBetweenCalls = std::chrono::milliseconds(50);
-constexpr auto kBetweenSignals = std::chrono::milliseconds(100);
+// Taking the GIL costs up to 5 ms where other threads are busy with Python; Ctrl-C shall work within 100 ms.
+constexpr auto kBetweenSignals = std::chrono::milliseconds(40);
+
+/// `with time_limit(seconds):`.
+struct TimeLimit {
+  double seconds = kNoTimeout;
+  Clock::time_point deadline = Clock::time_point::max();
+  bool entered = false;
+};
+
+/// Those that the thread is in. Held by Python's objects, which may be left on another thread.
+thread_local std::vector<std::weak_ptr<TimeLimit>> time_limits;
+
+struct PythonTimeLimit {
+  std::shared_ptr<TimeLimit> limit = std::make_shared<TimeLimit>();
+};
+
+void init(PythonTimeLimit* self, std::optional<double> seconds) {
+  const double timeout = seconds.value_or(kNoTimeout);
+  if (!(timeout >= 0)) {
+    throw Error(ErrorCode::kInvalidArgument, "a time limit is a number of seconds, 0 or more, or None");
+  }
+  new (self) PythonTimeLimit();
+  self->limit->seconds = timeout;
+}
+
+void enter(PythonTimeLimit& self) {
+  constexpr double kLongest = 1e9;  // a time point holds 292 years
+  TimeLimit& limit = *self.limit;
+  if (limit.entered) throw Error(ErrorCode::kInvalidArgument, "this time limit is in use already: make another one");
+  if (limit.seconds > kLongest) return;
+  limit.entered = true;
+  limit.deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit.seconds));
+  time_limits.push_back(self.limit);
+}
+
+void leave(PythonTimeLimit& self) { self.limit->entered = false; }
+
+/// The one that ends first.
+TimeLimit tightest_limit() {
+  TimeLimit tightest;
+  std::erase_if(time_limits, [&](const std::weak_ptr<TimeLimit>& entry) {
+    const std::shared_ptr<TimeLimit> limit = entry.lock();
+    if (limit == nullptr || !limit->entered) return true;
+    if (limit->deadline < tightest.deadline) tightest = *limit;
+    return false;
+  });
+  return tightest;
+}
 
 }  // namespace
 
+RunCheck signal_check() {
+  if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return {};
+  // Most calls end before the first look.
+  return [last = Clock::now()]() mutable {
+    const auto now = Clock::now();
+    if (now - last < kBetweenSignals) return;
+    const nb::gil_scoped_acquire gil;
+    last = Clock::now();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+}
+
+EngineCall::EngineCall() {
+  const TimeLimit tightest = tightest_limit();
+  limit_.emplace(signal_check(), tightest.deadline, tightest.seconds);
+}
+
 Progress progress_of(const nb::object& callback) {
-  auto last = std::chrono::steady_clock::now();
+  auto last = Clock::now();
   return [callback, last](int64_t done, int64_t total) mutable {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = Clock::now();
     if (done != total && done != 0 && now - last < kBetweenCalls) return true;
     last = now;
     const nb::gil_scoped_acquire gil;
@@ -30,16 +105,24 @@ Progress progress_of(const nb::object& callback) {
   };
 }
 
-RunCheck signal_check() {
-  if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return {};
-  // Most runs end before the first look. Taking the GIL costs up to 5 ms where other threads are busy with Python.
-  return [last = std::chrono::steady_clock::now()]() mutable {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < kBetweenSignals) return;
-    const nb::gil_scoped_acquire gil;
-    last = std::chrono::steady_clock::now();
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  };
+void init_time_limit(nb::module_& m) {
+  m.def("check_limits", [] { EngineCall().ask(); }, "Raises TimeLimitError when a time_limit of this thread is over.");
+  nb::class_<PythonTimeLimit>(
+      m, "time_limit",
+      "In a `with` block, whatever Leadline does on this thread (load, plan, run, convert, calibrate, quantize, debug) "
+      "ends with TimeLimitError when `seconds` have passed since the block began; None: never. The message names the "
+      "node it was at. Interpreters can be used again. Blocks nest.")
+      .def("__init__", &init, nb::arg("seconds").none())
+      .def(
+          "__enter__",
+          [](nb::handle self) {
+            enter(*nb::inst_ptr<PythonTimeLimit>(self));
+            return self;
+          },
+          nb::sig("def __enter__(self) -> time_limit"))
+      .def(
+          "__exit__", [](PythonTimeLimit& self, const nb::args&) { leave(self); },
+          nb::sig("def __exit__(self, *exception: object) -> None"));
 }
 
 }  // namespace leadline::python

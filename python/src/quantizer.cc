@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine_call.h"
 #include "leadline/recipe.h"
 #include "live_objects.h"
 #include "module.h"
@@ -29,7 +30,7 @@ nb::bytes quantize(const Quantizer& self, const Calibration* calibration, const 
   };
   const Progress progress = progress_of(callback);
   {
-    const nb::gil_scoped_release released;
+    const EngineCall call;
     self.quantize_into(allocate, calibration, means, progress);
   }
   return nb::cast<nb::bytes>(result);
@@ -38,7 +39,7 @@ nb::bytes quantize(const Quantizer& self, const Calibration* calibration, const 
 Remembered<Model> quantize_to_model(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means,
                                     const nb::object& callback) {
   const Progress progress = progress_of(callback);
-  const nb::gil_scoped_release released;
+  const EngineCall call;
   return {self.quantize_to_model(calibration, means, progress)};
 }
 
@@ -58,7 +59,7 @@ void bind_options(nb::module_& m) {
       .def_rw("node", &RecipeRule::node, "Number of a node in subgraph 0; -1: any.")
       .def_rw("quantize", &RecipeRule::quantize, "False: the node stays float.")
       .def_rw("mode", &RecipeRule::mode);
-  m.def("parse_recipe", &parse_recipe, nb::arg("json"), WithoutGil(),
+  m.def("parse_recipe", &parse_recipe, nb::arg("json"), InEngine(),
         "The rules of a recipe in JSON: Leadline's own or ai-edge-quantizer's.");
 
   nb::class_<QuantizerOptions>(m, "QuantizerOptions", "What a quantized model is to be.")
@@ -84,10 +85,10 @@ void init_quantizer(nb::module_& m) {
 
   nb::class_<ChannelMeans>(m, "ChannelMeans", "Means of each channel of what layers read: for bias correction.")
       .def(nb::init<const Model&, int, std::shared_ptr<Budget>>(), nb::arg("model"), nb::arg("num_threads") = 1,
-           nb::arg("budget").none() = nb::none(), WithoutGil())
+           nb::arg("budget").none() = nb::none(), InEngine())
       .def_prop_ro("interpreter", &ChannelMeans::interpreter, nb::rv_policy::reference_internal,
                    "To resize inputs and set their values.")
-      .def("add_sample", &ChannelMeans::add_sample, WithoutGil(), "Runs the interpreter and adds.")
+      .def("add_sample", &ChannelMeans::add_sample, InEngine(), "Runs the interpreter and adds.")
       .def_prop_ro("samples", &ChannelMeans::samples);
   nb::class_<QuantizedNode>(m, "QuantizedNode", "What becomes of a node.")
       .def_ro("subgraph", &QuantizedNode::subgraph)
@@ -107,10 +108,10 @@ void init_quantizer(nb::module_& m) {
       .def_ro("peak_bytes", &QuantizationPlan::peak_bytes, "The file, the graphs and the largest tensor on its way.");
   nb::class_<Quantizer>(m, "Quantizer", "A model on its way to another number format. `leadline.quantize` uses it.")
       .def(nb::init<const Model&, QuantizerOptions>(), nb::arg("model"), nb::arg("options") = QuantizerOptions(),
-           WithoutGil())
+           InEngine())
       .def_prop_ro("model", &Quantizer::model, "The float model that has to be calibrated: given, or equalized.")
       .def("nodes", &Quantizer::nodes, "Every node of the float model and what will become of it.")
-      .def("plan", &Quantizer::plan, nb::arg("calibration").none() = nb::none(), WithoutGil())
+      .def("plan", &Quantizer::plan, nb::arg("calibration").none() = nb::none(), InEngine())
       .def("quantize", &quantize, nb::arg("calibration").none() = nb::none(), nb::arg("means").none() = nb::none(),
            nb::arg("progress").none() = nb::none(),
            nb::sig("def quantize(self, calibration: Calibration | None = None, means: ChannelMeans | None = None, "

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "leadline/work_limit.h"
+
 namespace leadline::cli {
 
 using Json = nlohmann::ordered_json;
@@ -24,6 +26,8 @@ class Command {
 
   CLI::App& app() { return *app_; }
   bool json() const { return json_; }
+  /// Seconds that run() may take; infinite unless --timeout was given.
+  double timeout() const { return timeout_; }
   /// What the program ends with after run(): 0 unless the command says otherwise.
   int exit_code() const { return exit_code_; }
 
@@ -31,10 +35,13 @@ class Command {
   /// Prints a document: the one thing on standard output when --json is given.
   static void print_json(const Json& document);
   void set_exit_code(int code) { exit_code_ = code; }
+  /// Adds the option --timeout.
+  void add_timeout();
 
  private:
   CLI::App* app_;
   bool json_ = false;
+  double timeout_ = kNoTimeout;
   int exit_code_ = 0;
 };
 

@@ -37,6 +37,7 @@ class ConvertCommand final : public Command {
         .add_option("MODEL", model_path_, "The model: .keras, a whole-model .h5, or the directory of a SavedModel")
         ->required();
     app().add_option("-o,--output", output_path_, "The .tflite file; by default beside the model")->type_name("FILE");
+    add_timeout();
     app()
         .add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all")
         ->type_name("KEY");

@@ -39,6 +39,7 @@ class DebugCommand final : public Command {
     app().add_option("QUANTIZED", quantized_path_, "The quantized .tflite file")->required()->type_name("");
     app().add_option("--data", data_, "Samples for the float model: .npy, .npz or a folder of them")->type_name("PATH");
     app().add_option("--samples", limit_, "Use at most so many; 0: all")->capture_default_str()->type_name("N");
+    add_timeout();
     app().add_option("--report", report_path_, "Write a page for a browser")->type_name("FILE.html");
     app().add_option("--csv", csv_path_, "Write one line per layer")->type_name("FILE");
     app().add_option("--threads", options_.num_threads, "Threads; -1: all CPUs")->capture_default_str()->type_name("N");

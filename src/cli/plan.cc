@@ -26,6 +26,7 @@ class PlanCommand final : public Command {
   explicit PlanCommand(CLI::App& program)
       : Command(program, "plan", "Show how much memory a run takes, without running it", kExamples) {
     options_.add_to(app());
+    add_timeout();
     app()
         .add_option("--html", html_path_, "Also write a page with a picture of the arena to this file")
         ->type_name("FILE");

@@ -23,6 +23,7 @@ class QuantizeCommand final : public Command {
       : Command(program, "quantize", "Quantize a float .tflite model", kExamples) {
     app().add_option("MODEL", model_path_, "The float .tflite file")->required()->type_name("");
     app().add_option("-o,--output", output_path_, "The quantized file; by default beside the model")->type_name("FILE");
+    add_timeout();
     app()
         .add_option("--mode", options_.mode, "int8, int16x8, dynamic, float16, weight_only_int8 or weight_only_int4")
         ->capture_default_str()

@@ -27,7 +27,7 @@ constexpr const char* kExamples =
     "  leadline run model.tflite --input image=cat.npy --output result.npz\n"
     "  leadline run model.tflite --input inputs.npz       arrays named like the inputs\n"
     "  leadline run model.tflite --runs 50 --threads 2 --profile\n"
-    "  leadline run model.tflite --memory 200MB --json";
+    "  leadline run model.tflite --memory 200MB --timeout 10 --json";
 
 using Clock = std::chrono::steady_clock;
 
@@ -69,6 +69,7 @@ class Run final : public Command {
   explicit Run(CLI::App& program)
       : Command(program, "run", "Run a model on data from files or on random data", kExamples) {
     options_.add_to(app());
+    add_timeout();
     app()
         .add_option("--input", input_files_, "Data of an input, by name or position: x=x.npy; or one FILE.npz with all")
         ->type_name("INPUT=FILE")

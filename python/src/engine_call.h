@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What surrounds every call of the engine that may take long.
+#pragma once
+
+#include <optional>
+
+#include "leadline/work_limit.h"
+#include "module.h"
+
+namespace leadline::python {
+
+/// Gives up the GIL, or all of Python would wait for a run; lets signals end the work where Python handles them, and
+/// applies the thread's time limits.
+class EngineCall {
+ public:
+  EngineCall();
+  void ask() const { limit_->ask(); }
+
+ private:
+  nb::gil_scoped_release released_;
+  std::optional<WorkLimit> limit_;
+};
+using InEngine = nb::call_guard<EngineCall>;
+
+/// time_limit() and check_limits().
+void init_time_limit(nb::module_& m);
+
+}  // namespace leadline::python
