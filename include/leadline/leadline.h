@@ -25,3 +25,4 @@
 #include "leadline/types.h"          // IWYU pragma: export
 #include "leadline/version.h"        // IWYU pragma: export
 #include "leadline/watch.h"          // IWYU pragma: export
+#include "leadline/work_limit.h"     // IWYU pragma: export
