@@ -91,6 +91,7 @@ struct Interpreter::State {
       session->plan_missing = options.plan_only;
       session->preserve_all = options.preserve_all_tensors;
       session->winograd = options.winograd;
+      session->share_parts = !disabled_passes.contains("share_parts");
       session->owns_resources = options.shares_state_with == nullptr;
     }
     failed = true;

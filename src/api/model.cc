@@ -71,15 +71,16 @@ std::shared_ptr<const ir::ChangedNodes> Model::Data::changes_for_runs(const pass
   const std::lock_guard lock(changes_mutex_);
   const auto known = changes_.find(disabled);
   if (known != changes_.end()) return known->second;
-  auto changes = std::make_shared<const ir::ChangedNodes>(passes::changes_for_runs(*graph, disabled));
+  const auto changes = std::make_shared<const ir::ChangedNodes>(passes::changes_for_runs(*graph, disabled));
+  const auto entry = changes_.emplace(disabled, nullptr).first;  // before anything is charged: it may fail
+  if (changes->empty()) return nullptr;
   try {
-    if (!changes->empty()) charged->charge(changes->bytes(), MemoryCategory::kGraph);
+    charged->charge(changes->bytes(), MemoryCategory::kGraph);
   } catch (const BudgetError&) {
+    changes_.erase(entry);
     return nullptr;
   }
-  if (changes->empty()) changes = nullptr;
-  changes_.emplace(disabled, changes);
-  return changes;
+  return entry->second = changes;
 }
 
 Model Model::Data::write(int64_t bytes, const ModelBytes::Fill& fill, std::shared_ptr<Budget> budget) {
