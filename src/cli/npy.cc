@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr int64_t kMaxHeader = 1 << 20;
 constexpr int64_t kMaxStringBytes = 256 << 20;
+constexpr size_t kMaxArrays = 1024;  // of a file: each has a stream open, whose buffers are larger than small arrays
 constexpr size_t kChunk = 64 << 10;
 
 [[noreturn]] void bad_array(const std::string& where, const std::string& problem) {
@@ -301,6 +302,7 @@ std::vector<NamedArray> open_arrays(const std::string& path) {
     if (!entry.name.ends_with(kSuffix)) continue;
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
     if (!seen.insert(name).second) bad_array(path, fmt::format("array '{}' is there twice", name));
+    if (arrays.size() == kMaxArrays) bad_array(path, fmt::format("more than {} arrays", kMaxArrays));
     arrays.push_back(
         {name, std::make_unique<ArrayReader>(open_entry(file, entry), fmt::format("{}['{}']", path, name))});
   }

@@ -161,6 +161,18 @@ void write_npz(const std::string& path) {
   file.finish();
 }
 
+/// Ten megabytes with 60,000 arrays took two gigabytes.
+TEST_F(Npy, RefusesArchivesOfVeryManyArrays) {
+  {
+    OutputFile file(path_);
+    ZipWriter zip(file);
+    for (int i = 0; i < 1025; ++i) zip.add(std::to_string(i) + ".npy", npy_header("<f4", Shape({0})), {});
+    zip.finish();
+    file.finish();
+  }
+  EXPECT_NE(problem().find("more than 1024 arrays"), std::string::npos);
+}
+
 TEST_F(Npy, WrittenArchiveIsReadBack) {
   write_npz(path_);
   auto arrays = open_arrays(path_);
