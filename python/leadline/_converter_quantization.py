@@ -138,7 +138,7 @@ class _Target:
             warnings.warn(
                 f"the model stays float: {' and '.join(asked)} ask for quantization, but optimizations is empty; "
                 "set converter.optimizations = [Optimize.DEFAULT]",
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def check_io_types(self, mode: str | None) -> None:

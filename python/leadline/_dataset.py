@@ -146,7 +146,7 @@ class DatasetReader:
         """Gives the findings that are warnings to Python's warnings."""
         for finding in self.findings:
             if finding.severity == "warning":
-                warnings.warn(finding.message, DatasetWarning, stacklevel=3)
+                warnings.warn(finding.message, DatasetWarning, stacklevel=4)
 
     def look_at(self, calibration: Calibration) -> None:
         """What shows when the samples have been run: inputs that the model scales and that were scaled before."""
