@@ -235,6 +235,27 @@ std::optional<Found> product(Editor& e, Reader& read, const ir::Node& node) {
   return {};
 }
 
+/// For runs: node `n` is the only reader of something it would not read any more, so that memory does not grow.
+bool frees_memory(Editor& e, int n, const std::vector<int>& inputs) {
+  return std::any_of(e.node(n).inputs.begin(), e.node(n).inputs.end(), [&](int v) {
+    const bool kept = std::find(inputs.begin(), inputs.end(), v) != inputs.end();
+    return !kept && e.producer(v) >= 0 && !e.is_output(v) && e.consumers(v).size() == 1;
+  });
+}
+
+/// Removes the nodes that made these values, and what they alone read, where nobody reads them any more.
+void remove_unread(Editor& e, std::vector<int> values) {
+  while (!values.empty()) {
+    const int v = values.back();
+    values.pop_back();
+    const int maker = e.producer(v);
+    if (maker < 0 || e.is_output(v) || !e.consumers(v).empty() || e.node(maker).outputs.size() != 1) continue;
+    if (!is_pure(e.graph(), e.subgraph(), e.node(maker))) continue;
+    values.insert(values.end(), e.node(maker).inputs.begin(), e.node(maker).inputs.end());
+    e.remove(maker);
+  }
+}
+
 bool recognize(Editor& e, int n) {
   const ir::Node& node = e.node(n);
   if (node.code == ir::kCustomOp || node.inputs.size() != 2 || node.outputs.size() != 1) return false;
@@ -253,7 +274,10 @@ bool recognize(Editor& e, int n) {
   }
   if (!found || e.value(found->inputs[0]).variable) return false;
   if (dims_of(e.value(found->inputs[0])) != dims_of(e.value(out))) return false;
+  const std::vector<int> before = node.inputs;
+  if (e.graph().fixed_numbers && !frees_memory(e, n, found->inputs)) return false;
   e.become(n, found->op, std::move(found->inputs), std::move(found->attributes));
+  if (e.graph().fixed_numbers) remove_unread(e, before);
   return true;
 }
 

