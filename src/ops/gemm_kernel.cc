@@ -2,7 +2,9 @@
 #include "ops/gemm_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "kernels/gemm/gemv_i8.h"
 #include "kernels/gemm/split.h"
 #include "ops/float_matmul.h"
 
@@ -105,6 +107,75 @@ class GemmKernel final : public Kernel {
   int64_t workspace_at_ = 0;  // scratch
 };
 
+/// One 8-bit row times few weights, by dot products with the weights as they are: a gemm would read them padded to
+/// whole vectors of outputs.
+class DotsKernel final : public Kernel {
+ public:
+  DotsKernel(PrepareContext& c, const Contraction& contraction, int64_t n, int64_t k)
+      : contraction_(contraction), n_(n), k_(k) {
+    BlockLayout packed;
+    scales_at_ = packed.take(n_ * 4);
+    sums_at_ = packed.take(n_ * 4);
+    c.request_packed(packed.size(), "dots");
+    c.request_scratch(n_ * 4);
+  }
+
+  /// Only int8 weights without zero point.
+  static bool possible(const Contraction& f) {
+    return f.arithmetic == Arithmetic::kQuantized && f.weight_type == DType::kInt8 && f.weight_zero == 0 &&
+           f.has_fixed_weights;
+  }
+
+  void pack(std::byte* packed) override {
+    contraction_.fill_scales(reinterpret_cast<float*>(packed + scales_at_));
+    const auto* weights = reinterpret_cast<const int8_t*>(contraction_.fixed_weights);
+    auto* sums = reinterpret_cast<int32_t*>(packed + sums_at_);
+    for (int64_t j = 0; j < n_; ++j) {
+      // Fewer than 2^24 weights fit, and what does not wraps as the products do.
+      uint32_t sum = 0;
+      for (int64_t i = 0; i < k_; ++i) sum += static_cast<uint32_t>(int32_t{weights[j * k_ + i]});
+      sums[j] = static_cast<int32_t>(sum);
+    }
+  }
+
+  void run(RunContext& c) override {
+    const Contraction& f = contraction_;
+    const auto* scales = reinterpret_cast<const float*>(c.packed() + scales_at_);
+    const auto* b_sums = reinterpret_cast<const int32_t*>(c.packed() + sums_at_);
+    const auto* weights = c.input(f.rule.weights).as<int8_t>();
+    const auto* bias = f.has_bias ? c.input(f.rule.bias).as<int32_t>() : nullptr;
+    auto* sums = reinterpret_cast<int32_t*>(c.scratch());
+    constexpr int64_t kPartMacs = 100'000;
+    c.pool().parallel_for(n_, kPartMacs / k_ + 1, [&](int64_t begin, int64_t end) {
+      kernels::gemv_dots_i8({.a = c.input(f.rule.activations).data,
+                             .a_unsigned = f.activation_type == DType::kUInt8,
+                             .zero_point = f.input_zero,
+                             .b = weights + begin * k_,
+                             .ldb = k_,
+                             .b_sums = b_sums + begin,
+                             .n = end - begin,
+                             .k = k_},
+                            sums + begin);
+    });
+    const auto lo = static_cast<float>(f.level_lo - f.output_zero);
+    const auto hi = static_cast<float>(f.level_hi - f.output_zero);
+    auto* output = reinterpret_cast<uint8_t*>(c.output(0).data);
+    for (int64_t j = 0; j < n_; ++j) {
+      const uint32_t sum = static_cast<uint32_t>(sums[j]) + (bias == nullptr ? 0 : static_cast<uint32_t>(bias[j]));
+      const float scaled = static_cast<float>(static_cast<int32_t>(sum)) * scales[j];
+      output[j] =
+          static_cast<uint8_t>(static_cast<int32_t>(std::nearbyintf(std::clamp(scaled, lo, hi))) + f.output_zero);
+    }
+  }
+
+ private:
+  Contraction contraction_;
+  int64_t n_;
+  int64_t k_;
+  int64_t scales_at_ = 0;  // packed
+  int64_t sums_at_ = 0;    // packed
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_gemm_kernel(PrepareContext& c, const Contraction& contraction, int64_t m, int64_t n,
@@ -121,6 +192,9 @@ std::unique_ptr<Kernel> make_gemm_kernel(PrepareContext& c, const Contraction& c
     return make_float_matmul(
         c, products,
         {.bias = contraction.has_bias ? contraction.rule.bias : -1, .lo = contraction.lo, .hi = contraction.hi});
+  }
+  if (DotsKernel::possible(contraction) && by_dot_products(m, n, k)) {
+    return std::make_unique<DotsKernel>(c, contraction, n, k);
   }
   return std::make_unique<GemmKernel>(c, contraction, m, n, k);
 }

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "kernels/gemm/gemv_i8.h"
 #include "kernels/kernel_test_util.h"
 
 namespace leadline::kernels {
@@ -238,6 +240,35 @@ TEST(GemmI8Test, PacksTransposedSource) {
       }
     }
   });
+}
+
+template <typename T>
+void check_gemv(int32_t zero_point) {
+  for_each_target([&] {
+    for (const int64_t k : {1, 3, 16, 31, 64, 129, 200, 1027}) {
+      for (const int64_t n : {1, 3, 4, 10}) {
+        std::mt19937 random(3);
+        const auto a = random_values<T>(k, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), random);
+        const auto b = random_values<int8_t>(n * (k + 1), -128, 127, random);
+        std::vector<int32_t> b_sums(static_cast<size_t>(n)), want(b_sums), got(b_sums);
+        for (int64_t j = 0; j < n; ++j) {
+          for (int64_t i = 0; i < k; ++i) {
+            const int32_t weight = b[static_cast<size_t>(j * (k + 1) + i)];
+            b_sums[static_cast<size_t>(j)] += weight;
+            want[static_cast<size_t>(j)] += (a[static_cast<size_t>(i)] - zero_point) * weight;
+          }
+        }
+        gemv_dots_i8({a.data(), !std::is_signed_v<T>, zero_point, b.data(), k + 1, b_sums.data(), n, k}, got.data());
+        ASSERT_EQ(got, want) << k << " " << n;
+      }
+    }
+  });
+}
+
+TEST(GemvI8, DotProductsAreExactForSignedAndUnsignedVectors) {
+  check_gemv<int8_t>(-128);
+  check_gemv<int8_t>(5);
+  check_gemv<uint8_t>(131);
 }
 
 }  // namespace
