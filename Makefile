@@ -66,7 +66,7 @@ fuzz: build ## 200,000 mutants of models under the sanitizers; SEED=2, MUTANTS=1
 	@tools/setup.sh --tests
 	@$(MAKE) --no-print-directory build/asan/build.ninja
 	cmake --build --preset asan -j $(JOBS) --target leadline_fuzz
-	$(VENV_PYTHON) fuzz/write_bases.py build/fuzz-bases.bin \
+	$(VENV_PYTHON) fuzz/write_bases.py build/fuzz-bases.bin --heavy \
 	  $(if $(LEADLINE_SHARED),--also $(wildcard $(addprefix $(LEADLINE_SHARED)/,models op_cases)))
 	build/asan/leadline_fuzz --run $(wildcard fuzz/regressions/*.txt) --findings build/fuzz-findings --slow 10
 	build/asan/leadline_fuzz --bases build/fuzz-bases.bin $(wildcard fuzz/regressions/*.txt) --seed $(or $(SEED),1) \

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the models that the schema-aware fuzzer takes apart into one file.
 
-usage: write_bases.py OUTPUT [--per-op N] [--also FOLDER | ZIP | MODEL ...]
+usage: write_bases.py OUTPUT [--per-op N] [--heavy] [--also FOLDER | ZIP | MODEL ...]
 
-All cases of tests/conformance (N of each op, evenly taken; all by default), and the .tflite files of the folders and
-archives named, as far as they are small. OUTPUT is a sequence of (group, name, content), each with a 32-bit length.
+All cases of tests/conformance (N of each op, evenly taken; all by default), those of heavy_models.py if wanted, and the
+.tflite files of the folders and archives named, as far as they are small. OUTPUT is a sequence of (group, name, content), each with a 32-bit length.
 """
 
 import argparse
@@ -49,16 +49,28 @@ def models_of(path):
         yield f"file {path.stem}", path.stem, path.read_bytes()
 
 
+def heavy():
+    """One group, for they are slow."""
+    import heavy_models
+
+    for name, content in heavy_models.models():
+        yield "heavy", name, content
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path)
     parser.add_argument("--per-op", type=int)
+    parser.add_argument("--heavy", action="store_true")
     parser.add_argument("--also", type=Path, nargs="+", default=[])
     arguments = parser.parse_args()
+    sources = [conformance_models(arguments.per_op), *(models_of(path) for path in arguments.also)]
+    if arguments.heavy:
+        sources.append(heavy())
     count = size = 0
     with arguments.output.open("wb") as output:
         groups = set()
-        for source in (conformance_models(arguments.per_op), *(models_of(path) for path in arguments.also)):
+        for source in sources:
             for group, name, content in source:
                 for part in (group.encode(), name.encode(), content):
                     output.write(struct.pack("<I", len(part)) + part)

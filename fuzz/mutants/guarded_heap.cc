@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In builds without AddressSanitizer: every block of the C++ heap ends where a page begins that may not be touched, and
+// In builds without a sanitizer: every block of the C++ heap ends where a page begins that may not be touched, and
 // freed blocks stay untouchable. What reads or writes past a block, or after its end, dies at once. New memory is
 // filled with bytes that differ from block to block, so that results that depend on them differ too.
 #include "guarded_heap.h"
@@ -14,7 +14,7 @@
 #include <cstring>
 #include <new>
 
-#ifndef __SANITIZE_ADDRESS__
+#ifndef LEADLINE_SANITIZED
 
 namespace {
 

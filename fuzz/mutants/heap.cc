@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef LEADLINE_ADDRESS_SANITIZED
 #include <sanitizer/allocator_interface.h>
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -16,7 +16,7 @@ std::atomic<int64_t> now = 0;
 std::atomic<int64_t> peak = 0;
 int64_t start = 0;
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef LEADLINE_ADDRESS_SANITIZED
 void on_malloc(const volatile void*, size_t bytes) {
   const int64_t total =
       now.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed) + static_cast<int64_t>(bytes);
@@ -31,7 +31,7 @@ void on_free(const volatile void* memory) {
 }  // namespace
 
 void watch_heap() {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef LEADLINE_ADDRESS_SANITIZED
   __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
 #endif
 }
@@ -44,7 +44,7 @@ void reset_heap_peak() {
 int64_t heap_peak() { return peak.load() - start; }
 
 bool sanitized() {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef LEADLINE_SANITIZED
   return true;
 #else
   return false;
@@ -52,7 +52,7 @@ bool sanitized() {
 }
 
 bool leaks() {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef LEADLINE_ADDRESS_SANITIZED
   return __lsan_do_recoverable_leak_check() != 0;
 #else
   return false;

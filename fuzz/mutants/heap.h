@@ -12,7 +12,7 @@ void watch_heap();
 void reset_heap_peak();
 /// The most that existed at one time since then, beyond what existed then; 0 where it is not counted.
 int64_t heap_peak();
-/// Whether this program was built with AddressSanitizer.
+/// Whether this program was built with any sanitizer.
 bool sanitized();
 /// What is lost since the start; empty when nothing is. Takes some 10 ms; finds nothing without AddressSanitizer.
 bool leaks();
