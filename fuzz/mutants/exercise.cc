@@ -173,7 +173,8 @@ class Exercise {
     if (!verdict_.problem.empty()) return;
     // What follows runs the model many times more.
     if (run_time_ > options_.run_seconds / 8) return;
-    if (random_.once_in(12)) guarded([&] { quantize(*model, budget); });
+    // A calibrator and a debugger have no deadline: loops without end would only stop at their limit of rounds.
+    if (!loops_ && random_.once_in(12)) guarded([&] { quantize(*model, budget); });
   }
   void refuse(Stage stage) {
     if (verdict_.refused == Stage::kDone) verdict_.refused = stage;
@@ -187,6 +188,7 @@ class Exercise {
       for (const NodeInfo& node : info.nodes) {
         sum += node.attributes.size();
         const std::string& op = node.op;
+        loops_ = loops_ || op == "WHILE";
         for (const char* word : {"RANDOM", "MULTINOMIAL", "RNG"}) random_results_ |= op.find(word) != std::string::npos;
       }
       for (const TensorInfo& tensor : info.tensors) {
@@ -389,6 +391,7 @@ class Exercise {
   double started_ = 0.0;
   double run_time_ = 0.0;
   bool random_results_ = false;
+  bool loops_ = false;
   volatile size_t seen_ = 0;
   Verdict verdict_;
 };
