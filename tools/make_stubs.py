@@ -18,6 +18,7 @@ ERRORS = (
     "InvalidArgumentError",
     "BudgetError",
     "IoError",
+    "OutOfMemoryError",
     "TimeLimitError",
 )
 

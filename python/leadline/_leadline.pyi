@@ -551,19 +551,19 @@ class Converter:
     """A model that was read and simplified, ready to be written as .tflite."""
 
     @staticmethod
-    def from_keras(path: str | os.PathLike, budget: Budget | None = None) -> Converter:
+    def from_keras(path: str | os.PathLike, budget: Budget | None = None, disabled_passes: Sequence[str] = []) -> Converter:
         """
         A Keras model file: .keras or a whole-model .h5. Weights stay in the file.
         """
 
     @staticmethod
-    def from_keras_config(config: str, weights: Callable[[str], Sequence[KerasWeight]], budget: Budget | None = None) -> Converter:
+    def from_keras_config(config: str, weights: Callable[[str], Sequence[KerasWeight]], budget: Budget | None = None, disabled_passes: Sequence[str] = []) -> Converter:
         """
         A Keras model in memory: model.to_json(), and a function from paths of layers to their variables.
         """
 
     @staticmethod
-    def from_saved_model(path: str | os.PathLike, signature_keys: Sequence[str] = [], tags: Sequence[str] = [], budget: Budget | None = None, allow_custom_ops: bool = False) -> Converter:
+    def from_saved_model(path: str | os.PathLike, signature_keys: Sequence[str] = [], tags: Sequence[str] = [], budget: Budget | None = None, allow_custom_ops: bool = False, disabled_passes: Sequence[str] = []) -> Converter:
         """
         A SavedModel directory. No signature keys: all of them; no tags: "serve". With allow_custom_ops, ops without a conversion become custom ops.
         """
@@ -723,6 +723,10 @@ class PlannedStep:
     @property
     def outputs(self) -> list[int]:
         """Tensor numbers."""
+
+    @property
+    def merged(self) -> list[int]:
+        """Numbers of the nodes whose work it does besides its own."""
 
     @property
     def segment(self) -> int: ...
@@ -906,6 +910,30 @@ class MissingDevice(enum.Enum):
 def choose_device(wanted: str, on_missing: MissingDevice = MissingDevice.ERROR) -> tuple[str, str]:
     """The device to use for a name, and the reason when it is another."""
 
+class PassInfo:
+    """A rewrite of a model's graph."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def runs(self) -> bool:
+        """Made by an Interpreter, unless its disabled_passes name it."""
+
+    @property
+    def converts(self) -> bool:
+        """Made by a Converter, unless its disabled_passes name it."""
+
+    def __repr__(self) -> str: ...
+
+def list_passes() -> list[PassInfo]:
+    """
+    All passes over graphs, those of the interpreter first, in their order.
+    """
+
 class TensorMemory:
     """
     The memory of a tensor, which lives as long as this or an array made from it. Offers the buffer protocol: a flat buffer of bytes.
@@ -925,9 +953,9 @@ class Interpreter:
     Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.
     """
 
-    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False, device: str = '', on_missing: MissingDevice = MissingDevice.ERROR, winograd: bool = True, max_loop_rounds: int = 100000000) -> None:
+    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False, device: str = '', on_missing: MissingDevice = MissingDevice.ERROR, winograd: bool = True, max_loop_rounds: int = 100000000, disabled_passes: Sequence[str] = []) -> None:
         """
-        Plans; allocates nothing that grows with the model. winograd: float 3x3 convolutions may use Winograd's method, which is faster and rounds elsewhere than plain sums do.
+        Plans; allocates nothing that grows with the model. winograd: float 3x3 convolutions may use Winograd's method, which is faster and rounds elsewhere than plain sums do. disabled_passes: names of passes (list_passes()) that do not merge nodes for the runs, or "all".
         """
 
     @property

@@ -518,8 +518,8 @@ void Interpreter::invoke(const RunCheck& check) try {
 
 void Interpreter::reset_variables() try {
   const std::lock_guard lock(state_->mutex);
-  state_->refresh();
-  state_->runner->reset_variables();
+  // A plan that could not be made has no variables, and the next one begins with their initial state.
+  if (state_->runner != nullptr) state_->runner->reset_variables();
   state_->resources->reset();
 } catch (...) {
   rethrow_as_error();

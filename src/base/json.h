@@ -28,8 +28,10 @@ struct JsonAllocator : std::allocator<T> {
 
 namespace json_detail {
 
+/// Null: the library sets the type of a value before it allocates what belongs to it.
 template <typename T>
 void destroy_and_free(T* value) noexcept {
+  if (value == nullptr) return;
   std::destroy_at(value);
   JsonAllocator<T>().deallocate(value, 1);
 }

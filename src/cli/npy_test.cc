@@ -170,7 +170,7 @@ TEST_F(Npy, RefusesArchivesOfVeryManyArrays) {
     zip.finish();
     file.finish();
   }
-  EXPECT_NE(problem().find("more than 1024 arrays"), std::string::npos);
+  EXPECT_NE(problem().find("more than 1024 arrays"), std::string::npos) << problem();
 }
 
 TEST_F(Npy, WrittenArchiveIsReadBack) {

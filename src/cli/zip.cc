@@ -27,6 +27,7 @@ void append(std::string& out, T value) {
 }
 
 uint32_t update_crc(uint32_t crc, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return crc;  // zlib takes a null pointer for the wish to start over
   return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 

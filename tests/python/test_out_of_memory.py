@@ -86,7 +86,7 @@ def test_a_file_that_is_cut_off_is_an_error_and_no_death(tmp_path):
         interpreter.allocate_tensors()
     assert isinstance(caught.value, leadline.IoError)
     with pytest.raises(leadline.IoError):
-        interpreter.invoke()
+        interpreter.allocate_tensors()
 
 
 def test_errors_about_memory_are_memory_errors():
