@@ -173,6 +173,17 @@ TEST_F(Npy, RefusesArchivesOfVeryManyArrays) {
   EXPECT_NE(problem().find("more than 1024 arrays"), std::string::npos) << problem();
 }
 
+TEST_F(Npy, EmptyArraysOfAnArchiveAreReadBack) {
+  {
+    OutputFile file(path_);
+    ZipWriter zip(file);
+    zip.add("none.npy", npy_header("<f4", Shape({0, 3})), {});
+    zip.finish();
+    file.finish();
+  }
+  EXPECT_EQ(problem(), "");
+}
+
 TEST_F(Npy, WrittenArchiveIsReadBack) {
   write_npz(path_);
   auto arrays = open_arrays(path_);
