@@ -159,6 +159,29 @@ TEST(KerasImport, LongListsAreReadInTimeThatGrowsAsTheyDo) {
   EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
+/// A model that calls a model twice, which does the same: 12 KB would be 33 million layers.
+TEST(KerasImport, ModelsThatDoubleAreErrors) {
+  const auto tensor = [](const std::string& name, int node) {
+    return R"({"class_name": "__keras_tensor__", "config": {"keras_history": [")" + name + "\", " +
+           std::to_string(node) + ", 0]}}";
+  };
+  std::string inner = R"("class_name": "ReLU", "config": {"name": "q"})";
+  for (int depth = 0; depth < 25; ++depth) {
+    inner = R"("class_name": "Functional", "config": {"name": "q", "layers": [
+      {"class_name": "InputLayer", "name": "x", "config": {"name": "x", "batch_shape": [null, 2]}, "inbound_nodes": []},
+      {"name": "q", )" +
+            inner + R"(, "inbound_nodes": [{"args": [)" + tensor("x", 0) + R"(], "kwargs": {}}, {"args": [)" +
+            tensor("q", 0) + R"(], "kwargs": {}}]}], "input_layers": [["x", 0, 0]], "output_layers": [["q", 1, 0]]})";
+  }
+  EXPECT_TRUE(thrown_by([&] { import_keras("{" + inner + "}", MemoryWeights()); }).names("50000 layers"));
+}
+
+TEST(KerasImport, LongNamesAreErrors) {
+  const std::string name(5000, 'n');
+  const std::string config = sequential("[null, 2]", layer("ReLU", "\"name\": \"" + name + "\""));
+  EXPECT_TRUE(thrown_by([&] { import_keras(config, MemoryWeights()); }).names("more than 4096 bytes"));
+}
+
 TEST(KerasImport, CyclesAreErrors) {
   const std::string config =
       R"({"class_name": "Functional", "config": {"name": "m", "layers": [

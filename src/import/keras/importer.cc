@@ -15,6 +15,8 @@ namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int kMaxModelDepth = 32;
+constexpr int kMaxCalls = 50'000;       // of layers: a model that calls a model twice, which does so too, has no end
+constexpr size_t kMaxPathBytes = 4096;  // of names of layers in layers, which are part of the name of every tensor
 
 bool is_model(const Layer& layer) {
   return !layer.is_operation && layer.config.is_object() && layer.config.has("layers") &&
@@ -123,6 +125,9 @@ std::vector<int> Importer::call(const Layer& layer, const std::vector<int>& inpu
 
 std::vector<int> Importer::call(const Layer& layer, const Arguments& arguments) {
   const std::string outer = emitter_.prefix();
+  require(++calls_ <= kMaxCalls, kBad, "the model calls more than {} layers", kMaxCalls);
+  require(outer.size() + layer.name.size() < kMaxPathBytes, kBad, "names of layers in layers have more than {} bytes",
+          kMaxPathBytes);
   emitter_.set_prefix(outer.empty() ? layer.name : outer + "/" + layer.name);
   path_.push_back(fmt::format("{} ({})", printable(layer.name), printable(layer.class_name)));
   std::vector<int> result;

@@ -52,6 +52,7 @@ class Importer {
   std::map<std::string, ir::Source> sources_;
   std::map<int, int> masks_;  // by the tensor they belong to
   int depth_ = 0;
+  int calls_ = 0;
   std::vector<std::string> path_;  // layers whose calls are under way
   bool located_ = false;           // the error under way names its path
   bool outermost_ = true;
