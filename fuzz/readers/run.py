@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 # An input may take so much: seconds, megabytes in all, megabytes in one piece.
-LIMITS = ["-timeout=5", "-rss_limit_mb=1024", "-malloc_limit_mb=256"]
+LIMITS = ["-timeout=5", "-rss_limit_mb=512", "-malloc_limit_mb=256"]
+# The sanitizer keeps freed memory for a while; it is not the reader's.
+SANITIZER = {"ASAN_OPTIONS": "quarantine_size_mb=16"}
 MOST_BYTES = {"keras_file": 32768, "hdf5": 16384, "calibration": 65536, "flight": 16384, "keras_config": 8192}
 
 
@@ -67,7 +69,7 @@ def fuzz(program, reader, work, minutes, extra):
     if (folder / "words.dict").stat().st_size:
         command.append(f"-dict={folder}/words.dict")
     with open(folder / "log", "wb") as log:
-        subprocess.run(["nice", *map(str, command)], stdout=log, stderr=log, check=False)
+        subprocess.run(["nice", *map(str, command)], stdout=log, stderr=log, check=False, env=os.environ | SANITIZER)
     result = Result(reader, findings=sorted(set((folder / "findings").iterdir()) - before))
     text = (folder / "log").read_text(errors="replace")
     for match in re.finditer(r"cov: (\d+) ft: (\d+) corp: (\d+)", text):
@@ -89,7 +91,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--extra", type=Path, help="a folder of real models to begin with; LEADLINE_SHARED")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.extra is None and os.environ.get("LEADLINE_SHARED"):
         options.extra = Path(os.environ["LEADLINE_SHARED"])
     names = subprocess.run([options.program], capture_output=True, text=True, check=True).stdout.split()

@@ -30,7 +30,8 @@ void run_elf(Bytes bytes) {
 
 /// A library with a name, a library it needs, a version it needs, and two functions.
 std::string library() {
-  const std::string names("\0libsmall.so\0libc.so.6\0GLIBC_2.28\0plain\0_Z3addIiEvT_S0_\0", 58);
+  constexpr char kNames[] = "\0libsmall.so\0libc.so.6\0GLIBC_2.28\0plain\0_Z3addIiEvT_S0_";
+  const std::string names(kNames, sizeof kNames);
   constexpr size_t kBody = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
   const size_t dynamic_at = kBody;
   const size_t need_at = dynamic_at + 6 * sizeof(Elf64_Dyn);
