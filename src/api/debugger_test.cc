@@ -100,6 +100,15 @@ TEST(QuantizationDebugger, CountsNaN) {
   EXPECT_EQ(result.suspects[0].kind, "not_finite");
 }
 
+TEST(QuantizationDebugger, DoesNotTakeFloat16ForFloat32) {
+  ops::GraphBuilder b;
+  const int x = b.input("x", DType::kFloat16, {1, 8});
+  const Model half = Model::from_bytes(model::write(*b.finish({b.node("CEIL", {x}, "y")})));
+  QuantizationDebugger debugger(half, half);
+  EXPECT_NO_THROW(debugger.add_sample());
+  for (const LayerDebug& layer : debugger.result().layers) EXPECT_FALSE(layer.own || layer.accumulated);
+}
+
 TEST(QuantizationDebugger, SamplesAddUpAndClearForgetsThem) {
   const Model reference = float_model(), quantized = quantized_model(false);
   QuantizationDebugger debugger(reference, quantized);

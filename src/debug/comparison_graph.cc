@@ -252,14 +252,17 @@ class Weaver {
         emit_float(float_maker_[at(counterpart)]);
         accumulated = float_at_ + counterpart;
       }
-      if (expected[i] == ir::kAbsent && accumulated == ir::kAbsent) continue;
+      // What a probe compares with is float32; a float model may also compute in float16.
+      const bool comparable = expected[i] != ir::kAbsent && target_.values[at(expected[i])].dtype == DType::kFloat32;
+      const int own = comparable ? expected[i] : ir::kAbsent;
+      if (own == ir::kAbsent && accumulated == ir::kAbsent) continue;
       Probe probe;
       probe.node = n;
       probe.tensor = v;
       probe.float_node = match_.node[at(n)];
       probe.float_tensor = counterpart;
       probe.note = note;
-      add_probe(std::move(probe), mapped_[at(v)], expected[i], accumulated);
+      add_probe(std::move(probe), mapped_[at(v)], own, accumulated);
     }
   }
 
