@@ -53,7 +53,7 @@ def test_what_was_found_before_stays_fixed(tmp_path):
 
 
 def test_deaths_exceptions_and_hangs_are_found_and_made_small(bases, tmp_path):
-    arguments = ["--bases", bases, "--count", 120, "--plant", 2, "--slow", 0.1, "--per-fault", 1, "--minimize", 40]
+    arguments = ["--bases", bases, "--count", 60, "--plant", 2, "--slow", 0.1, "--per-fault", 1, "--minimize", 8]
     text = run(*arguments, "--findings", tmp_path, expected=1)
     for words in ("death: Segmentation fault", "exception: not a std::exception", "internal: planted", "hang: no end"):
         assert words in text
