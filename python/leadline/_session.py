@@ -150,7 +150,7 @@ class Session:
         if not self.ready:
             raise InvalidArgumentError(
                 f"Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first for input {index}, "
-                f"name: {spec.name}"
+                f"name: {_tensors.shown(spec.name)}"
             )
         self.native.set_tensor(index, data)
 
@@ -166,7 +166,7 @@ class Session:
         spec = self.spec(operator.index(index))
         if not self.ready and not self.info(index).constant:
             raise InvalidArgumentError(
-                f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {spec.name}"
+                f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {_tensors.shown(spec.name)}"
             )
         return _tensors.to_numpy(self.native.tensor(index), spec)
 

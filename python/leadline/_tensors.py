@@ -43,6 +43,11 @@ _RAW_FLOATS = (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)
 
 
 @functools.cache
+def shown(name: str) -> str:
+    """A name from a model, for messages: what is not printable is escaped."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
 def _bfloat16() -> type:
     try:
         import ml_dtypes  # optional, and costs an import: only for the models that need it
@@ -149,7 +154,7 @@ def to_bytes(value, spec: TensorSpec) -> np.ndarray:
 
 def to_memory(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
     """`array` as a buffer that the tensor `spec` can live in: the same memory. Raises when it would need a copy."""
-    where = f"for tensor {spec.index}, name: {spec.name}"
+    where = f"for tensor {spec.index}, name: {shown(spec.name)}"
     if not isinstance(array, np.ndarray):
         raise InvalidArgumentError(f"Cannot bind tensor: Got {type(array).__name__} but expected a numpy array {where}")
     if not spec.plain:
@@ -173,14 +178,14 @@ def _accepted_dtype(dtype: np.dtype, spec: TensorSpec) -> np.dtype:
     if not fits or spec.type in (DType.RESOURCE, DType.VARIANT):
         raise InvalidArgumentError(
             f"Cannot set tensor: Got value of type {_name_of(dtype)} but expected type {spec.type.name} "
-            f"for input {spec.index}, name: {spec.name} "
+            f"for input {spec.index}, name: {shown(spec.name)} "
         )
     return native
 
 
 def _refuse_shape(shape: tuple[int, ...], spec: TensorSpec) -> None:
     expected = spec.shape
-    where = f"of input {spec.index}, name: {spec.name}, which has the shape {list(expected)}."
+    where = f"of input {spec.index}, name: {shown(spec.name)}, which has the shape {list(expected)}."
     if len(shape) != len(expected):
         raise InvalidArgumentError(
             f"Cannot set tensor: Dimension mismatch. Got {len(shape)} but expected {len(expected)} for the rank {where}"
@@ -201,14 +206,14 @@ def _write_strings(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
         elif not isinstance(item, bytes):
             raise InvalidArgumentError(
                 f"Cannot set tensor: Got an element of type {type(item).__name__} but expected str or bytes "
-                f"for input {spec.index}, name: {spec.name}"
+                f"for input {spec.index}, name: {shown(spec.name)}"
             )
         items.append(item)
     header = 4 * (len(items) + 2)
     ends = header + np.cumsum([0] + [len(item) for item in items], dtype=np.int64)
     if ends[-1] > np.iinfo(np.int32).max:
         raise InvalidArgumentError(
-            f"Cannot set tensor: {ends[-1]} bytes of strings for input {spec.index}, name: {spec.name}; "
+            f"Cannot set tensor: {ends[-1]} bytes of strings for input {spec.index}, name: {shown(spec.name)}; "
             "the format's offsets end at 2 GiB"
         )
     head = np.concatenate([[len(items)], ends]).astype("<i4").tobytes()
@@ -220,7 +225,7 @@ def _pack(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
     low, high = (0, (1 << bits) - 1) if spec.type is DType.UINT4 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     if array.size and (array.min() < low or array.max() > high):
         raise InvalidArgumentError(
-            f"Cannot set tensor: Values for {spec.type.name} input {spec.index}, name: {spec.name}, "
+            f"Cannot set tensor: Values for {spec.type.name} input {spec.index}, name: {shown(spec.name)}, "
             f"must be between {low} and {high}."
         )
     lanes = 8 // bits

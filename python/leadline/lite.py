@@ -19,6 +19,7 @@ from leadline import _leadline
 from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError, time_limit
 from leadline._reports import Profile, interpreter_html
 from leadline._session import Session, op_details, tensor_details
+from leadline._tensors import shown
 
 _CONVERSION = ("Optimize", "OpsSet", "RepresentativeDataset", "TFLiteConverter", "TargetSpec")
 _MODULES = ("experimental",)
@@ -128,7 +129,7 @@ class SignatureRunner:
         for name in inputs:
             if name not in self._inputs:
                 raise InvalidArgumentError(
-                    f"Invalid Input name ({name}) for SignatureDef; its inputs are {', '.join(self._inputs)}"
+                    f"Invalid Input name ({name}) for SignatureDef; its inputs are {', '.join(map(shown, self._inputs))}"
                 )
         session = self._session
         with session.lock:

@@ -32,8 +32,15 @@ bool are_equal(Editor& e, int first, int n) {
          ir::attributes_text(*a.attributes) == ir::attributes_text(*b.attributes);
 }
 
+/// To put another value in the place of a node's result takes a look at all inputs of its readers.
+bool is_cheap_to_replace(Editor& e, int value) {
+  constexpr size_t kMostInputs = 256;
+  const auto& readers = e.consumers(value);
+  return std::all_of(readers.begin(), readers.end(), [&](int n) { return e.node(n).inputs.size() <= kMostInputs; });
+}
+
 bool merge(Editor& e, int n, Seen& seen) {
-  if (!is_eligible(e, n)) return false;
+  if (!is_eligible(e, n) || !is_cheap_to_replace(e, e.node(n).outputs[0])) return false;
   const ir::Node& node = e.node(n);
   const int result = node.outputs[0];
   std::vector<int> key = {node.code, node.version, static_cast<int>(e.value(result).dtype)};
