@@ -58,11 +58,6 @@ int64_t checked(const RandomAccess& file, uint64_t value) {
   return static_cast<int64_t>(value);
 }
 
-uint32_t update_crc(uint32_t crc, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return crc;  // zlib takes a null pointer for the wish to start over
-  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
 [[noreturn]] void bad_checksum(const RandomAccess& file, const ZipEntry& entry) {
   bad_file(file, "the checksum of entry '{}' does not match: the file is damaged", printable(entry.name));
 }
@@ -251,6 +246,11 @@ class PartOfBytes final : public ModelBytes {
 };
 
 }  // namespace
+
+uint32_t update_crc(uint32_t crc, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return crc;  // zlib takes a null pointer for the wish to start over
+  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
 
 InputFile::InputFile(std::string path) {
   path_ = std::move(path);

@@ -57,6 +57,9 @@ class InputMemory final : public RandomAccess {
   std::shared_ptr<const ModelBytes> bytes_;
 };
 
+/// The checksum of zip entries: that of what came before and `bytes`; 0 to begin with.
+uint32_t update_crc(uint32_t crc, std::span<const std::byte> bytes);
+
 /// A stream of bytes of known length, read from front to end.
 class ByteSource {
  public:

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/zip.h"
 
-#include <zlib.h>
-
 #include <array>
 #include <bit>
 #include <cstring>
 
+#include "base/zip.h"
 #include "leadline/error.h"
 
 namespace leadline::cli {
@@ -24,11 +23,6 @@ void append(std::string& out, T value) {
   std::array<char, sizeof(T)> bytes;
   std::memcpy(bytes.data(), &value, sizeof(T));
   out.append(bytes.data(), bytes.size());
-}
-
-uint32_t update_crc(uint32_t crc, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return crc;  // zlib takes a null pointer for the wish to start over
-  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 }  // namespace

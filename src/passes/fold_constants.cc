@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "base/pass_on_limits.h"
 #include "ops/inference.h"
 #include "passes/editor.h"
 #include "passes/passes.h"
@@ -56,8 +55,7 @@ bool fold_small(Editor& e, ops::Inference& inference, int n) {
   try {
     results = inference.compute(n, kLargestResult);
   } catch (const Error& error) {
-    if (is_about_memory(error)) throw;
-    ask_run_check();
+    pass_on_limits(error);
     return false;  // whoever runs the node will say it better
   }
   if (!results) return false;

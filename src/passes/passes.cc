@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/pass_on_limits.h"
 #include "base/run_check.h"
 #include "ir/verifier.h"
 #include "ops/verify.h"
@@ -143,8 +144,8 @@ ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disab
   try {
     return changes_for_runs(graph, disabled, kVerifyEach);
   } catch (const Error& error) {
-    ask_run_check();
-    if (kVerifyEach || is_about_memory(error)) throw;
+    pass_on_limits(error);
+    if (kVerifyEach) throw;
     return {};  // a model runs without passes too
   }
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/run_check.h"
+#include "base/pass_on_limits.h"
 #include "ir/sparsity.h"
 #include "plan/lifetimes.h"
 
@@ -20,10 +20,6 @@ constexpr int64_t kFoldWorkspace = 16384;
 
 /// No tensor and no workspace is larger, so that sums over a whole plan stay inside int64.
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
-
-std::string describe_node(const void* subgraph, int node) {
-  return ir::describe_node(*static_cast<const ir::Subgraph*>(subgraph), node);
-}
 
 }  // namespace
 
@@ -271,7 +267,7 @@ void SubgraphPlan::make_dense(int value, int node) {
 bool SubgraphPlan::plan_node(int index, Segment& segment) {
   const ir::Node& node = this->node(index);
   if (skipped_[static_cast<size_t>(index)] || node.code == ir::kAbsorbedOp) return true;
-  const WorkPlace place(describe_node, &subgraph_, index);
+  const NodePlace place(subgraph_, index);
   ask_run_check();
   const ops::OpDef& op = definition(node, index);
   for (int input : node.inputs) {
@@ -366,8 +362,7 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
     kernel.pack(packed);
     kernel.run(context);
   } catch (const Error& error) {
-    if (is_about_memory(error)) throw;
-    ask_run_check();
+    pass_on_limits(error);
     return false;  // the same error will come when, and only if, the node runs
   }
   for (Folded& result : results) {

@@ -13,12 +13,24 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/run_check.h"
 #include "ir/changed_nodes.h"
 #include "ir/graph.h"
 #include "leadline/plan.h"
 #include "ops/registry.h"
 
 namespace leadline::plan {
+
+/// The node that a thread is at while this lives.
+class NodePlace : public WorkPlace {
+ public:
+  NodePlace(const ir::Subgraph& subgraph, int node) : WorkPlace(describe, &subgraph, node) {}
+
+ private:
+  static std::string describe(const void* subgraph, int node) {
+    return ir::describe_node(*static_cast<const ir::Subgraph*>(subgraph), node);
+  }
+};
 
 /// One tensor while planning and running.
 struct PlannedValue {
@@ -72,8 +84,8 @@ struct PlanOptions {
   bool preserve_all = false;
   /// Inputs and outputs live in the arena, never overlap, and outputs that are inputs are copied: what a callee needs.
   bool self_contained = false;
-  bool winograd = true;                       // as in InterpreterOptions
-  bool views = true;                          // tensors may live inside others that are made of them, or that they are cut from
+  bool winograd = true;  // as in InterpreterOptions
+  bool views = true;     // tensors may live inside others that are made of them, or that they are cut from
   const ir::ChangedNodes* changed = nullptr;  // what runs instead of some nodes; null: the graph as it is
 };
 

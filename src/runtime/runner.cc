@@ -14,10 +14,6 @@
 namespace leadline::runtime {
 namespace {
 
-std::string describe_node(const void* subgraph, int node) {
-  return ir::describe_node(*static_cast<const ir::Subgraph*>(subgraph), node);
-}
-
 std::string_view first_output_name(const ir::Subgraph& subgraph, const ir::Node& node) {
   if (node.outputs.empty()) return {};
   return subgraph.values[static_cast<size_t>(node.outputs[0])].name;
@@ -178,7 +174,7 @@ void Runner::acquire_packed(size_t segment) {
     const PackedKey key = packed_key(step);
     auto held = packed_.find(key);
     if (held == packed_.end()) {
-      const WorkPlace place(describe_node, &plan_.subgraph(), step.node);
+      const plan::NodePlace place(plan_.subgraph(), step.node);
       ask_run_check();
       auto memory = session_.packed_weights->acquire(key, [&](std::byte* target) {
         step.kernel->pack(target);
@@ -363,7 +359,7 @@ void Runner::run_segment(size_t segment) {
 
 void Runner::run_step(const plan::Step& step, BoundStep& bound) {
   const ir::Subgraph& subgraph = plan_.subgraph();
-  const WorkPlace place(describe_node, &subgraph, step.node);
+  const plan::NodePlace place(subgraph, step.node);
   ask_run_check();
   const ir::Node& node = plan_.node(step.node);
   const RunningOpScope scope(plan_.subgraph_index(), step.node, node.op, first_output_name(subgraph, node));
