@@ -113,17 +113,19 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) { return std::make_unique<Con
 }  // namespace
 
 void register_conv_3d(Registry& registry) {
-  registry.add({.name = "CONV_3D",
-                .code = 132,
-                .min_inputs = 2,
-                .max_inputs = 3,
-                .required_inputs = 2,
-                .options = {1, 106},
-                .make_attributes = make_attributes<Conv3DAttributes>,
-                .infer = infer,
-                .prepare = prepare,
-                .quantize = {.forms = QuantizationRule::kWidened, .weights = 1, .weights_axis = 4},
-                .types = "f32"});
+  registry.add(
+      {.name = "CONV_3D",
+       .code = 132,
+       .min_inputs = 2,
+       .max_inputs = 3,
+       .required_inputs = 2,
+       .options = {1, 106},
+       .make_attributes = make_attributes<Conv3DAttributes>,
+       .infer = infer,
+       .prepare = prepare,
+       .quantize =
+           {.forms = QuantizationRule::kWidened, .weights = 1, .weights_axis = 4, .output8 = {}, .output16 = {}},
+       .types = "f32"});
 }
 
 }  // namespace leadline::ops
