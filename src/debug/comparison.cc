@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/integer_range.h"
@@ -34,6 +35,12 @@ int64_t histogram_step(int64_t elements, int64_t channels) {
   return step;
 }
 
+/// The finite float nearest to a value.
+float nearest_float(double value) {
+  constexpr double kHighest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(value, -kHighest, kHighest));
+}
+
 void bin(float value, const DebugHistogram& h, std::vector<int64_t>& bins, int64_t& below, int64_t& above) {
   if (!(value >= h.min)) {
     below += value < h.min ? 1 : 0;  // NaN is in no bin
@@ -43,8 +50,9 @@ void bin(float value, const DebugHistogram& h, std::vector<int64_t>& bins, int64
     ++above;
     return;
   }
-  const float width = h.max - h.min;
-  const auto place = width > 0.0F ? static_cast<int>((value - h.min) / width * kHistogramBins) : 0;
+  // In double: the width of a range of large floats is none of them.
+  const double width = double{h.max} - h.min;
+  const auto place = width > 0.0 ? static_cast<int>((double{value} - h.min) / width * kHistogramBins) : 0;
   ++bins[static_cast<size_t>(std::clamp(place, 0, kHistogramBins - 1))];
 }
 
@@ -87,9 +95,9 @@ void Comparison::start(ProbeState& state, const ObservedTensor& value, const Qua
   if (integers && quantization.scale.size() == 1) {
     const auto [lowest, highest] = integer_range(value.dtype).value_or(std::pair<int64_t, int64_t>(0, 0));
     const float scale = quantization.scale[0];
-    const auto zero = static_cast<float>(quantization.zero_point[0]);
-    state.range_min = scale * (static_cast<float>(lowest) - zero);
-    state.range_max = scale * (static_cast<float>(highest) - zero);
+    const auto zero = static_cast<double>(quantization.zero_point[0]);
+    state.range_min = nearest_float(scale * (static_cast<double>(lowest) - zero));
+    state.range_max = nearest_float(scale * (static_cast<double>(highest) - zero));
     state.slack = 0.5F * scale;
     state.histogram.min = state.range_min;
     state.histogram.max = state.range_max;
@@ -104,9 +112,9 @@ void Comparison::start(ProbeState& state, const ObservedTensor& value, const Qua
     low = std::min(low, reference[i]);
     high = std::max(high, reference[i]);
   }
-  const float room = 0.125F * (high - low);
-  state.histogram.min = low < 0.0F ? low - room : 0.0F;
-  state.histogram.max = high > 0.0F ? high + room : 0.0F;
+  const double room = 0.125 * (double{high} - low);
+  state.histogram.min = low < 0.0F ? nearest_float(low - room) : 0.0F;
+  state.histogram.max = high > 0.0F ? nearest_float(high + room) : 0.0F;
 }
 
 void Comparison::count_levels(ProbeState& state, const ObservedTensor& value) const {
