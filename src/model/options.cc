@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/options.h"
 
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -62,7 +63,9 @@ class Reader final : public ir::FieldVisitor {
     const auto* items = table_.GetPointer<const flatbuffers::Vector<T>*>(slot);
     if (items == nullptr) return;
     require(verifier_.VerifyVector(items), ErrorCode::kInvalidModel, "option '{}' is damaged", name);
-    value.assign(items->begin(), items->end());
+    value.resize(items->size());
+    // Elements of 8 bytes may lie at any multiple of 4.
+    if (!value.empty()) std::memcpy(value.data(), items->data(), value.size() * sizeof(T));
     copied_ += static_cast<int64_t>(value.size() * sizeof(T));
   }
 

@@ -268,6 +268,37 @@ TEST(Reader, ASmallFileDoesNotBecomeALargeGraph) {
   EXPECT_TRUE(thrown.names("describe a graph")) << thrown.message;
 }
 
+/// Some writers align vectors of 64-bit integers to 4 bytes.
+TEST(Reader, TakesZeroPointsThatAreNotAligned) {
+  int misaligned = 0;
+  for (const size_t padding : {0, 1}) {
+    flatbuffers::FlatBufferBuilder b;
+    b.CreateVector(std::vector<int32_t>(padding));
+    const auto halves = b.CreateVector(std::vector<int32_t>{7, 0});
+    const flatbuffers::Offset<flatbuffers::Vector<int64_t>> zero_point(halves.o);
+    const auto scale = b.CreateVector(std::vector{0.5F});
+    const auto quantization = tfl::CreateQuantizationParameters(b, 0, 0, scale, zero_point);
+    const auto shape = b.CreateVector(std::vector<int32_t>{3});
+    constexpr int8_t kInt8 = 9;
+    const auto tensors =
+        b.CreateVector(std::vector{tfl::CreateTensor(b, shape, kInt8, 0, b.CreateString("x"), quantization)});
+    const auto ends = b.CreateVector(std::vector<int32_t>{0});
+    const auto subgraphs = b.CreateVector(std::vector{tfl::CreateSubGraph(b, tensors, ends, ends)});
+    const auto buffers = b.CreateVector(std::vector{tfl::CreateBuffer(b)});
+    tfl::FinishModelBuffer(b, tfl::CreateModel(b, 3, 0, subgraphs, 0, buffers));
+    const uint8_t* begin = b.GetBufferPointer();
+    const auto* made = tfl::GetModel(begin)->subgraphs()->Get(0)->tensors()->Get(0)->quantization()->zero_point();
+    const auto place = static_cast<size_t>(reinterpret_cast<const uint8_t*>(made) - begin);
+    misaligned += (place + sizeof(uint32_t)) % sizeof(int64_t) != 0 ? 1 : 0;
+    std::vector<std::byte> bytes(b.GetSize());
+    std::memcpy(bytes.data(), begin, bytes.size());
+    bytes[place] = std::byte{1};  // one number, not two halves
+
+    EXPECT_EQ(read_bytes(bytes)->subgraphs[0].values[0].quantization.zero_point, std::vector<int64_t>{7});
+  }
+  EXPECT_GT(misaligned, 0);
+}
+
 // A model with a bit of everything, for cutting and flipping.
 
 void add_loop(Sketch& s) {
