@@ -30,7 +30,7 @@ std::vector<float> floats_of(OpCall& call, size_t i) {
     call.unsupported("has a range that is not constant; save the model after training");
   }
   std::vector<float> values(bytes->size() / sizeof(float));
-  std::memcpy(values.data(), bytes->data(), values.size() * sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), bytes->data(), values.size() * sizeof(float));
   return values;
 }
 
