@@ -5,8 +5,14 @@
 #include <cstddef>
 
 #ifdef LEADLINE_ADDRESS_SANITIZED
-#include <sanitizer/allocator_interface.h>
 #include <sanitizer/lsan_interface.h>
+
+// Of sanitizer/allocator_interface.h, which GCC does not install.
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*, size_t),
+                                              void (*on_free)(const volatile void*));
+size_t __sanitizer_get_allocated_size(const volatile void* memory);
+}
 #endif
 
 namespace leadline::fuzz {
