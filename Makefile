@@ -54,13 +54,16 @@ test: build ## build and run all tests: layering, C++, examples, installation, P
 	.venv-tensorflow/bin/python -m pytest tests/tensorflow || status=1; \
 	exit $$status
 
-asan tsan: setup
-	@$(MAKE) --no-print-directory build/$@/build.ninja
-	cmake --build --preset $@ -j $(JOBS)
-	ctest --preset $@ -j $(JOBS)
+asan: build ## the C++ tests, and the Python tests of what reads and computes, under AddressSanitizer and UBSan
+	@tools/setup.sh --tests
+	@$(MAKE) --no-print-directory build/asan/build.ninja
+	cmake --build --preset asan -j $(JOBS)
+	@status=0; ctest --preset asan -j $(JOBS) || status=1; tools/sanitized_tests.sh || status=1; exit $$status
 
-asan: ## run the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
-tsan: ## run the C++ tests under ThreadSanitizer
+tsan: setup ## the C++ tests under ThreadSanitizer
+	@$(MAKE) --no-print-directory build/tsan/build.ninja
+	cmake --build --preset tsan -j $(JOBS)
+	ctest --preset tsan -j $(JOBS)
 
 fuzz: build ## 200,000 mutants of models under the sanitizers; SEED=2, MUTANTS=1000, FUZZ_ARGS="--only 17"
 	@tools/setup.sh --tests

@@ -28,11 +28,17 @@ class Answer:
     died: bool = False
 
 
+def child_environment(module: str) -> dict[str, str]:
+    """What a child that imports `module` gets: sanitizers that are loaded first (tools/sanitized_tests.sh) are Leadline's."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD" or module.startswith("leadline")}
+
+
 class Peer:
     """`module` has a class Interpreter; `resolver` names a member of its OpResolverType."""
 
     def __init__(self, module: str, resolver: str = ""):
         self._command = [sys.executable, os.path.abspath(__file__), module, resolver]
+        self._environment = child_environment(module)
         self._child: subprocess.Popen | None = None
 
     def close(self) -> None:
@@ -46,7 +52,7 @@ class Peer:
         """Asks; the answer is for receive() to fetch, so that two peers can work at once."""
         if self._child is None:
             pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            self._child = subprocess.Popen(self._command, **pipes)
+            self._child = subprocess.Popen(self._command, env=self._environment, **pipes)
         try:
             _write(self._child.stdin, (model, feeds))
         except BrokenPipeError:

@@ -25,7 +25,7 @@ TESTS = HERE.parent
 sys.path[:0] = [str(HERE), str(TESTS / "conformance"), str(TESTS / "python")]
 
 from exhibit import View  # noqa: E402
-from peer import Answer, _read, _write  # noqa: E402
+from peer import Answer, _read, _write, child_environment  # noqa: E402
 
 PEER_BYTES = 6 << 30
 ERRORS = ("Error", "InvalidModelError", "UnsupportedError", "InvalidArgumentError", "BudgetError", "IoError")
@@ -46,6 +46,7 @@ class Visitor:
 
     def __init__(self, module: str, seconds: float = 20.0):
         self._command = [sys.executable, str(HERE / "visitor.py"), module]
+        self._environment = child_environment(module)
         self._seconds = seconds
         self._child: subprocess.Popen | None = None
 
@@ -58,7 +59,7 @@ class Visitor:
     def look(self, shown: View) -> Outcome:
         if self._child is None:
             pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            self._child = subprocess.Popen(self._command, **pipes)
+            self._child = subprocess.Popen(self._command, env=self._environment, **pipes)
             _read(self._child.stdout)  # it has imported everything: from here on, time is the model's
         try:
             _write(self._child.stdin, (shown.model(), shown.feeds, shown.budget, shown.from_file))

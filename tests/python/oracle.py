@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import struct
 import subprocess
@@ -45,7 +46,9 @@ class Oracle:
         if self._child is None:
             command = [sys.executable, str(Path(__file__).resolve())]
             pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            self._child = subprocess.Popen(command, **pipes)
+            # Sanitizers that are loaded first (tools/sanitized_tests.sh) are not for LiteRT.
+            environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+            self._child = subprocess.Popen(command, env=environment, **pipes)
         try:
             _send(self._child.stdin, (model, seed))
             ok, answer = _receive(self._child.stdout)

@@ -14,7 +14,7 @@ from exhibit import Exhibit, view
 
 import leadline
 from exhibits import advisories
-from exhibits.checks import converted_transpose_conv, in_child, l2_over_no_axes, quietly, refusal, run
+from exhibits.checks import converted_transpose_conv, growth_in_child, l2_over_no_axes, quietly, refusal, run
 from exhibits.models import matmul, relu, stored_behind, transpose_conv
 from leadline import _leadline
 
@@ -291,7 +291,7 @@ grow(lambda: calibrator.Calibrator(content).calibrate(lambda: iter(samples)), 60
 
 def flat(program: str, model: bytes = b"", megabytes: float = 2.0) -> str:
     """Runs rounds in a child, whose memory must not grow."""
-    said = in_child(program, model)
+    said = growth_in_child(program, model)
     assert float(said.split()[2]) < megabytes, said
     return f"right result: memory is flat: {said}"
 

@@ -12,7 +12,7 @@ from harness import SAME, VALID, Case, constant, given, result
 
 import leadline
 from exhibits.advisories import absent, floats, ints
-from exhibits.checks import THREADS, in_child, quietly, refusal, resized_relu, run, threads_and_forks
+from exhibits.checks import THREADS, growth_in_child, quietly, refusal, resized_relu, run, threads_and_forks
 from exhibits.loading import portable_kernels
 from exhibits.models import chain, matmul, relu, stored_rows, strings_of
 
@@ -241,7 +241,7 @@ print("result: grew by", resident() - before, "bytes in 29,000 runs")
 
 
 def _loop() -> str:
-    said = in_child(_LOOP, relu((1, 1000)), "leadline")
+    said = growth_in_child(_LOOP, relu((1, 1000)), "leadline")
     assert int(said.split()[2]) < 1 << 20, said
     return "right result: resident memory is flat over 30,000 runs"
 
