@@ -20,6 +20,7 @@
 #include "leadline/interpreter.h"
 #include "leadline/model.h"
 #include "leadline/quantizer.h"
+#include "leadline/work_limit.h"
 #include "random.h"
 
 namespace leadline::fuzz {
@@ -73,7 +74,10 @@ class Exercise {
     const int64_t accounted = accounted_bytes();
     auto budget = Budget::with_limit(options_.budget_bytes);
     reset_heap_peak();
-    guarded([&] { whole(budget); });
+    guarded([&] {
+      const WorkLimit limit([this] { check_time(); });
+      whole(budget);
+    });
     if (!verdict_.problem.empty()) return verdict_;
     guarded([&] {
       enter(Stage::kRelease);
@@ -132,10 +136,11 @@ class Exercise {
     verdict_.stage = stage_;
   }
 
-  RunCheck deadline() const {
-    return [until = cpu_seconds() + options_.run_seconds] {
-      if (cpu_seconds() > until) throw Error(ErrorCode::kCancelled, "the time of this run is over");
-    };
+  /// Asked while the library works: every stage has its time.
+  void check_time() const {
+    if (cpu_seconds() - started_ > options_.run_seconds) {
+      throw Error(ErrorCode::kCancelled, fmt::format("the time of this stage ({}) is over", stage_name(stage_)));
+    }
   }
 
   /// Faults to be found.
@@ -173,8 +178,7 @@ class Exercise {
     if (!verdict_.problem.empty()) return;
     // What follows runs the model many times more.
     if (run_time_ > options_.run_seconds / 8) return;
-    // A calibrator and a debugger have no deadline: loops without end would only stop at their limit of rounds.
-    if (!loops_ && random_.once_in(12)) guarded([&] { quantize(*model, budget); });
+    if (random_.once_in(12)) guarded([&] { quantize(*model, budget); });
   }
   void refuse(Stage stage) {
     if (verdict_.refused == Stage::kDone) verdict_.refused = stage;
@@ -188,7 +192,6 @@ class Exercise {
       for (const NodeInfo& node : info.nodes) {
         sum += node.attributes.size();
         const std::string& op = node.op;
-        loops_ = loops_ || op == "WHILE";
         for (const char* word : {"RANDOM", "MULTINOMIAL", "RNG"}) random_results_ |= op.find(word) != std::string::npos;
       }
       for (const TensorInfo& tensor : info.tensors) {
@@ -212,6 +215,7 @@ class Exercise {
     } catch (const BudgetError&) {
       throw;
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled) throw;
       throw Problem{fmt::format("roundtrip: a saved model is refused: {}", error.what())};
     }
   }
@@ -261,7 +265,7 @@ class Exercise {
     const uint64_t inputs_seed = random_.next();
     fill_inputs(interpreter, Random(inputs_seed));
     const double start = cpu_seconds();
-    interpreter.invoke(deadline());
+    interpreter.invoke();
     run_time_ = cpu_seconds() - start;
     read_outputs(interpreter);
     if (interpreter.counted_peak_bytes() != interpreter.plan().peak_bytes) {
@@ -275,7 +279,7 @@ class Exercise {
       interpreter.enable_profile(random_.once_in(4));
       fill_inputs(interpreter, Random(random_.next()));
       guarded([&] {
-        interpreter.invoke(deadline());
+        interpreter.invoke();
         read_outputs(interpreter);
       });
     }
@@ -290,7 +294,7 @@ class Exercise {
     interpreter.resize_input(index, shape, random_.once_in(8));
     interpreter.allocate();
     fill_inputs(interpreter, Random(random_.next()));
-    interpreter.invoke(deadline());
+    interpreter.invoke();
     read_outputs(interpreter);
   }
 
@@ -323,7 +327,7 @@ class Exercise {
     try {
       second.allocate();
       fill_inputs(second, Random(inputs_seed));
-      second.invoke(deadline());
+      second.invoke();
     } catch (const BudgetError&) {
       return;
     } catch (const Error& error) {
@@ -371,7 +375,7 @@ class Exercise {
     Interpreter interpreter(quantized, run_options);
     interpreter.allocate();
     fill_inputs(interpreter, Random(random_.next()));
-    interpreter.invoke(deadline());
+    interpreter.invoke();
     read_outputs(interpreter);
     if (!random_.once_in(3)) return;
     enter(Stage::kDebug);
@@ -391,7 +395,6 @@ class Exercise {
   double started_ = 0.0;
   double run_time_ = 0.0;
   bool random_results_ = false;
-  bool loops_ = false;
   volatile size_t seen_ = 0;
   Verdict verdict_;
 };

@@ -33,7 +33,7 @@ const char* stage_name(Stage stage);
 
 struct ExerciseOptions {
   int64_t budget_bytes = 64 << 20;
-  double run_seconds = 0.5;       // of CPU time, for one run of the model
+  double run_seconds = 0.5;       // of CPU time, for one stage: then the library is asked to end it
   double slow_seconds = 2.0;      // of CPU time, for one stage: more is a finding
   int64_t heap_bytes = 64 << 20;  // that may exist outside of the budget at one time, where it can be measured
   bool guard = true;              // heap blocks end at pages that may not be touched (see guarded_heap.h)
