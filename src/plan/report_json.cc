@@ -1,53 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Plan as JSON: every field, under the names of leadline/plan.h.
+// A Plan as JSON: every field, under the names of leadline/plan.h. Written as it goes: a document in memory would take
+// many times the plan's size, in blocks of a few bytes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <concepts>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
+#include "base/run_check.h"
 #include "leadline/plan.h"
 #include "plan/report_peak.h"
 
 namespace leadline {
 namespace {
 
-using Json = OrderedJson;
-
-Json categories_json(const std::vector<CategoryBytes>& categories) {
-  Json result = Json::object();
-  for (const CategoryBytes& c : categories) result[memory_category_name(c.category)] = c.bytes;
-  return result;
+/// Names that are not UTF-8 get the replacement character; ASCII only, so that no consumer can misread the rest.
+void add_text(std::string& json, std::string_view text) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < '\x7F' && c != '"' && c != '\\'; });
+  if (plain) {
+    json += '"';
+    json += text;
+    json += '"';
+  } else {
+    json += OrderedJson(std::string(text)).dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
+  }
 }
 
-Json step_json(const PlannedStep& step) {
-  return json_object({{"node", step.node},
-                      {"op", step.op},
-                      {"name", step.name},
-                      {"inputs", step.inputs},
-                      {"outputs", step.outputs},
-                      {"segment", step.segment},
-                      {"scratch_bytes", step.scratch_bytes},
-                      {"merged", step.merged},
-                      {"scratch_offset", step.scratch_offset},
-                      {"packed_bytes", step.packed_bytes},
-                      {"kept_bytes", step.kept_bytes},
-                      {"live_bytes", step.live_bytes}});
+/// "[...]": `add(element)` appends one.
+template <typename List, typename Add>
+void add_list(std::string& json, const List& list, const Add& add) {
+  PacedCheck check;
+  json += '[';
+  for (auto it = list.begin(); it != list.end(); ++it) {
+    if (it != list.begin()) json += ',';
+    const size_t before = json.size();
+    add(*it);
+    check.count(static_cast<int64_t>(json.size() - before));
+  }
+  json += ']';
 }
 
-Json tensor_json(const PlannedTensor& tensor) {
-  Json shape = Json::array();
-  for (const int64_t size : tensor.shape) shape.push_back(size);
-  return json_object({{"index", tensor.index},
-                      {"name", tensor.name},
-                      {"dtype", dtype_name(tensor.dtype)},
-                      {"shape", std::move(shape)},
-                      {"bytes", tensor.bytes},
-                      {"storage", storage_name(tensor.storage)},
-                      {"offset", tensor.offset},
-                      {"segment", tensor.segment},
-                      {"first_step", tensor.first_step},
-                      {"last_step", tensor.last_step},
-                      {"shares_with", tensor.shares_with},
-                      {"bound", tensor.bound}});
+/// "{...}" at the end of a text, field by field.
+class Object {
+ public:
+  explicit Object(std::string& json) : json_(json) { json_ += '{'; }
+
+  Object& field(std::string_view name, std::integral auto value) {
+    begin(name);
+    fmt::format_to(std::back_inserter(json_), "{}", value);
+    return *this;
+  }
+  Object& field(std::string_view name, std::string_view text) {
+    begin(name);
+    add_text(json_, text);
+    return *this;
+  }
+  Object& field(std::string_view name, const char* text) { return field(name, std::string_view(text)); }
+  template <typename List, typename Add>
+  Object& list(std::string_view name, const List& values, const Add& add) {
+    begin(name);
+    add_list(json_, values, add);
+    return *this;
+  }
+  template <typename List>
+  Object& numbers(std::string_view name, const List& values) {
+    return list(name, values, [&](auto value) { fmt::format_to(std::back_inserter(json_), "{}", value); });
+  }
+  Object& categories(const std::vector<CategoryBytes>& categories) {
+    begin("categories");
+    Object object(json_);
+    for (const CategoryBytes& c : categories) object.field(memory_category_name(c.category), c.bytes);
+    object.end();
+    return *this;
+  }
+  void end() { json_ += '}'; }
+
+ private:
+  void begin(std::string_view name) {
+    if (json_.back() != '{') json_ += ',';
+    json_ += '"';
+    json_ += name;
+    json_ += "\":";
+  }
+
+  std::string& json_;
+};
+
+void add_step(std::string& json, const PlannedStep& step) {
+  Object(json)
+      .field("node", step.node)
+      .field("op", step.op)
+      .field("name", step.name)
+      .numbers("inputs", step.inputs)
+      .numbers("outputs", step.outputs)
+      .field("segment", step.segment)
+      .field("scratch_bytes", step.scratch_bytes)
+      .numbers("merged", step.merged)
+      .field("scratch_offset", step.scratch_offset)
+      .field("packed_bytes", step.packed_bytes)
+      .field("kept_bytes", step.kept_bytes)
+      .field("live_bytes", step.live_bytes)
+      .end();
+}
+
+void add_tensor(std::string& json, const PlannedTensor& tensor) {
+  Object(json)
+      .field("index", tensor.index)
+      .field("name", tensor.name)
+      .field("dtype", dtype_name(tensor.dtype))
+      .numbers("shape", tensor.shape)
+      .field("bytes", tensor.bytes)
+      .field("storage", storage_name(tensor.storage))
+      .field("offset", tensor.offset)
+      .field("segment", tensor.segment)
+      .field("first_step", tensor.first_step)
+      .field("last_step", tensor.last_step)
+      .field("shares_with", tensor.shares_with)
+      .field("bound", tensor.bound)
+      .end();
+}
+
+void add_phase(std::string& json, const PlannedPhase& phase) {
+  Object(json).field("name", phase.name).field("bytes", phase.bytes).categories(phase.categories).end();
+}
+
+void add_segment(std::string& json, const PlannedSegment& segment) {
+  Object(json)
+      .field("first_step", segment.first_step)
+      .field("last_step", segment.last_step)
+      .field("arena_bytes", segment.arena_bytes)
+      .field("lower_bound_bytes", segment.lower_bound_bytes)
+      .end();
 }
 
 }  // namespace
@@ -73,33 +161,23 @@ const char* storage_name(Storage storage) noexcept {
 }
 
 std::string Plan::to_json() const {
-  Json json = json_object({{"complete", complete},
-                           {"threads", threads},
-                           {"peak_bytes", peak_bytes},
-                           {"bound_bytes", bound_bytes},
-                           {"arena_bytes", arena_bytes},
-                           {"lower_bound_bytes", lower_bound_bytes},
-                           {"peak_step", plan::peak_step(*this)},
-                           {"missing_ops", missing_ops},
-                           {"categories", categories_json(categories)}});
-  json["phases"] = Json::array();
-  for (const PlannedPhase& phase : phases) {
-    json["phases"].push_back(
-        json_object({{"name", phase.name}, {"bytes", phase.bytes}, {"categories", categories_json(phase.categories)}}));
-  }
-  json["segments"] = Json::array();
-  for (const PlannedSegment& segment : segments) {
-    json["segments"].push_back(json_object({{"first_step", segment.first_step},
-                                            {"last_step", segment.last_step},
-                                            {"arena_bytes", segment.arena_bytes},
-                                            {"lower_bound_bytes", segment.lower_bound_bytes}}));
-  }
-  json["steps"] = Json::array();
-  for (const PlannedStep& step : steps) json["steps"].push_back(step_json(step));
-  json["tensors"] = Json::array();
-  for (const PlannedTensor& tensor : tensors) json["tensors"].push_back(tensor_json(tensor));
-  // Names that are not UTF-8 get the replacement character; ASCII only, so that no consumer can misread the rest.
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string json;
+  Object(json)
+      .field("complete", complete)
+      .field("threads", threads)
+      .field("peak_bytes", peak_bytes)
+      .field("bound_bytes", bound_bytes)
+      .field("arena_bytes", arena_bytes)
+      .field("lower_bound_bytes", lower_bound_bytes)
+      .field("peak_step", plan::peak_step(*this))
+      .list("missing_ops", missing_ops, [&](const std::string& op) { add_text(json, op); })
+      .categories(categories)
+      .list("phases", phases, [&](const PlannedPhase& phase) { add_phase(json, phase); })
+      .list("segments", segments, [&](const PlannedSegment& segment) { add_segment(json, segment); })
+      .list("steps", steps, [&](const PlannedStep& step) { add_step(json, step); })
+      .list("tensors", tensors, [&](const PlannedTensor& tensor) { add_tensor(json, tensor); })
+      .end();
+  return json;
 }
 
 }  // namespace leadline

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "leadline/error.h"
 #include "leadline/plan.h"
+#include "leadline/work_limit.h"
 #include "plan/report_peak.h"
 
 namespace leadline {
@@ -148,6 +150,27 @@ TEST(Report, JsonKeepsHostileNamesAndReplacesWhatIsNotUtf8) {
   EXPECT_EQ(nlohmann::json::parse(plan.to_json())["tensors"][0]["name"], kHostile);
   plan.tensors[0].name = "a\xff";
   EXPECT_EQ(nlohmann::json::parse(plan.to_json())["tensors"][0]["name"], "a\xEF\xBF\xBD");
+}
+
+TEST(Report, JsonIsWrittenAsAParserWouldWriteIt) {
+  Plan plan = sample_plan();
+  plan.complete = false;
+  plan.missing_ops = {"Mine", "quote\" back\\slash \x7F"};
+  plan.steps[0].merged = {4, 5};
+  plan.steps[2].outputs.clear();
+  plan.tensors[1].shape = Shape();
+  for (const Plan& each : {plan, Plan()}) {
+    const std::string json = each.to_json();
+    EXPECT_EQ(nlohmann::ordered_json::parse(json).dump(-1, ' ', true), json);
+  }
+}
+
+TEST(Report, OfManyTensorsEndsAtALimitOfWork) {
+  Plan plan;
+  plan.tensors.resize(5000);
+  const WorkLimit limit({}, 0.0);
+  EXPECT_THROW(plan.to_json(), Error);
+  EXPECT_THROW(plan.to_html("m"), Error);
 }
 
 TEST(Report, HtmlIsOnePageThatNamesCannotBreakOutOf) {
