@@ -35,7 +35,11 @@ void init_calibrator(Calibrator* self, const Model& model, int num_threads, std:
 }
 
 nb::bytes to_bytes(const Calibration& self) {
-  const std::vector<std::byte> bytes = self.to_bytes();
+  std::vector<std::byte> bytes;
+  {
+    const EngineCall call;
+    bytes = self.to_bytes();
+  }
   return nb::bytes(bytes.data(), bytes.size());
 }
 

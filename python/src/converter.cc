@@ -42,9 +42,11 @@ Converter from_saved_model(const std::filesystem::path& path, const std::vector<
 
 Converter from_keras_config(const std::string& config, const nb::callable& weights, std::shared_ptr<Budget> budget,
                             std::vector<std::string> disabled_passes) {
+  const EngineCall call;
   return Converter::from_keras_config(
       config,
       [&](const std::string& path) {
+        const nb::gil_scoped_acquire gil;
         try {
           return nb::cast<std::vector<KerasWeight>>(weights(to_str(path)));
         } catch (const nb::python_error& error) {
@@ -119,7 +121,9 @@ void init_converter(nb::module_& m) {
            nb::sig("def convert_to(self, path: str | os.PathLike, "
                    "progress: typing.Callable[[int, int], typing.Any] | None = None) -> None"),
            "Writes the file, which appears whole or not at all; weights stream into it.")
-      .def("to_text", [](const Converter& self) { return to_str(self.to_text()); }, "One line per node, for people.");
+      .def(
+          "to_text", [](const Converter& self) { return text_in_engine([&] { return self.to_text(); }); },
+          "One line per node, for people.");
 }
 
 }  // namespace leadline::python

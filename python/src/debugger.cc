@@ -102,21 +102,26 @@ void init_debugger(nb::module_& m) {
       .def_ro("peak_bytes", &DebugPlan::peak_bytes)
       .def_ro("statistics_bytes", &DebugPlan::statistics_bytes)
       .def_ro("layers", &DebugPlan::layers)
-      .def("to_text", [](const DebugPlan& self) { return to_str(self.to_text()); })
-      .def("__str__", [](const DebugPlan& self) { return to_str(self.to_text()); });
+      .def("to_text", [](const DebugPlan& self) { return text_in_engine([&] { return self.to_text(); }); })
+      .def("__str__", [](const DebugPlan& self) { return text_in_engine([&] { return self.to_text(); }); });
   nb::class_<DebugRun>(m, "DebugRun", "How a result came about, for its page.")
       .def(nb::new_(&make_run), nb::arg("float_model") = "", nb::arg("quantized_model") = "", nb::arg("data") = "",
            nb::arg("seconds") = 0.0, nb::arg("counted_bytes") = 0);
   nb::class_<DebugResult>(m, "DebugResult", "What debugging found. leadline.DebugResult is the face for people.")
-      .def("to_json", [](const DebugResult& self) { return to_str(self.to_json()); })
-      .def("to_csv", [](const DebugResult& self) { return to_str(self.to_csv()); })
-      .def("to_text", [](const DebugResult& self) { return to_str(self.to_text()); })
+      .def("to_json", [](const DebugResult& self) { return text_in_engine([&] { return self.to_json(); }); })
+      .def("to_csv", [](const DebugResult& self) { return text_in_engine([&] { return self.to_csv(); }); })
+      .def("to_text", [](const DebugResult& self) { return text_in_engine([&] { return self.to_text(); }); })
       .def(
-          "to_html", [](const DebugResult& self, const DebugRun& run) { return to_str(self.to_html(run)); },
+          "to_html",
+          [](const DebugResult& self, const DebugRun& run) {
+            return text_in_engine([&] { return self.to_html(run); });
+          },
           nb::arg("run"), "One self-contained page.")
       .def(
           "to_notebook_html",
-          [](const DebugResult& self, const DebugRun& run) { return to_str(self.to_notebook_html(run)); },
+          [](const DebugResult& self, const DebugRun& run) {
+            return text_in_engine([&] { return self.to_notebook_html(run); });
+          },
           nb::arg("run"), "The page in a frame, for the output of a notebook's cell.");
   nb::class_<QuantizationDebugger>(m, "QuantizationDebugger", "A float model and its quantized form, run side by side.")
       .def("__init__", &init, nb::arg("float_model"), nb::arg("quantized_model"), nb::arg("num_threads") = 1,

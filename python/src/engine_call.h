@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "leadline/work_limit.h"
 #include "module.h"
@@ -21,6 +22,17 @@ class EngineCall {
   std::optional<WorkLimit> limit_;
 };
 using InEngine = nb::call_guard<EngineCall>;
+
+/// The text that `make` gives, which may take long: a report of a large model.
+template <typename Make>
+nb::str text_in_engine(const Make& make) {
+  std::string text;
+  {
+    const EngineCall call;
+    text = make();
+  }
+  return to_str(text);
+}
 
 /// time_limit() and check_limits().
 void init_time_limit(nb::module_& m);

@@ -42,7 +42,9 @@ nb::bytes to_tflite(const Model& model) {
   return nb::bytes(file.data(), file.size());
 }
 
-nb::str to_text(const Model& model) { return to_str(model.to_text()); }
+nb::str to_text(const Model& model) {
+  return text_in_engine([&] { return model.to_text(); });
+}
 
 nb::dict metadata(const Model& model) {
   nb::dict result;
@@ -129,9 +131,9 @@ void init_model(nb::module_& m) {
           "The same from memory: `bytes` are borrowed, any other buffer is copied.")
       .def_prop_ro("description", [](const Model& model) { return to_str(model.description()); })
       .def_prop_ro("subgraph_count", &Model::subgraph_count)
-      .def("subgraph", &Model::subgraph, nb::arg("index"), "Tensors and nodes of one subgraph.")
+      .def("subgraph", &Model::subgraph, nb::arg("index"), InEngine(), "Tensors and nodes of one subgraph.")
       .def("sparsity", &Model::sparsity, nb::arg("subgraph"), nb::arg("tensor"), "None for a dense tensor.")
-      .def_prop_ro("signatures", &Model::signatures)
+      .def_prop_ro("signatures", &Model::signatures, InEngine())
       .def_prop_ro("metadata", &metadata, "Bytes of each metadata entry.")
       .def_prop_ro(
           "missing_ops",

@@ -7,14 +7,23 @@
 
 #include <string>
 
+#include "engine_call.h"
 #include "module.h"
 
 namespace leadline::python {
 namespace {
 
-nb::str to_text(const Plan& plan) { return to_str(plan.to_text()); }
+nb::str to_text(const Plan& plan) {
+  return text_in_engine([&] { return plan.to_text(); });
+}
 
-nb::str to_html(const Plan& plan, const std::string& title) { return to_str(plan.to_html(title)); }
+nb::str to_json(const Plan& plan) {
+  return text_in_engine([&] { return plan.to_json(); });
+}
+
+nb::str to_html(const Plan& plan, const std::string& title) {
+  return text_in_engine([&] { return plan.to_html(title); });
+}
 
 void bind_parts(nb::module_& m) {
   nb::class_<PlannedTensor>(m, "PlannedTensor", "One tensor of the subgraph, as planned.")
@@ -83,11 +92,9 @@ void init_plan(nb::module_& m) {
       .def_ro("tensors", &Plan::tensors)
       .def_ro("segments", &Plan::segments)
       .def("to_text", &to_text, "A table for people.")
+      .def("to_json", &to_json, "The whole plan as JSON text.")
       .def(
-          "to_json", [](const Plan& plan) { return to_str(plan.to_json()); }, "The whole plan as JSON text.")
-      .def(
-          "to_dict",
-          [](const Plan& plan) { return nb::module_::import_("json").attr("loads")(to_str(plan.to_json())); },
+          "to_dict", [](const Plan& plan) { return nb::module_::import_("json").attr("loads")(to_json(plan)); },
           nb::sig("def to_dict(self) -> dict"), "The whole plan as dicts and lists.")
       .def("to_html", &to_html, nb::arg("title") = "Memory plan",
            "One self-contained page: a summary, and the tensors as bars over time.")
@@ -99,7 +106,8 @@ void init_plan(nb::module_& m) {
                     std::to_string(plan.steps.size()) + " steps" + (plan.complete ? ">" : ", incomplete>");
            })
       .def(
-          "_repr_html_", [](const Plan& plan) { return to_str(plan.to_notebook_html("Memory plan")); },
+          "_repr_html_",
+          [](const Plan& plan) { return text_in_engine([&] { return plan.to_notebook_html("Memory plan"); }); },
           "For notebooks.");
 }
 

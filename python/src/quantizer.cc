@@ -110,7 +110,7 @@ void init_quantizer(nb::module_& m) {
       .def(nb::init<const Model&, QuantizerOptions>(), nb::arg("model"), nb::arg("options") = QuantizerOptions(),
            InEngine())
       .def_prop_ro("model", &Quantizer::model, "The float model that has to be calibrated: given, or equalized.")
-      .def("nodes", &Quantizer::nodes, "Every node of the float model and what will become of it.")
+      .def("nodes", &Quantizer::nodes, InEngine(), "Every node of the float model and what will become of it.")
       .def("plan", &Quantizer::plan, nb::arg("calibration").none() = nb::none(), InEngine())
       .def("quantize", &quantize, nb::arg("calibration").none() = nb::none(), nb::arg("means").none() = nb::none(),
            nb::arg("progress").none() = nb::none(),
