@@ -131,6 +131,7 @@ class Bench final : public Command {
   explicit Bench(CLI::App& program)
       : Command(program, "bench", "Time a model on random data, also beside LiteRT and OpenVINO", kExamples) {
     options_.add_to(app());
+    add_timeout();
     app()
         .add_option("--rounds", rounds_, "Turns of each engine")
         ->check(CLI::Range(1, 10'000).description(""))

@@ -61,6 +61,7 @@ class Inspect final : public Command {
       : Command(program, "inspect", "Show what is in a model: inputs, outputs, signatures, ops, bytes, metadata",
                 kExamples) {
     app().add_option("MODEL", path_, "The .tflite file")->required()->type_name("");
+    add_timeout();
     app().add_flag("--nodes", nodes_, "List every node");
     app().add_flag("--tensors", tensors_, "List every tensor");
   }
