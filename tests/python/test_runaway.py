@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work without end: time limits, Ctrl-C, sizes that come from data, and files whose parts are many."""
 
+import json
 import os
 import signal
+import subprocess
 import threading
 import time
 
 import numpy as np
 import pytest
+import test_cli
 
 import leadline
 from leadline import ModelBuilder, lite
@@ -31,6 +34,23 @@ def endless() -> bytes:
     builder.node("WHILE", [start], [last], cond_subgraph_index=condition.index, body_subgraph_index=body.index)
     builder.output(last)
     builder.signature("count", builder, {"start": start}, {"last": last})
+    return builder.to_tflite()
+
+
+def endless_dense(size=8) -> bytes:
+    """A layer that can be quantized, and a loop on its result that never ends."""
+    builder = ModelBuilder()
+    x, y = builder.input("x", F32, [1, size]), builder.tensor("y", F32, [1, size])
+    builder.node("FULLY_CONNECTED", [x, builder.constant("w", np.eye(size, dtype=F32)), None], [y])
+    last = builder.tensor("last", F32, [1, size])
+    condition, body = builder.subgraph("condition"), builder.subgraph("body")
+    condition.input("v", F32, [1, size])
+    condition.output(condition.constant("go", np.bool_(True)))
+    v, after = body.input("v", F32, [1, size]), body.tensor("after", F32, [1, size])
+    body.node("ABS", [v], [after])
+    body.output(after)
+    builder.node("WHILE", [y], [last], cond_subgraph_index=condition.index, body_subgraph_index=body.index)
+    builder.output(last)
     return builder.to_tflite()
 
 
@@ -157,6 +177,64 @@ def test_jobs_end_at_their_timeout(job):
     with pytest.raises(leadline.TimeLimitError, match="time limit of 0.3 s"):
         JOBS[job](timeout=0.3)
     assert time.perf_counter() - start < 0.3 + PATIENCE
+
+
+ENDLESS_JOBS = {
+    "calibrate": lambda model, data, **limit: leadline.calibrate(model, data, progress=False, **limit),
+    "quantize": lambda model, data, **limit: leadline.quantize(model, "int8", data, progress=False, **limit),
+    "bias correction": lambda model, data, **limit: leadline.quantize(
+        model, "int8", data, bias_correction=True, progress=False, **limit
+    ),
+    "debug": lambda model, data, **limit: leadline.debug(
+        model, leadline.quantize(model, "dynamic", smallest_weight=1), data, progress=False, **limit
+    ),
+}
+
+
+@pytest.mark.parametrize("job", ENDLESS_JOBS)
+def test_jobs_that_run_a_model_without_end_stop_at_their_timeout(job):
+    start = time.perf_counter()
+    with pytest.raises(leadline.TimeLimitError, match="WHILE|ABS"):
+        ENDLESS_JOBS[job](endless_dense(), lambda: samples(2, 8), timeout=0.3)
+    assert time.perf_counter() - start < 0.3 + PATIENCE
+
+
+@pytest.mark.parametrize("command", ["run", "bench", "quantize", "debug"])
+def test_the_program_gives_up_at_its_timeout(command, tmp_path):
+    if test_cli.PROGRAM is None:
+        pytest.skip("the leadline program is not built")
+    content = endless_dense()
+    (tmp_path / "model.tflite").write_bytes(content)
+    (tmp_path / "small.tflite").write_bytes(leadline.quantize(content, "dynamic", smallest_weight=1))
+    np.save(tmp_path / "data.npy", np.ones((2, 8), F32))
+    arguments = {"quantize": ["--data", "data.npy"], "debug": ["small.tflite", "--data", "data.npy"]}
+    done = subprocess.run(
+        [test_cli.PROGRAM, command, "model.tflite", *arguments.get(command, []), "--timeout", "0.3", "--json"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == test_cli.RUNTIME, done.stdout + done.stderr
+    assert json.loads(done.stdout)["error"]["kind"] == "timeout"
+    assert "time limit of 0.3 s" in done.stderr
+
+
+def test_reports_of_large_models_end_at_a_limit_and_let_other_threads_work():
+    plan = leadline._leadline.Interpreter(leadline.Model.from_bytes(wide(10_000))).plan()
+    for report in (plan.to_json, plan.to_html, plan._repr_html_):
+        with pytest.raises(leadline.TimeLimitError), leadline.time_limit(0):
+            report()
+
+    def turns_beside_a_report() -> int:
+        turns = 0
+        thread = threading.Thread(target=plan.to_html)
+        thread.start()
+        while thread.is_alive():
+            turns += 1
+            time.sleep(0.0005)
+        thread.join()
+        return turns
+
+    # With Python's lock held by the report there would be one or two. A busy machine may give this thread no turn.
+    assert any(turns_beside_a_report() > 3 for _ in range(20))
 
 
 # Ctrl-C -------------------------------------------------------------------------------------------
