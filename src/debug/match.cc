@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/run_check.h"
 
 namespace leadline::debug {
 namespace {
@@ -20,7 +21,9 @@ class Matcher {
     match_.from_constant.resize(q_.values.size());
     for (size_t v = 0; v < q_.values.size(); ++v) match_.from_constant[v] = q_.values[v].constant;
     taken_.resize(f_.nodes.size());
-    for (size_t n = 0; n < f_.nodes.size(); ++n) by_op_[f_.nodes[n].op].push_back(static_cast<int>(n));
+    for (size_t n = 0; n < f_.nodes.size(); ++n) {
+      candidates_[{f_.nodes[n].op, first_computed(f_.nodes[n])}].nodes.push_back(static_cast<int>(n));
+    }
     for (size_t v = 0; v < f_.values.size(); ++v) {
       if (!f_.values[v].constant) names_.emplace(f_.values[v].name, static_cast<int>(v));
     }
@@ -65,14 +68,20 @@ class Matcher {
     match_.from_constant[at(to)] = match_.from_constant[at(from)];
   }
 
+  /// Of a float node's operands.
+  bool is_computed(int v) const { return v != ir::kAbsent && !f_.values[at(v)].constant && !f_.values[at(v)].variable; }
+  int first_computed(const ir::Node& node) const {
+    const auto found = std::find_if(node.inputs.begin(), node.inputs.end(), [this](int v) { return is_computed(v); });
+    return found == node.inputs.end() ? ir::kAbsent : *found;
+  }
+
   /// Operands that are computed stand for each other, and so do constants.
   bool fits(const ir::Node& a, const ir::Node& b) const {
     const size_t count = std::max(a.inputs.size(), b.inputs.size());
     for (size_t i = 0; i < count; ++i) {
       const int x = i < a.inputs.size() ? a.inputs[i] : ir::kAbsent;
       const int y = i < b.inputs.size() ? b.inputs[i] : ir::kAbsent;
-      const bool computed = y != ir::kAbsent && !f_.values[at(y)].constant && !f_.values[at(y)].variable;
-      if (!computed) continue;  // a bias or a state may have come or gone
+      if (!is_computed(y)) continue;  // a bias or a state may have come or gone
       if (x == ir::kAbsent || match_.value[at(x)] != y) return false;
     }
     if (a.outputs.size() != b.outputs.size()) return false;
@@ -115,19 +124,48 @@ class Matcher {
     return score;
   }
 
-  int find_node(const ir::Node& node) const {
-    const auto candidates = by_op_.find(node.op);
-    if (candidates == by_op_.end()) return -1;
-    int best = -1;
-    int best_score = -1;
-    for (int n : candidates->second) {
+  /// What likeness() cannot exceed: only operands that stand for nothing computed are compared with constants.
+  int best_likeness(const ir::Node& node) const {
+    const auto named = [&](int v) { return v != ir::kAbsent && !q_.values[at(v)].name.empty(); };
+    const auto inputs = std::count_if(node.inputs.begin(), node.inputs.end(),
+                                      [&](int v) { return named(v) && match_.value[at(v)] < 0; });
+    return 2 * static_cast<int>(inputs) + (!node.outputs.empty() && named(node.outputs[0]) ? 4 : 0);
+  }
+
+  int find_node(const ir::Node& node) {
+    Found found;
+    const int enough = best_likeness(node);
+    look_at({node.op, ir::kAbsent}, node, enough, found);
+    int last = ir::kAbsent;
+    for (const int v : node.inputs) {
+      const int y = v == ir::kAbsent ? ir::kAbsent : match_.value[at(v)];
+      if (y >= 0 && y != last) look_at({node.op, y}, node, enough, found);
+      last = y;
+    }
+    return found.node;
+  }
+
+  struct Found {
+    int node = -1;
+    int score = -1;
+  };
+
+  /// Of equals the first: both files are in the same order.
+  void look_at(const std::pair<std::string, int>& key, const ir::Node& node, int enough, Found& found) {
+    const auto list = candidates_.find(key);
+    if (list == candidates_.end()) return;
+    Candidates& candidates = list->second;
+    while (candidates.first < candidates.nodes.size() && taken_[at(candidates.nodes[candidates.first])]) {
+      ++candidates.first;
+    }
+    for (size_t i = candidates.first; i < candidates.nodes.size(); ++i) {
+      check_.count(64);
+      const int n = candidates.nodes[i];
       if (taken_[at(n)] || !fits(node, f_.nodes[at(n)])) continue;
       const int score = likeness(node, f_.nodes[at(n)]);
-      if (score <= best_score) continue;  // of equals the first: both files are in the same order
-      best = n;
-      best_score = score;
+      if (score > found.score || (score == found.score && n < found.node)) found = {n, score};
+      if (score >= enough) break;
     }
-    return best;
   }
 
   void accept(int n, int found) {
@@ -150,7 +188,12 @@ class Matcher {
   const ir::Subgraph& f_;
   Match match_;
   std::vector<bool> taken_;
-  std::map<std::string, std::vector<int>> by_op_;
+  struct Candidates {
+    std::vector<int> nodes;
+    size_t first = 0;  // those before are taken
+  };
+  std::map<std::pair<std::string, int>, Candidates> candidates_;  // float nodes by op and first computed operand
+  PacedCheck check_;
   std::map<std::string, int> names_;
 };
 
