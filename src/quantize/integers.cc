@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "ops/arithmetic.h"
 #include "ops/registry.h"
 #include "quantize/propagation.h"
@@ -63,7 +64,9 @@ class Rewrite {
     subgraph_.nodes.clear();
     for (size_t v = 0; v < forms_.size(); ++v) forms_[v] = {{kFloatForm, static_cast<int>(v)}};
     for (int v : subgraph_.inputs) give_input_its_type(v);
+    PacedCheck check;
     for (size_t n = 0; n < nodes.size(); ++n) {
+      check.count(1 << 12);
       ir::Node node = nodes[n];
       if (is_integer(treatments_[n].treatment)) {
         make_integer(node, static_cast<int>(n), treatments_[n].treatment);
@@ -99,7 +102,11 @@ class Rewrite {
 
   std::string new_name(const std::string& name, const std::string& suffix) {
     std::string result = name + suffix;
-    for (int i = 1; !taken_.insert(result).second; ++i) result = fmt::format("{}{}_{}", name, suffix, i);
+    if (taken_.insert(result).second) return result;
+    int& last = numbered_[result];
+    do {
+      result = fmt::format("{}{}_{}", name, suffix, ++last);
+    } while (!taken_.insert(result).second);
     return result;
   }
 
@@ -379,6 +386,7 @@ class Rewrite {
   std::map<size_t, ir::Source> zeros_;                     // by size
   std::vector<std::string> names_;                         // of the float graph
   std::set<std::string> taken_;
+  std::map<std::string, int> numbered_;  // the last number that a taken name was given
   std::vector<NodeTreatment> new_treatments_;
 };
 
@@ -403,6 +411,7 @@ void settle_treatments(const ir::Graph& graph, Treatments& treatments, const Ran
   for (const Treatment treatment : {Treatment::kInt8, Treatment::kInt16}) {
     for (bool changed = true; changed;) {
       changed = false;
+      ask_run_check();
       const Scales scales = propagate(graph, 0, treatments[0], treatment, range_of);
       for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
         if (treatments[0][n].treatment != treatment) continue;

@@ -468,3 +468,44 @@ def test_time_grows_with_the_file_and_not_with_its_square(make, count):
     eight = min(cpu_seconds(large) for _ in range(2))
     print(f"{count}: {one * 1000:.0f} ms, {8 * count}: {eight * 1000:.0f} ms")
     assert eight < 20 * one + 0.05
+
+
+def alternating(nodes: int) -> bytes:
+    """Tensors of one name, between nodes that become integers and nodes that stay float."""
+    builder = ModelBuilder()
+    value = builder.input("x", F32, [4])
+    for i in range(nodes):
+        after = builder.tensor("same", F32, [4])
+        builder.node("FLOOR" if i % 2 else "ABS", [value], [after])
+        value = after
+    builder.output(value)
+    return builder.to_tflite()
+
+
+def plan_integers(content: bytes) -> None:
+    options = leadline._leadline.QuantizerOptions()
+    options.mode = leadline._leadline.QuantizationMode.INT8
+    leadline._leadline.Quantizer(leadline.Model.from_bytes(content), options).plan()
+
+
+def compare_with_itself(content: bytes) -> None:
+    model = leadline.Model.from_bytes(content)
+    leadline._leadline.QuantizationDebugger(model, model)
+
+
+@pytest.mark.parametrize(
+    "job, make",
+    [(plan_integers, chain), (plan_integers, alternating), (compare_with_itself, chain), (compare_with_itself, wide)],
+)
+def test_time_of_jobs_grows_with_the_file_and_not_with_its_square(job, make):
+    def seconds(content):
+        start = time.process_time()
+        job(content)
+        return time.process_time() - start
+
+    small, large = make(1000), make(8000)
+    seconds(small)
+    one = min(seconds(small) for _ in range(3))
+    eight = min(seconds(large) for _ in range(2))
+    print(f"{one * 1000:.0f} ms, {eight * 1000:.0f} ms")
+    assert eight < 20 * one + 0.05

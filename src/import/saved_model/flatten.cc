@@ -77,6 +77,7 @@ class Flattener {
     std::unordered_map<Ref, int, RefHash> numbers;
     std::unordered_map<Ref, int, RefHash> nodes;  // output 0 stands for the node
     std::unordered_set<std::string> names;
+    std::unordered_map<std::string, int> numbered;  // the last number that a taken name was given
   };
   struct Visit {
     Ref node;
@@ -250,8 +251,12 @@ class Flattener {
     std::string name(resolver_.node(ref).name);
     if (scope.names.insert(name).second) return name;
     name = resolver_.frame(ref.frame).path + name;
-    std::string candidate = name;
-    for (int i = 1; !scope.names.insert(candidate).second; ++i) candidate = fmt::format("{}_{}", name, i);
+    if (scope.names.insert(name).second) return name;
+    int& last = scope.numbered[name];
+    std::string candidate;
+    do {
+      candidate = fmt::format("{}_{}", name, ++last);
+    } while (!scope.names.insert(candidate).second);
     return candidate;
   }
 
