@@ -5,6 +5,7 @@
 #include "api/calibration_data.h"
 #include "api/model_data.h"
 #include "base/error.h"
+#include "base/run_check.h"
 #include "quantize/ranges.h"
 #include "quantize/statistics_bytes.h"
 
@@ -35,7 +36,15 @@ std::unique_ptr<Calibration::Data> copy_of(const quantize::ModelStatistics& stat
                                            const std::shared_ptr<Budget>& budget) {
   auto data = std::make_unique<Calibration::Data>(budget);
   data->charge.resize(statistics.bytes());
-  data->statistics = statistics;
+  data->statistics.model = statistics.model;
+  data->statistics.histograms = statistics.histograms;
+  data->statistics.samples = statistics.samples;
+  data->statistics.tensors.reserve(statistics.tensors.size());
+  PacedCheck check;
+  for (const quantize::WatchedTensor& tensor : statistics.tensors) {
+    check.count(statistics.histograms ? quantize::Histogram::kBytes : 64);
+    data->statistics.tensors.push_back(tensor);
+  }
   return data;
 }
 

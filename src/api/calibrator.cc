@@ -8,6 +8,7 @@
 #include "api/calibration_data.h"
 #include "api/model_data.h"
 #include "base/error.h"
+#include "base/run_check.h"
 #include "leadline/calibration.h"
 #include "quantize/statistics_bytes.h"
 
@@ -107,7 +108,9 @@ struct Calibrator::State final : Observer {
       }
       runs.invoke();
       record_folded(runs, subgraph);
+      PacedCheck check;
       for (const int i : touched) {
+        check.count(options.histograms ? quantize::Histogram::kBytes : 64);
         statistics.tensors[static_cast<size_t>(i)].statistics.make_room(sample[static_cast<size_t>(i)], 1);
       }
     } catch (...) {

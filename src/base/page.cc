@@ -6,13 +6,16 @@
 #include <iterator>
 
 #include "base/page_parts.h"
+#include "base/run_check.h"
 #include "leadline/types.h"
 
 namespace leadline {
 
 std::string escape_html(std::string_view text) {
   std::string result;
+  PacedCheck check;
   for (const char c : printable(text)) {
+    check.count(1);
     switch (c) {
       case '&':
         result += "&amp;";
@@ -50,7 +53,9 @@ std::string escape_lines(std::string_view text) {
 std::string escape_script(std::string_view json) {
   std::string result;
   result.reserve(json.size());
+  PacedCheck check;
   for (const char c : json) {
+    check.count(1);
     if (c == '<' || c == '>' || c == '&') {
       fmt::format_to(std::back_inserter(result), "\\u{:04x}", static_cast<unsigned>(c));
     } else {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "debug/match.h"
 #include "debug/twin.h"
 #include "ir/verifier.h"
@@ -108,7 +109,11 @@ class Weaver {
     } else {
       target_.inputs = q_.inputs;
     }
-    for (size_t n = 0; n < q_.nodes.size(); ++n) add_node(static_cast<int>(n));
+    PacedCheck check;
+    for (size_t n = 0; n < q_.nodes.size(); ++n) {
+      check.count(1 << 13);
+      add_node(static_cast<int>(n));
+    }
     if (with_float_) {
       emit_float(static_cast<int>(f_.nodes.size()) - 1);
       join_outputs();

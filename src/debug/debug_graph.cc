@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "debug/comparison_graph.h"
 #include "debug/match.h"
 #include "debug/twin.h"
@@ -81,7 +82,9 @@ ir::Graph make_debug_graph(const ir::Graph& reference, const ir::Graph& quantize
     TwinBuilder twins(q, f, match, target, true);
     std::vector<int> mapped(q.values.size());
     for (size_t v = 0; v < mapped.size(); ++v) mapped[v] = static_cast<int>(v);
+    PacedCheck check;
     for (size_t n = 0; n < q.nodes.size(); ++n) {
+      check.count(1 << 13);
       target.nodes.push_back(q.nodes[n]);
       const int index = static_cast<int>(n);
       if (changes_type_only(q.nodes[n]) || !twins.obstacle(index).empty()) continue;

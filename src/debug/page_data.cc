@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/run_check.h"
 #include "leadline/types.h"
 
 namespace leadline::debug {
@@ -159,7 +160,11 @@ std::string page_data(const DebugResult& result) {
   }
   json["layers"] = Json::array();
   const std::vector<std::string> labels = layer_labels(result.layers);
-  for (size_t i = 0; i < labels.size(); ++i) json["layers"].push_back(layer_json(result.layers[i], labels[i]));
+  PacedCheck check;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    check.count(1 << 13);
+    json["layers"].push_back(layer_json(result.layers[i], labels[i]));
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

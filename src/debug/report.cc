@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/run_check.h"
 #include "leadline/debug_result.h"
 
 namespace leadline {
@@ -169,7 +170,11 @@ std::string DebugResult::to_json() const {
                                             {"try_this", suspect.try_this}}));
   }
   json["layers"] = Json::array();
-  for (const LayerDebug& layer : layers) json["layers"].push_back(layer_json(layer));
+  PacedCheck check;
+  for (const LayerDebug& layer : layers) {
+    check.count(1 << 14);
+    json["layers"].push_back(layer_json(layer));
+  }
   json["unmatched"] = unmatched;
   return json.dump(1, ' ', true, Json::error_handler_t::replace);
 }
@@ -181,7 +186,9 @@ std::string DebugResult::to_csv() const {
       "own_lost_signal,num_elements,not_finite,stddev,mean_error,max_abs_error,mean_squared_error,rmse_over_scale,"
       "cosine,"
       "snr_db,lost_signal,tensor_name\n";
+  PacedCheck check;
   for (const LayerDebug& layer : layers) {
+    check.count(1 << 12);
     const bool one_scale = layer.scales.size() == 1;
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", layer.index, layer.subgraph, layer.node,
                         layer.tensor, csv_cell(layer.op), csv_cell(layer.layer), dtype_name(layer.dtype),
@@ -213,7 +220,9 @@ std::string DebugResult::to_text() const {
   if (suspects.size() > kShown) text += fmt::format("  and {} more\n", suspects.size() - kShown);
   text += fmt::format("\n{:>5}  {:<20} {:>9} {:>9} {:>9} {:>9} {:>7}  {}\n", "layer", "op", "own steps", "own dB",
                       "total dB", "cosine", "sat. %", "name");
+  PacedCheck check;
   for (const LayerDebug& layer : layers) {
+    check.count(1 << 12);
     const auto number = [](const std::optional<ErrorStatistics>& e, double ErrorStatistics::* field) {
       return e ? fmt::format("{:.3g}", (*e).*field) : std::string("-");
     };

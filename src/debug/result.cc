@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/run_check.h"
 #include "debug/layer_names.h"
 #include "debug/match.h"
 #include "debug/weight_error.h"
@@ -123,7 +124,9 @@ DebugResult make_result(const ir::Graph& reference, const ir::Graph& quantized, 
   DebugResult result;
   const LayerNames names = names_of(reference);
   const Producers producers(quantized, graph.probes);
+  PacedCheck check;
   for (size_t i = 0; i < graph.probes.size(); ++i) {
+    check.count(1 << 13);
     const Probe& probe = graph.probes[i];
     const ProbeState& state = comparison.states()[i];
     if (probe.kind == Probe::Kind::kOutput) {

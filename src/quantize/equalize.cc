@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/run_check.h"
 #include "passes/editor.h"
 #include "quantize/parameters.h"
 
@@ -178,14 +179,19 @@ int equalize_subgraph(ir::Graph& graph, int subgraph) {
     if (second->second.inputs != first.outputs) continue;
     pairs.emplace_back(&first, &second->second);
   }
+  PacedCheck check;
   for (int round = 0; round < kRounds; ++round) {
     double moved = 0.0;
-    for (const auto& [first, second] : pairs) moved = std::max(moved, balance(*first, *second));
+    for (const auto& [first, second] : pairs) {
+      check.count(64 * first->outputs);
+      moved = std::max(moved, balance(*first, *second));
+    }
     if (moved < kSettled) break;
   }
   std::vector<bool> changed(static_cast<size_t>(e.node_count()));
   for (const auto& [first, second] : pairs) {
     for (const Layer* layer : {first, second}) {
+      check.count(64 * (layer->inputs + layer->outputs) + (1 << 12));
       if (!changed[static_cast<size_t>(layer->node)]) apply(e, *layer);
       changed[static_cast<size_t>(layer->node)] = true;
     }

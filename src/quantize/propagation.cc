@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/run_check.h"
 #include "ops/registry.h"
 
 namespace leadline::quantize {
@@ -115,7 +116,9 @@ class Propagation {
     for (int n = 0; type_ == DType::kInt16 && n < nodes; ++n) settle(n);
     work_.clear();
     for (int n = 0; n < nodes; ++n) work_.push_back(n);
+    PacedCheck check;
     while (!work_.empty()) {
+      check.count(256);
       const int n = work_.back();
       work_.pop_back();
       settle(n);
@@ -231,6 +234,7 @@ Scales propagate(const ir::Graph& graph, int subgraph, const std::vector<NodeTre
   std::vector<std::optional<RealRange>> ranges(at.values.size());
   for (size_t v = 0; v < at.values.size(); ++v) {
     if (is_activation(at, static_cast<int>(v))) {
+      if (v % 64 == 63) ask_run_check();  // a range may take a search
       ranges[v] = range_of(subgraph, static_cast<int>(v), bits, type == DType::kInt16);
       // A scale must be a finite number.
       if (ranges[v] && !std::isfinite(activation_parameters(*ranges[v], type).scale)) ranges[v].reset();

@@ -175,6 +175,7 @@ void ModelStatistics::merge(const ModelStatistics& later) {
     checked_sum(mine.not_finite, other.not_finite);
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
+    if (i % 64 == 63) ask_run_check();
     const TensorStatistics& more = later.tensors[i].statistics;
     tensors[i].statistics.make_room(more.all, more.recent.size());
   }

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/run_check.h"
 
 namespace leadline::quantize {
 namespace {
@@ -171,7 +172,9 @@ std::vector<std::byte> to_bytes(const ModelStatistics& statistics) {
   out.fixed(statistics.histograms ? 1 : 0, 1);
   out.number(statistics.samples);
   out.number(static_cast<int64_t>(statistics.tensors.size()));
+  PacedCheck check;
   for (const WatchedTensor& tensor : statistics.tensors) {
+    check.count(statistics.histograms ? kBins : 64);
     out.number(tensor.subgraph);
     out.number(tensor.tensor);
     out.number(static_cast<int64_t>(tensor.name.size()));
@@ -211,7 +214,9 @@ ModelStatistics from_bytes(std::span<const std::byte> bytes, Charge& charge) {
   charge.resize(count * per_tensor + static_cast<int64_t>(bytes.size()));
   result.tensors.resize(static_cast<size_t>(count));
   std::pair<int, int> last(-1, -1);
+  PacedCheck check;
   for (WatchedTensor& tensor : result.tensors) {
+    check.count(result.histograms ? 2 * kBins : 64);
     constexpr int64_t kMostIndex = std::numeric_limits<int32_t>::max();
     tensor.subgraph = static_cast<int>(in.number(kMostIndex));
     tensor.tensor = static_cast<int>(in.number(kMostIndex));

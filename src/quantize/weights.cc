@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/run_check.h"
 #include "ir/field_finder.h"
 #include "ops/batch_matmul.h"
 #include "ops/registry.h"
@@ -229,7 +230,9 @@ class SubgraphRewriter {
 
   void run() {
     std::vector<Decision> decisions = decide();
+    PacedCheck check;
     for (size_t n = 0; n < decisions.size(); ++n) {
+      check.count(1 << 12);
       for (const Operand& operand : decisions[n].operands) rewrite(n, operand);
       if (!decisions[n].operands.empty()) adapt(n, decisions[n]);
     }
