@@ -31,10 +31,11 @@ quantize::RangeRule internal(const CalibrationRule& rule) {
   return {method(), rule.percentile, rule.momentum};
 }
 
-/// Charged before it is copied.
-std::unique_ptr<Calibration::Data> copy_of(const quantize::ModelStatistics& statistics,
-                                           const std::shared_ptr<Budget>& budget) {
-  auto data = std::make_unique<Calibration::Data>(budget);
+}  // namespace
+
+std::unique_ptr<Calibration::Data> Calibration::Data::copy_of(const quantize::ModelStatistics& statistics,
+                                                              std::shared_ptr<Budget> budget) {
+  auto data = std::make_unique<Data>(std::move(budget));
   data->charge.resize(statistics.bytes());
   data->statistics.model = statistics.model;
   data->statistics.histograms = statistics.histograms;
@@ -48,20 +49,18 @@ std::unique_ptr<Calibration::Data> copy_of(const quantize::ModelStatistics& stat
   return data;
 }
 
-}  // namespace
-
 Calibration::Calibration() try : data_(std::make_unique<Data>()) {
 } catch (...) {
   rethrow_as_error();
 }
 Calibration::Calibration(std::unique_ptr<Data> data) : data_(std::move(data)) {}
 Calibration::Calibration(const Calibration& other) try
-    : data_(copy_of(other.data_->statistics, other.data_->charge.budget())) {
+    : data_(Data::copy_of(other.data_->statistics, other.data_->charge.budget())) {
 } catch (...) {
   rethrow_as_error();
 }
 Calibration& Calibration::operator=(const Calibration& other) try {
-  if (this != &other) data_ = copy_of(other.data_->statistics, other.data_->charge.budget());
+  if (this != &other) data_ = Data::copy_of(other.data_->statistics, other.data_->charge.budget());
   return *this;
 } catch (...) {
   rethrow_as_error();

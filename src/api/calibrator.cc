@@ -251,10 +251,7 @@ std::optional<NotFiniteValue> Calibrator::first_not_finite() const { return stat
 int64_t Calibrator::statistics_bytes() const { return state_->bytes; }
 
 Calibration Calibrator::calibration() const try {
-  auto data = std::make_unique<Calibration::Data>(state_->budget);
-  data->charge.resize(state_->statistics.bytes());
-  data->statistics = state_->statistics;
-  return Calibration(std::move(data));
+  return Calibration(Calibration::Data::copy_of(state_->statistics, state_->budget));
 } catch (...) {
   rethrow_as_error();
 }
