@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/run_check.h"
 #include "kernels/quant/fixed_math.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -12,6 +13,9 @@
 
 namespace leadline::ops {
 namespace {
+
+/// Values of a vector between two questions whether to go on.
+constexpr int64_t kPiece = int64_t{1} << 16;
 
 /// Calls body(in, out, depth) for every vector along the last axis, in parallel.
 template <typename T, typename Body>
@@ -51,16 +55,20 @@ std::unique_ptr<Kernel> l2_integer_kernel(int32_t in_zero, int32_t out_zero) {
   return make_kernel([=](RunContext& c) {
     for_each_vector<T>(c, 4.0, [&](const T* in, T* out, int64_t depth) {
       int64_t squares = 0;
-      for (int64_t i = 0; i < depth; ++i) squares += (in[i] - in_zero) * (in[i] - in_zero);
+      in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) squares += (in[i] - in_zero) * (in[i] - in_zero);
+      });
       const kernels::Multiplier m = kernels::inverse_sqrt_multiplier(kernels::saturate_i32(squares));
-      for (int64_t i = 0; i < depth; ++i) {
-        const int32_t centred = in[i] - in_zero;
-        // TFLite raises the shift for int8 and the value for uint8, which rounds differently.
-        const int32_t value = std::is_signed_v<T> ? kernels::multiply(centred, {m.value, m.shift + 7})
-                                                  : kernels::multiply(128 * centred, m);
-        out[i] = static_cast<T>(
-            std::clamp<int32_t>(value + out_zero, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-      }
+      in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int32_t centred = in[i] - in_zero;
+          // TFLite raises the shift for int8 and the value for uint8, which rounds differently.
+          const int32_t value = std::is_signed_v<T> ? kernels::multiply(centred, {m.value, m.shift + 7})
+                                                    : kernels::multiply(128 * centred, m);
+          out[i] = static_cast<T>(
+              std::clamp<int32_t>(value + out_zero, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+        }
+      });
     });
   });
 }
@@ -70,9 +78,13 @@ std::unique_ptr<Kernel> prepare_l2(PrepareContext& c) {
     return make_kernel([](RunContext& run) {
       for_each_vector<float>(run, 4.0, [](const float* in, float* out, int64_t depth) {
         float squares = 0.0F;
-        for (int64_t i = 0; i < depth; ++i) squares += in[i] * in[i];
+        in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) squares += in[i] * in[i];
+        });
         const float length = std::max(std::sqrt(squares), 1e-6F);
-        for (int64_t i = 0; i < depth; ++i) out[i] = in[i] / length;
+        in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) out[i] = in[i] / length;
+        });
       });
     });
   }
@@ -97,12 +109,16 @@ std::unique_ptr<Kernel> prepare_local_response(PrepareContext& c) {
     for_each_vector<float>(run, 32.0, [&](const float* in, float* out, int64_t depth) {
       auto square = [&](int64_t i) { return in[i] * in[i] * alpha; };
       float sum = 0.0F;  // over the channels within the radius, sliding
-      for (int64_t i = 0; i < std::min(radius, depth); ++i) sum += square(i);
-      for (int64_t i = 0; i < depth; ++i) {
-        if (i + radius < depth) sum += square(i + radius);
-        out[i] = in[i] * std::pow(bias + sum, -beta);
-        if (i >= radius) sum -= square(i - radius);
-      }
+      in_pieces(std::min(radius, depth), kPiece, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) sum += square(i);
+      });
+      in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          if (i + radius < depth) sum += square(i + radius);
+          out[i] = in[i] * std::pow(bias + sum, -beta);
+          if (i >= radius) sum -= square(i - radius);
+        }
+      });
     });
   });
 }

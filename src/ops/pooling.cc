@@ -11,6 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "base/run_check.h"
 #include "kernels/pooling/pooling.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -23,6 +24,7 @@ namespace {
 enum class Pool { kAverage, kMax, kL2 };
 
 constexpr int64_t kBlock = 64;  // channels accumulated at a time; the accumulators stay in the first-level cache
+constexpr int64_t kColumns = PacedCheck::kEvery / kBlock;  // of a window, between two looks at the work that was done
 
 struct PoolPlan {
   int64_t rows = 0;  // batches * output height
@@ -77,6 +79,7 @@ struct L2Op {
 template <typename T, typename Acc, typename Op>
 void pool_row(const PoolPlan& p, const T* image, int64_t out_y, T* out) {
   const Span ys = clip(out_y, p.stride_h, p.pad_h, p.filter_h, p.in_h);
+  PacedCheck check;
   for (int64_t out_x = 0; out_x < p.out_w; ++out_x) {
     const Span xs = clip(out_x, p.stride_w, p.pad_w, p.filter_w, p.in_w);
     const int64_t count = (ys.end - ys.begin) * (xs.end - xs.begin);
@@ -86,8 +89,12 @@ void pool_row(const PoolPlan& p, const T* image, int64_t out_y, T* out) {
       std::fill_n(acc, n, Op::kInit);
       for (int64_t y = ys.begin; y < ys.end; ++y) {
         const T* in = image + (y * p.in_w + xs.begin) * p.channels + c0;
-        for (int64_t x = xs.begin; x < xs.end; ++x, in += p.channels) {
-          for (int64_t c = 0; c < n; ++c) Op::step(acc[c], in[c]);
+        for (int64_t x = xs.begin; x < xs.end;) {
+          const int64_t stop = std::min(xs.end, x + kColumns);
+          check.count((stop - x) * n);
+          for (; x < stop; ++x, in += p.channels) {
+            for (int64_t c = 0; c < n; ++c) Op::step(acc[c], in[c]);
+          }
         }
       }
       T* to = out + out_x * p.channels + c0;
@@ -116,9 +123,11 @@ template <typename T>
 std::unique_ptr<Kernel> vector_kernel(kernels::Pooling pooling, const PoolPlan& plan) {
   return make_kernel([plan, row_function = kernels::pool_row_function<T>(pooling)](RunContext& c) {
     auto* columns = c.scratch_as<Span>();
-    for (int64_t x = 0; x < plan.out_w; ++x) {
-      columns[x] = clip(x, plan.stride_w, plan.pad_w, plan.filter_w, plan.in_w);
-    }
+    in_pieces(plan.out_w, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+      for (int64_t x = begin; x < end; ++x) {
+        columns[x] = clip(x, plan.stride_w, plan.pad_w, plan.filter_w, plan.in_w);
+      }
+    });
     kernels::PoolRow<T> shared;
     shared.row_stride = plan.in_w * plan.channels;
     shared.columns = columns;

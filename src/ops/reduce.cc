@@ -291,10 +291,12 @@ std::unique_ptr<Kernel> quantized_prod_kernel(const PrepareContext& c, const Red
         for (int64_t r = 0; r < plan.reduced.count; ++r) {
           const T* row = base + plan.reduced.offset(r);
           check.count(8 * inner_reduced);
-          for (int64_t i = 0; i < inner_reduced; ++i) {
-            const int32_t factor = row[i] - in_zero;
-            product = r + i == 0 ? factor : rescale_product(int64_t{product} * factor, m);
-          }
+          in_pieces(inner_reduced, PacedCheck::kEvery, [&](int64_t first, int64_t last) {
+            for (int64_t i = first; i < last; ++i) {
+              const int32_t factor = row[i] - in_zero;
+              product = r + i == 0 ? factor : rescale_product(int64_t{product} * factor, m);
+            }
+          });
         }
         const int64_t value = int64_t{rescale_product(product, m)} + out_zero;
         out[o] =
@@ -326,8 +328,11 @@ std::unique_ptr<Kernel> fill_kernel(const PrepareContext& c) {
   } else if (reduction == Reduction::kProd || reduction == Reduction::kAll) {
     value = T{1};
   }
-  return make_kernel(
-      [value](RunContext& run) { std::fill_n(run.output(0).mutable_as<T>(), run.output(0).elements(), value); });
+  return make_kernel([value](RunContext& run) {
+    T* out = run.output(0).mutable_as<T>();
+    in_pieces(run.output(0).elements(), PacedCheck::kEvery,
+              [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+  });
 }
 
 template <Reduction reduction, typename T>

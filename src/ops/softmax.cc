@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/run_check.h"
 #include "kernels/elementwise/softmax_8.h"
 #include "kernels/elementwise/softmax_f32.h"
 #include "kernels/quant/fixed_point.h"
@@ -18,6 +19,9 @@ namespace leadline::ops {
 namespace {
 
 using kernels::Affine;
+
+/// Values of a row between two questions whether to go on.
+constexpr int64_t kPiece = int64_t{1} << 16;
 
 /// Calls row(in, out, depth) for each row; a scalar is a row of one.
 template <typename In, typename Out, typename Row>
@@ -37,7 +41,10 @@ std::unique_ptr<Kernel> row_kernel(const OpContext& c, Row row) {
 
 template <typename T>
 T row_max(const T* in, int64_t depth) {
-  return *std::max_element(in, in + depth);
+  T most = in[0];
+  in_pieces(depth, kPiece,
+            [&](int64_t begin, int64_t end) { most = std::max(most, *std::max_element(in + begin, in + end)); });
+  return most;
 }
 
 /// e^(-scale * i) at 255 - i, so that 255 + x - max finds e^(scale (x - max)) for 8-bit x. Then the same once more, for
@@ -60,14 +67,16 @@ float table_sum(const ExpTable& table, const In* in, int64_t depth, int32_t most
   float b = 0.0F;
   float c = 0.0F;
   float d = 0.0F;
-  int64_t i = 0;
-  for (; i + 4 <= depth; i += 4) {
-    a += values[in[i]];
-    b += values[in[i + 1]];
-    c += values[in[i + 2]];
-    d += values[in[i + 3]];
-  }
-  for (; i < depth; ++i) a += values[in[i]];
+  const int64_t whole = depth / 4 * 4;
+  in_pieces(whole, kPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += 4) {
+      a += values[in[i]];
+      b += values[in[i + 1]];
+      c += values[in[i + 2]];
+      d += values[in[i + 3]];
+    }
+  });
+  for (int64_t i = whole; i < depth; ++i) a += values[in[i]];
   return (a + b) + (c + d);
 }
 
@@ -90,8 +99,10 @@ void look_levels_up(const ExpTable& table, float factor, int32_t zero_point, int
   const auto first = static_cast<uint8_t>(offset);  // belongs to the value whose bits are 0
   kernels::Lut8<T> lut;
   kernels::softmax_levels_8<T>()(table.data() + first, factor, zero_point, lut.data());
-  kernels::lookup8_row()(reinterpret_cast<const uint8_t*>(lut.data()), reinterpret_cast<const uint8_t*>(in),
-                         reinterpret_cast<uint8_t*>(out), depth);
+  in_pieces(depth, kCopyPiece, [&, look_up = kernels::lookup8_row()](int64_t begin, int64_t end) {
+    look_up(reinterpret_cast<const uint8_t*>(lut.data()), reinterpret_cast<const uint8_t*>(in + begin),
+            reinterpret_cast<uint8_t*>(out + begin), end - begin);
+  });
 }
 
 // SOFTMAX.
@@ -136,7 +147,9 @@ std::unique_ptr<Kernel> table_softmax(const OpContext& c) {
   const ExpTable table = exp_table(affine(c.input(0)).scale * c.attributes<SoftmaxAttributes>().beta);
   const Affine affine_out = affine(c.output(0));
   return row_kernel<In, Out>(c, [=, find_max = kernels::row_max_8<In>()](const In* in, Out* out, int64_t depth) {
-    const int32_t most = find_max(in, depth);
+    int32_t most = std::numeric_limits<In>::lowest();
+    in_pieces(depth, kCopyPiece,
+              [&](int64_t begin, int64_t end) { most = std::max<int32_t>(most, find_max(in + begin, end - begin)); });
     const float factor = 1.0F / (table_sum(table, in, depth, most) * affine_out.scale);
     // uint8 results have no zero point in TFLite's kernel.
     const int32_t zero_point = std::is_same_v<Out, uint8_t> ? 0 : affine_out.zero_point;
@@ -145,9 +158,11 @@ std::unique_ptr<Kernel> table_softmax(const OpContext& c) {
       // All values there may be, then a lookup, take less time than many values one by one.
       if (depth >= 64) return look_levels_up(table, factor, zero_point, offset, in, out, depth);
     }
-    for (int64_t i = 0; i < depth; ++i) {
-      out[i] = clamp_level<Out>(zero_point + round_level(table[static_cast<size_t>(offset + in[i])] * factor));
-    }
+    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        out[i] = clamp_level<Out>(zero_point + round_level(table[static_cast<size_t>(offset + in[i])] * factor));
+      }
+    });
   });
 }
 
@@ -164,22 +179,26 @@ class SoftmaxI16 {
   void operator()(const int16_t* in, int16_t* out, int64_t depth) const {
     const int32_t most = row_max(in, depth);
     int64_t sum = 0;  // 15 fractional bits
-    for (int64_t i = 0; i < depth; ++i) {
-      // -10 .. 0 is -65535 .. 0, recentred for the table.
-      const int64_t scaled = int64_t{kernels::multiply(in[i] - most, factor_)} + 32767;
-      out[i] = kernels::lookup16(clamp_level<int16_t>(scaled), exp_);
-      sum += out[i];
-    }
+    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        // -10 .. 0 is -65535 .. 0, recentred for the table.
+        const int64_t scaled = int64_t{kernels::multiply(in[i] - most, factor_)} + 32767;
+        out[i] = kernels::lookup16(clamp_level<int16_t>(scaled), exp_);
+        sum += out[i];
+      }
+    });
     // The largest element adds almost 1, so the sum has a leading bit; above 2^16 it saturates.
     const auto bits = static_cast<uint32_t>(std::clamp<int64_t>(sum, 1, std::numeric_limits<int32_t>::max()));
     const int headroom = std::countl_zero(bits);
     const auto mantissa = static_cast<int32_t>(((int64_t{bits} << (headroom - 1)) + (1 << 13)) >> 14);
     const int64_t reciprocal = kernels::lookup16(clamp_level<int16_t>(mantissa - ((1 << 15) + (1 << 16))), reciprocal_);
     const int shift = std::max(31 - headroom, 1);
-    for (int64_t i = 0; i < depth; ++i) {
-      const int64_t level = (out[i] * reciprocal + (int64_t{1} << (shift - 1))) >> shift;
-      out[i] = static_cast<int16_t>(std::clamp<int64_t>(level, 0, 32767));
-    }
+    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t level = (out[i] * reciprocal + (int64_t{1} << (shift - 1))) >> shift;
+        out[i] = static_cast<int16_t>(std::clamp<int64_t>(level, 0, 32767));
+      }
+    });
   }
 
  private:
@@ -194,11 +213,17 @@ std::unique_ptr<Kernel> half_softmax(const OpContext& c) {
   const float beta = c.attributes<SoftmaxAttributes>().beta;
   return row_kernel<T, T>(c, [beta](const T* in, T* out, int64_t depth) {
     auto most = static_cast<float>(in[0]);
-    for (int64_t i = 1; i < depth; ++i) most = std::max(most, static_cast<float>(in[i]));
+    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) most = std::max(most, static_cast<float>(in[i]));
+    });
     const auto term = [&](int64_t i) { return std::exp((static_cast<float>(in[i]) - most) * beta); };
     float sum = 0.0F;
-    for (int64_t i = 0; i < depth; ++i) sum += term(i);
-    for (int64_t i = 0; i < depth; ++i) out[i] = T(term(i) / sum);
+    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) sum += term(i);
+    });
+    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = T(term(i) / sum);
+    });
   });
 }
 
@@ -247,10 +272,12 @@ std::unique_ptr<Kernel> table_log_softmax(const OpContext& c) {
     const float log_sum = std::log(table_sum(table, in, depth, most));
     const float scale = in_scale / affine_out.scale;
     const float shift = (in_scale * static_cast<float>(most) + log_sum) / affine_out.scale;
-    for (int64_t i = 0; i < depth; ++i) {
-      const float level = std::rint(scale * static_cast<float>(in[i]) - shift);
-      out[i] = clamp_level<T>(int64_t{kernels::saturating_int(level)} + affine_out.zero_point);
-    }
+    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float level = std::rint(scale * static_cast<float>(in[i]) - shift);
+        out[i] = clamp_level<T>(int64_t{kernels::saturating_int(level)} + affine_out.zero_point);
+      }
+    });
   });
 }
 

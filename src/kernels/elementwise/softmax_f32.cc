@@ -2,9 +2,11 @@
 // Softmax rows with Highway: maximum, exponentials and their sum, scaling. Short ends of rows go through a buffer.
 #include "kernels/elementwise/softmax_f32.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "base/run_check.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,6 +24,13 @@ namespace {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
+constexpr int64_t kPiece = int64_t{1} << 18;  // values between two questions whether to go on
+
+/// The end of the whole vectors of the piece that begins at i. Asks before all but the first.
+HWY_INLINE int64_t piece_end(int64_t i, int64_t count) {
+  if (i > 0) ask_run_check();
+  return i + std::min(kPiece, (count - i) / kLanes * kLanes);
+}
 
 /// A vector of in[0, left) followed by `filler`.
 HWY_INLINE V load_part(const float* in, int64_t left, float filler) {
@@ -43,7 +52,10 @@ HWY_INLINE float row_max(const float* in, int64_t count) {
   const D d;
   V most = hn::Set(d, in[0]);
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) most = hn::Max(most, hn::LoadU(d, in + i));
+  while (i + kLanes <= count) {
+    const int64_t end = piece_end(i, count);
+    for (; i < end; i += kLanes) most = hn::Max(most, hn::LoadU(d, in + i));
+  }
   if (i < count) most = hn::Max(most, load_part(in + i, count - i, in[0]));
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
@@ -62,10 +74,13 @@ HWY_INLINE float exp_sum(const float* in, float* out, int64_t count, float most,
   const V factor = hn::Set(d, beta);
   V sum = hn::Zero(d);
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const V e = exponential<kNegative>(hn::Mul(hn::Sub(hn::LoadU(d, in + i), shift), factor));
-    if (kStore) hn::StoreU(e, d, out + i);
-    sum = hn::Add(sum, e);
+  while (i + kLanes <= count) {
+    const int64_t end = piece_end(i, count);
+    for (; i < end; i += kLanes) {
+      const V e = exponential<kNegative>(hn::Mul(hn::Sub(hn::LoadU(d, in + i), shift), factor));
+      if (kStore) hn::StoreU(e, d, out + i);
+      sum = hn::Add(sum, e);
+    }
   }
   if (i < count) {
     const V e = exponential<kNegative>(hn::Mul(hn::Sub(load_part(in + i, count - i, most), shift), factor));
@@ -92,7 +107,10 @@ void softmax(const float* in, float* out, int64_t count, float beta) {
       beta >= 0.0F ? exp_sum<true, true>(in, out, count, most, beta) : exp_sum<true, false>(in, out, count, most, beta);
   const V factor = hn::Set(d, 1.0F / sum);
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, out + i), factor), d, out + i);
+  while (i + kLanes <= count) {
+    const int64_t end = piece_end(i, count);
+    for (; i < end; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, out + i), factor), d, out + i);
+  }
   if (i < count) store_part(hn::Mul(load_part(out + i, count - i, 0.0F), factor), out + i, count - i);
 }
 
@@ -102,8 +120,9 @@ void log_softmax(const float* in, float* out, int64_t count, float /*beta*/) {
   const V shift = hn::Set(d, most);
   const V log_sum = hn::Set(d, std::log(exp_sum<false, true>(in, nullptr, count, most, 1.0F)));
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, in + i), shift), log_sum), d, out + i);
+  while (i + kLanes <= count) {
+    const int64_t end = piece_end(i, count);
+    for (; i < end; i += kLanes) hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, in + i), shift), log_sum), d, out + i);
   }
   if (i < count) {
     store_part(hn::Sub(hn::Sub(load_part(in + i, count - i, most), shift), log_sum), out + i, count - i);

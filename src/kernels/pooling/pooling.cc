@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/run_check.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,20 +23,43 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr int64_t kPiece = PacedCheck::kEvery;  // positions of a window between two questions whether to go on
+
+/// A part of a window: input rows [top, bottom), input columns [left, right).
+struct Area {
+  int64_t top, bottom, left, right;
+};
+
+/// Calls step(area) for the window, in pieces from the first value to the last if it is large.
+template <typename T, typename Step>
+HWY_INLINE void over_window(const PoolRow<T>& r, const PoolSpan& span, const Step& step) {
+  const int64_t width = span.end - span.begin;
+  if (r.rows * width <= kPiece) [[likely]] {
+    step(Area{0, r.rows, span.begin, span.end});
+    return;
+  }
+  in_pieces(r.rows, std::max<int64_t>(1, kPiece / width), [&](int64_t top, int64_t bottom) {
+    in_pieces(width, kPiece,
+              [&](int64_t left, int64_t right) { step(Area{top, bottom, span.begin + left, span.begin + right}); });
+  });
+}
+
 /// One channel of one pixel: the definition of the results.
 template <typename T, Pooling kPooling>
 HWY_INLINE T pool_value(const PoolRow<T>& r, const PoolSpan& span, int64_t channel) {
   using Sum = std::conditional_t<std::is_same_v<T, float>, float, int32_t>;
   Sum sum = 0;
   T most = std::numeric_limits<T>::lowest();
-  for (int64_t y = 0; y < r.rows; ++y) {
-    const T* in = r.in + y * r.row_stride + channel;
-    for (int64_t x = span.begin; x < span.end; ++x) {
-      const T value = in[x * r.channels];
-      sum += value;
-      most = most < value ? value : most;
+  over_window(r, span, [&](const Area& area) {
+    for (int64_t y = area.top; y < area.bottom; ++y) {
+      const T* in = r.in + y * r.row_stride + channel;
+      for (int64_t x = area.left; x < area.right; ++x) {
+        const T value = in[x * r.channels];
+        sum += value;
+        most = most < value ? value : most;
+      }
     }
-  }
+  });
   if (kPooling == Pooling::kMax) return std::min(std::max(most, r.lo), r.hi);
   const auto count = static_cast<Sum>(r.rows * (span.end - span.begin));
   if constexpr (std::is_same_v<T, float>) return std::min(std::max(sum / count, r.lo), r.hi);
@@ -43,13 +67,21 @@ HWY_INLINE T pool_value(const PoolRow<T>& r, const PoolSpan& span, int64_t chann
   return static_cast<T>(std::clamp<Sum>(rounded, r.lo, r.hi));
 }
 
+template <typename T, Pooling kPooling>
+HWY_INLINE void pool_values(const PoolRow<T>& r) {
+  PacedCheck check;
+  for (int64_t x = 0; x < r.pixels; ++x) {
+    const PoolSpan span = r.columns[x];
+    check.count(r.rows * (span.end - span.begin) * r.channels);
+    for (int64_t c = 0; c < r.channels; ++c) r.out[x * r.channels + c] = pool_value<T, kPooling>(r, span, c);
+  }
+}
+
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 template <typename T, Pooling kPooling>
 void pool(const PoolRow<T>& r) {
-  for (int64_t x = 0; x < r.pixels; ++x) {
-    for (int64_t c = 0; c < r.channels; ++c) r.out[x * r.channels + c] = pool_value<T, kPooling>(r, r.columns[x], c);
-  }
+  pool_values<T, kPooling>(r);
 }
 
 #else
@@ -150,21 +182,25 @@ HWY_INLINE void pool_units(const Op& op, const PoolRow<T>& r, const PoolSpan& sp
   typename Op::V acc[kUnits];
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) acc[k] = op.start();
-  for (int64_t y = 0; y < r.rows; ++y) {
-    const T* in = r.in + y * r.row_stride + span.begin * r.channels + channel;
-    for (int64_t x = span.begin; x < span.end; ++x, in += r.channels) {
+  over_window(r, span, [&](const Area& area) HWY_ATTR {
+    for (int64_t y = area.top; y < area.bottom; ++y) {
+      const T* in = r.in + y * r.row_stride + area.left * r.channels + channel;
+      for (int64_t x = area.left; x < area.right; ++x, in += r.channels) {
 #pragma GCC unroll 4
-      for (int k = 0; k < kUnits; ++k) acc[k] = op.step(acc[k], in + k * Op::kUnit);
+        for (int k = 0; k < kUnits; ++k) acc[k] = op.step(acc[k], in + k * Op::kUnit);
+      }
     }
-  }
+  });
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) op.finish(acc[k], out + channel + k * Op::kUnit);
 }
 
 template <class Op, typename T>
 HWY_INLINE void pool_pixels(const PoolRow<T>& r) {
+  PacedCheck check;
   for (int64_t x = 0; x < r.pixels; ++x) {
     const PoolSpan span = r.columns[x];
+    check.count(r.rows * (span.end - span.begin) * (r.channels / Op::kUnit + 1));
     const Op op(r, span);
     T* out = r.out + x * r.channels;
     int64_t c = 0;
@@ -196,9 +232,7 @@ void pool(const PoolRow<T>& r) {
   using Narrow = std::remove_pointer_t<decltype(op_type<T, kPooling, true>())>;
   if (r.channels >= Wide::kUnit) return pool_pixels<Wide>(r);
   if (r.channels >= Narrow::kUnit) return pool_pixels<Narrow>(r);
-  for (int64_t x = 0; x < r.pixels; ++x) {
-    for (int64_t c = 0; c < r.channels; ++c) r.out[x * r.channels + c] = pool_value<T, kPooling>(r, r.columns[x], c);
-  }
+  pool_values<T, kPooling>(r);
 }
 
 #endif

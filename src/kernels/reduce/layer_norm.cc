@@ -2,8 +2,10 @@
 // Layer normalization with Highway: sums in as many lanes as four vectors have, then one walk that writes.
 #include "kernels/reduce/layer_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "base/run_check.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -20,6 +22,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
+constexpr int64_t kPiece = int64_t{1} << 18;  // values between two questions whether to go on
+
+/// The end of the whole groups of `group` values in the piece that begins at i. Asks before all but the first.
+HWY_INLINE int64_t piece_end(int64_t i, int64_t count, int64_t group) {
+  if (i > 0) ask_run_check();
+  return i + std::min(kPiece, (count - i) / group * group);
+}
 
 HWY_INLINE float lanes_sum(V a, V b, V c, V e) {
   const D d;
@@ -30,8 +39,11 @@ HWY_INLINE float sum(const float* in, int64_t count) {
   const D d;
   V s[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
   int64_t i = 0;
-  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-    for (int k = 0; k < 4; ++k) s[k] = hn::Add(s[k], hn::LoadU(d, in + i + k * kLanes));
+  while (i + 4 * kLanes <= count) {
+    const int64_t end = piece_end(i, count, 4 * kLanes);
+    for (; i < end; i += 4 * kLanes) {
+      for (int k = 0; k < 4; ++k) s[k] = hn::Add(s[k], hn::LoadU(d, in + i + k * kLanes));
+    }
   }
   for (; i + kLanes <= count; i += kLanes) s[0] = hn::Add(s[0], hn::LoadU(d, in + i));
   float total = lanes_sum(s[0], s[1], s[2], s[3]);
@@ -44,10 +56,13 @@ HWY_INLINE float sum_of_squares(const float* in, int64_t count, float mean) {
   const V m = hn::Set(d, mean);
   V s[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
   int64_t i = 0;
-  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-    for (int k = 0; k < 4; ++k) {
-      const V x = hn::Sub(hn::LoadU(d, in + i + k * kLanes), m);
-      s[k] = hn::MulAdd(x, x, s[k]);
+  while (i + 4 * kLanes <= count) {
+    const int64_t end = piece_end(i, count, 4 * kLanes);
+    for (; i < end; i += 4 * kLanes) {
+      for (int k = 0; k < 4; ++k) {
+        const V x = hn::Sub(hn::LoadU(d, in + i + k * kLanes), m);
+        s[k] = hn::MulAdd(x, x, s[k]);
+      }
     }
   }
   for (; i + kLanes <= count; i += kLanes) {
@@ -67,11 +82,14 @@ void row(const float* in, const float* gain, const float* shift, float* out, int
   const V m = hn::Set(d, mean);
   const V s = hn::Set(d, scale);
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    V x = hn::Mul(hn::Sub(hn::LoadU(d, in + i), m), s);
-    if (gain != nullptr) x = hn::Mul(x, hn::LoadU(d, gain + i));
-    if (shift != nullptr) x = hn::Add(x, hn::LoadU(d, shift + i));
-    hn::StoreU(x, d, out + i);
+  while (i + kLanes <= count) {
+    const int64_t end = piece_end(i, count, kLanes);
+    for (; i < end; i += kLanes) {
+      V x = hn::Mul(hn::Sub(hn::LoadU(d, in + i), m), s);
+      if (gain != nullptr) x = hn::Mul(x, hn::LoadU(d, gain + i));
+      if (shift != nullptr) x = hn::Add(x, hn::LoadU(d, shift + i));
+      hn::StoreU(x, d, out + i);
+    }
   }
   for (; i < count; ++i) {
     float x = (in[i] - mean) * scale;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/run_check.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/simd_targets.h"
 
@@ -28,7 +29,9 @@ constexpr int kParts = SumOp<float>::kLanes;             // independent sums of 
 
 float column_mean(const ColumnSums<float>& c, double divisor, int64_t column) {
   double sum = 0.0;
+  PacedCheck check;
   for (int64_t r0 = 0; r0 < c.rows; r0 += kPartRows) {
+    check.count(kPartRows);
     float part = 0.0F;
     for (int64_t r = r0; r < std::min(c.rows, r0 + kPartRows); ++r) part += c.in[r * c.stride + column];
     sum += static_cast<double>(part);
@@ -39,7 +42,9 @@ float column_mean(const ColumnSums<float>& c, double divisor, int64_t column) {
 template <typename T>
 T column_level(const ColumnSums<T>& c, const MeanLevel& m, int64_t column) {
   int32_t sum = m.offset;
-  for (int64_t r = 0; r < c.rows; ++r) sum += c.in[r * c.stride + column];
+  in_pieces(c.rows, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) sum += c.in[r * c.stride + column];
+  });
   const float level =
       std::clamp(static_cast<float>(sum) * m.scale, static_cast<float>(std::numeric_limits<T>::min() - m.zero_point),
                  static_cast<float>(std::numeric_limits<T>::max() - m.zero_point));
@@ -153,8 +158,10 @@ HWY_INLINE void mean_units(const Op& op, const ColumnSums<T>& c, int64_t column)
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) sums[k] = op.start();
   const T* in = c.in + column;
+  PacedCheck check;
   for (int64_t row = 0; row < c.rows;) {
     const int64_t end = std::min(c.rows, row + Op::kRows);
+    check.count(Op::kRows * kUnits);
     typename Op::Part parts[kUnits];
 #pragma GCC unroll 4
     for (int k = 0; k < kUnits; ++k) parts[k] = op.part();
