@@ -2,6 +2,7 @@
 // DEPTHWISE_CONV_2D: input [N,H,W,C], filter [1,KH,KW,C*multiplier], optional bias [C*multiplier].
 #include <memory>
 
+#include "base/run_check.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/quant/dynamic.h"
 #include "ops/common.h"
@@ -156,7 +157,11 @@ class FastDepthwise final : public Kernel {
                                   .hi = f_.hi};
     conv.shape.batch = 1;
     const auto* input = c.input(0).as<float>();
+    // Large images ask by themselves whether to go on; small ones may be many.
+    const int64_t work = image_size() + shape_.out_h * shape_.out_w * shape_.out_c() + 256;
+    PacedCheck check;
     for (int64_t i = 0; i < shape_.batch; ++i, input += image_size()) {
+      check.count(work);
       // TFLite's own rule: unlike the other convolutions, LiteRT does not hand this one to XNNPACK.
       kernels::quantize_rows(input, 1, image_size(), levels, {&conv.input_scale, &conv.input_zero_point}, c.pool(),
                              kernels::RowRule::kTfliteAsymmetric);

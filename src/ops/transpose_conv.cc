@@ -116,7 +116,11 @@ struct TapLayout {
  private:
   template <typename T, typename Pack>
   void each(const T* source, std::byte* target, int64_t bytes, Pack pack_one) const {
-    for (int64_t i = 0; i < taps; ++i) pack_one(source + i * in_c, taps * in_c, out_c, in_c, target + i * bytes);
+    PacedCheck check;
+    for (int64_t i = 0; i < taps; ++i) {
+      check.count(out_c * in_c + 64);
+      pack_one(source + i * in_c, taps * in_c, out_c, in_c, target + i * bytes);
+    }
   }
 };
 
@@ -187,7 +191,9 @@ class GemmTransposeConv final : public Kernel {
           ask_run_check();
           sum_row(c, row, sums, scratch);
           Out* out = output + row * s_.out_w * s_.out_c;
+          PacedCheck check;
           for (int64_t x = 0; x < s_.out_w; ++x, out += s_.out_c) {
+            check.count(2 * s_.out_c);
             for (int64_t o = 0; o < s_.out_c; ++o) out[o] = finish(sums[x * s_.out_c + o], row / s_.out_h, o);
           }
         }
@@ -198,14 +204,17 @@ class GemmTransposeConv final : public Kernel {
   /// All products that fall on one row of the output.
   template <typename Acc>
   void sum_row(const RunContext& c, int64_t row, Acc* sums, std::byte* scratch) const {
-    std::fill_n(sums, s_.out_w * s_.out_c, Acc{0});
+    fill_bytes(reinterpret_cast<std::byte*>(sums), std::byte{0}, s_.out_w * s_.out_c * int64_t{sizeof(Acc)});
     auto* products = reinterpret_cast<Acc*>(scratch + products_at_);
     const int64_t image = row / s_.out_h;
+    PacedCheck check;
     for (int64_t y = 0; y < s_.filter_h; ++y) {
+      check.count(4);
       const int64_t up_y = row % s_.out_h + s_.pad_h - y;
       if (up_y < 0 || up_y % s_.stride_h != 0 || up_y / s_.stride_h >= s_.in_h) continue;
       const int64_t in_row = image * s_.in_h + up_y / s_.stride_h;
       for (int64_t x = 0; x < s_.filter_w; ++x) {
+        check.count(64);
         // Input pixels whose output column in_x * stride - pad + x exists.
         const int64_t first = std::max<int64_t>(0, (s_.pad_w - x + s_.stride_w - 1) / s_.stride_w);
         const int64_t last = std::min(s_.in_w - 1, (s_.out_w - 1 + s_.pad_w - x) / s_.stride_w);
@@ -214,6 +223,7 @@ class GemmTransposeConv final : public Kernel {
                  scratch + workspace_at_);
         Acc* target = sums + (first * s_.stride_w - s_.pad_w + x) * s_.out_c;
         for (int64_t i = 0; i <= last - first; ++i, target += s_.stride_w * s_.out_c) {
+          check.count(s_.out_c);
           for (int64_t o = 0; o < s_.out_c; ++o) target[o] = add(target[o], products[i * s_.out_c + o]);
         }
       }

@@ -103,16 +103,19 @@ HWY_INLINE void group(D d, const DepthwiseF32& conv, const Taps& taps, int64_t c
 
 /// A chunk of `count` channels of one output row.
 template <class D>
-void run_row(D d, const DepthwiseF32& conv, TapTable<float>& table, int64_t row, int64_t channel, int64_t count) {
+void run_row(D d, const DepthwiseF32& conv, TapTable<float>& table, int64_t row, int64_t channel, int64_t count,
+             PacedCheck& check) {
   const DepthwiseShape& s = conv.shape;
   const int64_t y = row % s.out_h * s.stride_h - s.pad_top;
   const bool rows_inside = y >= 0 && y + (s.filter_h - 1) * s.dilation_h < s.in_h;
   const int64_t span = (kGroupPixels - 1) * s.stride_w + (s.filter_w - 1) * s.dilation_w;
   const float* line = conv.input + (row / s.out_h * s.in_h + y) * s.in_w * s.in_c + channel;
+  const int64_t group_work = kGroupPixels * s.taps() * count / static_cast<int64_t>(hn::Lanes(d));
   table.set_row(row, channel);
   for (int64_t x = 0; x < s.out_w; x += kGroupPixels) {
     const int64_t pixels = std::min(kGroupPixels, s.out_w - x);
     const int64_t first = x * s.stride_w - s.pad_left;
+    check.count(group_work);
     float* out = conv.output + (row * s.out_w + x) * s.in_c + channel;
     if (rows_inside && first >= 0 && first + span < s.in_w && pixels == kGroupPixels) {
       const InnerTaps taps{line + first * s.in_c, s.stride_w * s.in_c, s.dilation_h * s.in_w * s.in_c,
@@ -140,24 +143,28 @@ void band_with(D d, const DepthwiseF32& conv, const DepthwisePart& part) {
     const int64_t channel = std::min(c0, part.channel_end - static_cast<int64_t>(hn::Lanes(d)));
     const int64_t count = std::min(kChunkChannels, part.channel_end - channel);
     for (int64_t row = part.row_begin; row < part.row_end; ++row) {
-      check.count(s.out_w * s.taps() * count / static_cast<int64_t>(hn::Lanes(d)));
-      run_row(d, conv, table, row, channel, count);
+      run_row(d, conv, table, row, channel, count, check);
     }
   }
 }
 
-float output_at(const DepthwiseF32& conv, int64_t row, int64_t x, int64_t oc) {
+constexpr int64_t kTapPiece = int64_t{1} << 17;  // taps of a filter's row between two questions whether to go on
+
+float output_at(const DepthwiseF32& conv, int64_t row, int64_t x, int64_t oc, PacedCheck& check) {
   const DepthwiseShape& s = conv.shape;
   const float* image = conv.input + row / s.out_h * s.in_h * s.in_w * s.in_c + oc / s.multiplier;
   float sum = conv.bias == nullptr ? 0.0F : conv.bias[oc];
   for (int64_t ky = 0; ky < s.filter_h; ++ky) {
     const int64_t in_y = row % s.out_h * s.stride_h - s.pad_top + ky * s.dilation_h;
+    check.count(std::min(s.filter_w, kTapPiece) + 1);
     if (in_y < 0 || in_y >= s.in_h) continue;
-    for (int64_t kx = 0; kx < s.filter_w; ++kx) {
-      const int64_t in_x = x * s.stride_w - s.pad_left + kx * s.dilation_w;
-      if (in_x < 0 || in_x >= s.in_w) continue;
-      sum += image[(in_y * s.in_w + in_x) * s.in_c] * conv.filter[(ky * s.filter_w + kx) * s.out_c() + oc];
-    }
+    in_pieces(s.filter_w, kTapPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t kx = begin; kx < end; ++kx) {
+        const int64_t in_x = x * s.stride_w - s.pad_left + kx * s.dilation_w;
+        if (in_x < 0 || in_x >= s.in_w) continue;
+        sum += image[(in_y * s.in_w + in_x) * s.in_c] * conv.filter[(ky * s.filter_w + kx) * s.out_c() + oc];
+      }
+    });
   }
   if (sum < conv.lo) return conv.lo;
   return sum > conv.hi ? conv.hi : sum;
@@ -168,9 +175,8 @@ void plain_band(const DepthwiseF32& conv, const DepthwisePart& part) {
   PacedCheck check;
   for (int64_t row = part.row_begin; row < part.row_end; ++row) {
     for (int64_t x = 0; x < s.out_w; ++x) {
-      check.count((part.channel_end - part.channel_begin) * s.taps());
       float* out = conv.output + (row * s.out_w + x) * s.out_c();
-      for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) out[oc] = output_at(conv, row, x, oc);
+      for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) out[oc] = output_at(conv, row, x, oc, check);
     }
   }
 }

@@ -34,21 +34,26 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr int64_t kTapPiece = int64_t{1} << 17;  // taps of a filter's row between two questions whether to go on
+
 template <typename T>
-int32_t sum_at(const DepthwiseI8& conv, int64_t row, int64_t x, int64_t oc) {
+int32_t sum_at(const DepthwiseI8& conv, int64_t row, int64_t x, int64_t oc, PacedCheck& check) {
   const DepthwiseShape& s = conv.shape;
   const T* image = static_cast<const T*>(conv.input) + row / s.out_h * s.in_h * s.in_w * s.in_c + oc / s.multiplier;
   const T* filter = static_cast<const T*>(conv.filter) + oc;
   auto sum = static_cast<uint32_t>(conv.bias == nullptr ? 0 : conv.bias[oc]);
   for (int64_t ky = 0; ky < s.filter_h; ++ky) {
     const int64_t in_y = row % s.out_h * s.stride_h - s.pad_top + ky * s.dilation_h;
+    check.count(std::min(s.filter_w, kTapPiece) + 1);
     if (in_y < 0 || in_y >= s.in_h) continue;
-    for (int64_t kx = 0; kx < s.filter_w; ++kx) {
-      const int64_t in_x = x * s.stride_w - s.pad_left + kx * s.dilation_w;
-      if (in_x < 0 || in_x >= s.in_w) continue;
-      sum += static_cast<uint32_t>((image[(in_y * s.in_w + in_x) * s.in_c] - conv.input_zero_point) *
-                                   (filter[(ky * s.filter_w + kx) * s.out_c()] - conv.filter_zero_point));
-    }
+    in_pieces(s.filter_w, kTapPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t kx = begin; kx < end; ++kx) {
+        const int64_t in_x = x * s.stride_w - s.pad_left + kx * s.dilation_w;
+        if (in_x < 0 || in_x >= s.in_w) continue;
+        sum += static_cast<uint32_t>((image[(in_y * s.in_w + in_x) * s.in_c] - conv.input_zero_point) *
+                                     (filter[(ky * s.filter_w + kx) * s.out_c()] - conv.filter_zero_point));
+      }
+    });
   }
   return static_cast<int32_t>(sum);
 }
@@ -59,10 +64,9 @@ void plain_band(const DepthwiseI8& conv, const Stage& stage, const DepthwisePart
   PacedCheck check;
   for (int64_t row = part.row_begin; row < part.row_end; ++row) {
     for (int64_t x = 0; x < s.out_w; ++x) {
-      check.count((part.channel_end - part.channel_begin) * s.taps());
       typename Stage::Element* out = stage.output() + (row * s.out_w + x) * s.out_c();
       for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) {
-        out[oc] = stage.plain(sum_at<T>(conv, row, x, oc), oc);
+        out[oc] = stage.plain(sum_at<T>(conv, row, x, oc, check), oc);
       }
     }
   }
@@ -324,7 +328,9 @@ class Band {
     const int64_t most = std::min(s_.out_w, spare / s_.stride_w + 1);
     const int64_t stretches = (s_.out_w + most - 1) / most;
     Element* out = stage_.output() + row * s_.out_w * s_.in_c + block.channel;
+    PacedCheck check;  // rows may be long
     for (int64_t i = 0; i < stretches; ++i) {
+      check.count(most * s_.taps());
       const int64_t begin = s_.out_w * i / stretches;
       const int64_t end = s_.out_w * (i + 1) / stretches;
       const int64_t columns = columns_of(s_, end - begin);

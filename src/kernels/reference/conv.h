@@ -2,8 +2,10 @@
 // Naive 2-D convolution and transposed convolution over NHWC, for every number format.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "base/run_check.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/reference/contraction.h"
 
@@ -47,12 +49,24 @@ inline ConvShape conv_shape(const kernels::ConvShape& s) {
           .step_i = 1};
 }
 
+/// Calls tap(x) for the columns of a filter's row, and counts the work of each; their number may be large.
+template <typename Tap>
+void over_columns(int64_t columns, int64_t work, PacedCheck& check, const Tap& tap) {
+  const int64_t piece = std::max<int64_t>(1, PacedCheck::kEvery / (work + 1));
+  for (int64_t x = 0; x < columns;) {
+    const int64_t stop = std::min(columns, x + piece);
+    check.count((stop - x) * (work + 1));
+    for (; x < stop; ++x) tap(x);
+  }
+}
+
 /// Computes output rows [row_begin, row_end) of batch * out_h. `row` of the zero point and the finish is the image.
 template <typename In, typename Weight, typename Zero, typename Finish, typename Out>
 void conv(const ConvShape& s, const In* input, Zero input_zero, const Weight* filter, int32_t filter_zero,
           const Finish& finish, Out* output, int64_t row_begin, int64_t row_end) {
   const int64_t group_in = s.in_c / s.groups;
   const int64_t group_out = s.out_c / s.groups;
+  PacedCheck check;
   for (int64_t row = row_begin; row < row_end; ++row) {
     const int64_t image = row / s.out_h;
     const int64_t top = row % s.out_h * s.stride_h - s.pad_h;
@@ -65,16 +79,19 @@ void conv(const ConvShape& s, const In* input, Zero input_zero, const Weight* fi
         typename Finish::Acc acc = 0;
         for (int64_t y = 0; y < s.filter_h; ++y) {
           const int64_t in_y = top + y * s.dilation_h;
+          check.count(1);
           if (in_y < 0 || in_y >= s.in_h) continue;
-          for (int64_t x = 0; x < s.filter_w; ++x) {
+          over_columns(s.filter_w, group_in, check, [&](int64_t x) {
             const int64_t in_x = left + x * s.dilation_w;
-            if (in_x < 0 || in_x >= s.in_w) continue;
+            if (in_x < 0 || in_x >= s.in_w) return;
             const In* pixel = image_data + (in_y * s.in_w + in_x) * s.in_c + o / group_out * group_in;
             const Weight* weights = filter + o * s.step_o + y * s.step_y + x * s.step_x;
-            for (int64_t i = 0; i < group_in; ++i) {
-              acc = multiply_add(acc, pixel[i], zero, weights[i * s.step_i], filter_zero);
-            }
-          }
+            in_pieces(group_in, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                acc = multiply_add(acc, pixel[i], zero, weights[i * s.step_i], filter_zero);
+              }
+            });
+          });
         }
         out[o] = finish(acc, image, o);
       }
@@ -87,6 +104,7 @@ void conv(const ConvShape& s, const In* input, Zero input_zero, const Weight* fi
 template <typename In, typename Weight, typename Zero, typename Finish, typename Out>
 void transpose_conv(const ConvShape& s, const In* input, Zero input_zero, const Weight* filter, int32_t filter_zero,
                     const Finish& finish, Out* output, int64_t row_begin, int64_t row_end) {
+  PacedCheck check;
   for (int64_t row = row_begin; row < row_end; ++row) {
     const int64_t image = row / s.out_h;
     const int32_t zero = input_zero(image);
@@ -96,16 +114,19 @@ void transpose_conv(const ConvShape& s, const In* input, Zero input_zero, const 
         typename Finish::Acc acc = 0;
         for (int64_t y = 0; y < s.filter_h; ++y) {
           const int64_t up_y = row % s.out_h + s.pad_h - y;
+          check.count(1);
           if (up_y < 0 || up_y % s.stride_h != 0 || up_y / s.stride_h >= s.in_h) continue;
-          for (int64_t x = 0; x < s.filter_w; ++x) {
+          over_columns(s.filter_w, s.in_c, check, [&](int64_t x) {
             const int64_t up_x = out_x + s.pad_w - x;
-            if (up_x < 0 || up_x % s.stride_w != 0 || up_x / s.stride_w >= s.in_w) continue;
+            if (up_x < 0 || up_x % s.stride_w != 0 || up_x / s.stride_w >= s.in_w) return;
             const In* pixel = input + ((image * s.in_h + up_y / s.stride_h) * s.in_w + up_x / s.stride_w) * s.in_c;
             const Weight* weights = filter + o * s.step_o + y * s.step_y + x * s.step_x;
-            for (int64_t i = 0; i < s.in_c; ++i) {
-              acc = multiply_add(acc, pixel[i], zero, weights[i * s.step_i], filter_zero);
-            }
-          }
+            in_pieces(s.in_c, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                acc = multiply_add(acc, pixel[i], zero, weights[i * s.step_i], filter_zero);
+              }
+            });
+          });
         }
         out[o] = finish(acc, image, o);
       }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/run_check.h"
 #include "kernels/reference/contraction.h"
 
 namespace leadline::kernels::reference {
@@ -20,13 +21,17 @@ struct MatmulShape {
 template <typename A, typename B, typename Zero, typename Finish, typename C>
 void matmul(const MatmulShape& s, const A* a, Zero a_zero, const B* b, int32_t b_zero, const Finish& finish, C* c,
             int64_t row_begin, int64_t row_end, int64_t first_row = 0) {
+  PacedCheck check;
   for (int64_t i = row_begin; i < row_end; ++i) {
     const int32_t zero = a_zero(first_row + i);
     for (int64_t j = 0; j < s.n; ++j) {
       typename Finish::Acc acc = 0;
-      for (int64_t d = 0; d < s.k; ++d) {
-        acc = multiply_add(acc, a[i * s.a_row + d * s.a_depth], zero, b[j * s.b_column + d * s.b_depth], b_zero);
-      }
+      check.count(s.k + 1);
+      in_pieces(s.k, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+        for (int64_t d = begin; d < end; ++d) {
+          acc = multiply_add(acc, a[i * s.a_row + d * s.a_depth], zero, b[j * s.b_column + d * s.b_depth], b_zero);
+        }
+      });
       c[i * s.c_row + j] = finish(acc, first_row + i, j);
     }
   }
