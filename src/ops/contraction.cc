@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/run_check.h"
 #include "kernels/quant/unpack.h"
 #include "ops/common.h"
 
@@ -119,6 +120,21 @@ Arithmetic arithmetic_of(const OpContext& c, const ContractionRule& rule) {
   return Arithmetic::kFloat;
 }
 
+/// Values between two questions whether to go on; whole bytes of them.
+constexpr int64_t kPiece = int64_t{1} << 18;
+
+void unpack_halves(const uint16_t* source, int64_t count, float* target) {
+  in_pieces(count, kPiece,
+            [&](int64_t begin, int64_t end) { kernels::unpack_half(source + begin, end - begin, target + begin); });
+}
+
+template <int kBits>
+void unpack_integers(const uint8_t* source, int64_t count, int8_t* target) {
+  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
+    kernels::unpack_signed<kBits>(source + begin / (8 / kBits), end - begin, target + begin);
+  });
+}
+
 }  // namespace
 
 Arithmetic check_contraction(const OpContext& c, const ContractionRule& rule) {
@@ -191,15 +207,13 @@ int64_t Contraction::widened_bytes() const {
 void Contraction::widen_weights(const std::byte* source, std::byte* target) const {
   switch (weight_type) {
     case DType::kFloat16:
-      kernels::unpack_half(reinterpret_cast<const uint16_t*>(source), weight_count, reinterpret_cast<float*>(target));
+      unpack_halves(reinterpret_cast<const uint16_t*>(source), weight_count, reinterpret_cast<float*>(target));
       break;
     case DType::kInt4:
-      kernels::unpack_signed<4>(reinterpret_cast<const uint8_t*>(source), weight_count,
-                                reinterpret_cast<int8_t*>(target));
+      unpack_integers<4>(reinterpret_cast<const uint8_t*>(source), weight_count, reinterpret_cast<int8_t*>(target));
       break;
     case DType::kInt2:
-      kernels::unpack_signed<2>(reinterpret_cast<const uint8_t*>(source), weight_count,
-                                reinterpret_cast<int8_t*>(target));
+      unpack_integers<2>(reinterpret_cast<const uint8_t*>(source), weight_count, reinterpret_cast<int8_t*>(target));
       break;
     default:
       break;
@@ -208,7 +222,9 @@ void Contraction::widen_weights(const std::byte* source, std::byte* target) cons
 
 void Contraction::fill_scales(float* scales) const {
   const Quantization& q = *weight_quantization;
+  PacedCheck check;
   for (int64_t i = 0; i < rule.channels; ++i) {
+    check.count(8);
     const float scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
     // The order of the two float32 operations is XNNPACK's.
     scales[i] = arithmetic == Arithmetic::kHybrid
@@ -219,7 +235,9 @@ void Contraction::fill_scales(float* scales) const {
 
 void Contraction::fill_multipliers(kernels::Multiplier* multipliers) const {
   const Quantization& q = *weight_quantization;
+  PacedCheck check;
   for (int64_t i = 0; i < rule.channels; ++i) {
+    check.count(8);
     const double scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
     multipliers[i] = kernels::quantize_multiplier(double{input_scale} * scale / double{output_scale});
   }
@@ -227,7 +245,9 @@ void Contraction::fill_multipliers(kernels::Multiplier* multipliers) const {
 
 void Contraction::fill_real_scales(double* scales) const {
   const Quantization& q = *weight_quantization;
+  PacedCheck check;
   for (int64_t i = 0; i < rule.channels; ++i) {
+    check.count(8);
     const double scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
     scales[i] = double{input_scale} * scale / double{output_scale};
   }
@@ -235,7 +255,7 @@ void Contraction::fill_real_scales(double* scales) const {
 
 const float* widen_bias(const TensorView& bias, float* target) {
   if (bias.dtype == DType::kFloat32) return bias.as<float>();
-  kernels::unpack_half(bias.as<uint16_t>(), bias.elements(), target);
+  unpack_halves(bias.as<uint16_t>(), bias.elements(), target);
   return target;
 }
 

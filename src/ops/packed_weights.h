@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/run_check.h"
 #include "kernels/gemm/gemm_i8.h"
 #include "ops/contraction.h"
 
@@ -117,23 +118,25 @@ struct GemmLayout {
   int64_t bytes_f32() const { return count * matrix_bytes_f32(); }
   int64_t bytes_i8() const { return count * matrix_bytes_i8(); }
   void pack(const float* source, std::byte* target) const {
-    for (int64_t i = 0; i < count; ++i) {
-      kernels::pack_f32(source + i * n * k, k, n, k, target + i * matrix_bytes_f32());
-    }
+    each(source, target, matrix_bytes_f32(), kernels::pack_f32);
   }
   void pack(const uint16_t* source, std::byte* target) const {
-    for (int64_t i = 0; i < count; ++i) {
-      kernels::pack_f32_from_f16(source + i * n * k, k, n, k, target + i * matrix_bytes_f32());
-    }
+    each(source, target, matrix_bytes_f32(), kernels::pack_f32_from_f16);
   }
   void pack(const int8_t* source, std::byte* target) const {
-    for (int64_t i = 0; i < count; ++i) {
-      kernels::pack_i8(source + i * n * k, k, n, k, target + i * matrix_bytes_i8());
-    }
+    each(source, target, matrix_bytes_i8(), kernels::pack_i8);
   }
   void pack(const uint8_t* source, std::byte* target) const {
+    each(source, target, matrix_bytes_i8(), kernels::pack_u8);
+  }
+
+ private:
+  template <typename T, typename Pack>
+  void each(const T* source, std::byte* target, int64_t bytes, Pack pack_one) const {
+    PacedCheck check;  // large matrices ask by themselves whether to go on; small ones may be many
     for (int64_t i = 0; i < count; ++i) {
-      kernels::pack_u8(source + i * n * k, k, n, k, target + i * matrix_bytes_i8());
+      check.count(n * k + 64);
+      pack_one(source + i * n * k, k, n, k, target + i * bytes);
     }
   }
 };

@@ -35,11 +35,11 @@ template <typename Read>
 void pack_with(int64_t n, int64_t k, float* packed, Read read) {
   PacedCheck check;
   for (int64_t col = 0; col < n; col += kPanel) {
-    check.count(kPanel * k);
     const int64_t width = panel_width(n, col);
     const int64_t used = std::min(width, n - col);
     float* out = packed + col * k;
     for (int64_t i = 0; i < k; ++i, out += width) {
+      check.count(width);
       for (int64_t j = 0; j < used; ++j) out[j] = read(col + j, i);
       for (int64_t j = used; j < width; ++j) out[j] = 0.0F;
     }
@@ -54,8 +54,8 @@ void pack_nk(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packe
   const int64_t whole = n / kPanel * kPanel;
   PacedCheck check;
   for (int64_t col = 0; col < whole; col += kPanel) {
-    check.count(kPanel * k);
     for (int64_t i0 = 0; i0 < k; i0 += kLine) {
+      check.count(kPanel * kLine);
       const int64_t count = std::min(kLine, k - i0);
       for (int64_t j = 0; j < kPanel; ++j) {
         const float* from = b + (col + j) * ldb + i0;
@@ -74,9 +74,9 @@ void pack_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packe
   const int64_t whole = n / kPanel * kPanel;
   PacedCheck check;
   for (int64_t col = 0; col < whole; col += kPanel) {
-    check.count(kPanel * k);
     float* to = panels + col * k;
     for (int64_t i = 0; i < k; ++i, to += kPanel) {
+      check.count(kPanel);
       hn::Store(hn::LoadU(d, b + i * ldb + col), d, to);
       hn::Store(hn::LoadU(d, b + i * ldb + col + kLanes), d, to + kLanes);
     }
@@ -274,6 +274,8 @@ void rows_by_columns(const GemmF32& g, const Block& block, int64_t rows, const f
 constexpr int64_t kDepth = 256;
 constexpr int64_t kRows = 96;
 static_assert(kRows % kGemmTileRows == 0);
+// What a tile takes before and after its products, in products: for the questions whether to go on.
+constexpr int64_t kTileWork = 16;
 
 void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end, int64_t k_begin,
            int64_t k_end, bool first, bool last) {
@@ -296,7 +298,7 @@ void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_beg
           rows_by_columns(g, block, std::min(kGemmTileRows, r1 - r), g.a + r * g.lda + (k0 - k_begin) * next_k,
                           g.c + r * g.ldc, col, next);
         }
-        check.count(block.depth * (next - col) / kLanes * ((r1 - r0) / kGemmTileRows + 1));
+        check.count((block.depth + kTileWork) * ((next - col) / kLanes + 1) * ((r1 - r0) / kGemmTileRows + 1));
         col = next;
       }
       k0 = k1;
@@ -322,8 +324,10 @@ int64_t packed_bytes_f32(int64_t n, int64_t k) { return (n + 15) / 16 * 16 * k *
 // Tiles of kGemmTileRows rows, k after k. A tile that has fewer rows still begins at its first row times k.
 void pack_f32_rows(const float* a, int64_t lda, int64_t m, int64_t k, float* packed) {
   constexpr int64_t kGroup = 16;  // rows of the source that are read side by side
+  PacedCheck check;
   for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
     const int64_t k1 = std::min(k, k0 + kGroup);
+    check.count(kGroup * m / 4);
     for (int64_t row = 0; row < m; row += kGemmTileRows) {
       float* to = packed + row * k + k0 * kGemmTileRows;
       if (m - row >= kGemmTileRows) {

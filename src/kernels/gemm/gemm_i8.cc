@@ -65,10 +65,10 @@ void pack_with(int64_t n, int64_t k, std::byte* packed, Read read) {
   const int64_t depth = round_up(k, kGroup);
   PacedCheck check;
   for (int64_t col = 0; col < n; col += kPanel) {
-    check.count(kPanel * k);
     const int64_t width = n - col > kLanes ? kPanel : kLanes;
     auto* out = reinterpret_cast<int8_t*>(packed + panels_offset(n)) + col * depth;
     for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
+      check.count(width * kGroup);
       for (int64_t j = 0; j < width; ++j) {
         for (int64_t i = k0; i < k0 + kGroup; ++i) {
           const int8_t value = col + j < n && i < k ? read(col + j, i) : int8_t{0};
@@ -90,8 +90,12 @@ int64_t unsigned_sum(const uint8_t* row, int64_t count, uint8_t flip) {
   const hn::ScalableTag<uint64_t> d64;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto sums = hn::Zero(d64);
-  for (; i + lanes <= count; i += lanes) {
-    sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, row + i), hn::Set(d, flip))));
+  while (i + lanes <= count) {
+    if (i > 0) ask_run_check();
+    const int64_t end = i + std::min(kCopyPiece, (count - i) / lanes * lanes);
+    for (; i < end; i += lanes) {
+      sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, row + i), hn::Set(d, flip))));
+    }
   }
   sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
 #endif
@@ -121,13 +125,14 @@ void pack_rows(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, uint8_t flip
   const int64_t whole = k / kGroup;
   PacedCheck check;
   for (int64_t col = 0; col < n; col += kPanel) {
-    check.count(kPanel * k);
     const int64_t width = n - col > kLanes ? kPanel : kLanes;
     const int64_t used = std::min(width, n - col);
     const int64_t stride = width * kGroup;
     auto* panel = reinterpret_cast<uint8_t*>(packed + panels_offset(n)) + col * depth;
-    if (used < width) std::memset(panel, 0, static_cast<size_t>(width * depth));
+    check.count(width);
+    if (used < width) fill_bytes(reinterpret_cast<std::byte*>(panel), std::byte{0}, width * depth);
     for (int64_t i = 0; i < whole; i += kLine) {
+      check.count(width * kLine * kGroup);
       for (int64_t j = 0; j < used; ++j) {
         pack_groups(b + (col + j) * ldb + i * kGroup, std::min(kLine, whole - i), flip, stride,
                     panel + i * stride + j * kGroup);
@@ -402,6 +407,9 @@ void run_whole_tile(const GemmI8& g, const Stage& stage, const TileRows& rows, b
   vectors == 2 ? whole_tile<2, false>(g, stage, rows, row, col) : whole_tile<1, false>(g, stage, rows, row, col);
 }
 
+// What a tile takes before and after its products, in products: for the questions whether to go on.
+constexpr int64_t kTileWork = 16;
+
 template <class Stage>
 void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t row_end, int64_t col_begin,
                 int64_t col_end, std::byte* workspace) {
@@ -424,7 +432,7 @@ void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t 
     for (int64_t col = col_begin; col < col_end; col += vectors * kLanes) {
       // Wide tiles only where all rows of the block are one tile: otherwise its rows would differ in width.
       vectors = vectors_of_tile(rows, col_end - col);
-      check.count(vectors * (rows / kGemmTileRows + 1) * (g.k / 4));
+      check.count(vectors * (rows / kGemmTileRows + 1) * (g.k / 4 + kTileWork));
       for (int64_t r = 0; r < rows; r += kGemmTileRows) {
         const int64_t tile_rows = std::min(kGemmTileRows, rows - r);
         TileRows tile_of{.a = reinterpret_cast<const uint8_t*>(words + (r - in_place) * lda),
