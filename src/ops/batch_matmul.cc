@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/run_check.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/split.h"
 #include "kernels/reference/matmul.h"
@@ -119,7 +120,9 @@ class PackedFloatMatmul final : public Kernel {
   }
 
   void pack(std::byte* packed) override {
+    PacedCheck check;
     for (int64_t i = 0; i < p_.rhs_matrices; ++i) {
+      check.count(p_.n * p_.k + 64);
       const float* matrix = reinterpret_cast<const float*>(rhs_) + i * p_.n * p_.k;
       std::byte* target = packed + i * matrix_bytes_;
       p_.adj_y ? kernels::pack_f32(matrix, p_.k, p_.n, p_.k, target)

@@ -13,6 +13,9 @@ namespace {
 /// Multiplications between two questions whether to go on: a good part of a second on a slow core.
 constexpr int64_t kPiece = int64_t{1} << 33;
 
+/// What a product takes besides its multiplications, in simple operations.
+constexpr int64_t kProductWork = 256;
+
 /// The workspaces of all threads together, when each does products of its own.
 constexpr int64_t kMaxWorkspaces = 16 << 20;
 
@@ -30,17 +33,27 @@ class FloatMatmul final : public Kernel {
 
   void run(RunContext& c) override {
     if (slots_ == 1) {
-      for (int64_t i = 0; i < p_.batches; ++i) multiply(c, i, 0);
+      multiply_all(c, 0, p_.batches, 0);
       return;
     }
     c.pool().parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
-        for (int64_t i = p_.batches * slot / slots_; i < p_.batches * (slot + 1) / slots_; ++i) multiply(c, i, slot);
+        multiply_all(c, p_.batches * slot / slots_, p_.batches * (slot + 1) / slots_, slot);
       }
     });
   }
 
  private:
+  /// Large products ask by themselves; small ones are many.
+  void multiply_all(const RunContext& c, int64_t begin, int64_t end, int64_t slot) const {
+    const int64_t work = p_.m * p_.n * p_.k / 8 + kProductWork;
+    PacedCheck check;
+    for (int64_t i = begin; i < end; ++i) {
+      check.count(work);
+      multiply(c, i, slot);
+    }
+  }
+
   /// Uses the pool, which runs on the calling thread alone when that is one of its own.
   void multiply(const RunContext& c, int64_t batch, int64_t slot) const {
     const float* a = c.input(0).as<float>() + p_.lhs_matrix(batch) * p_.m * p_.k;
@@ -97,10 +110,12 @@ class FloatMatmul final : public Kernel {
 
   void finish_vector(const float* bias, float* out) const {
     if (bias == nullptr && finish_.lo == FloatFinish().lo && finish_.hi == FloatFinish().hi) return;
-    for (int64_t i = 0; i < p_.m * p_.n; ++i) {
-      const float value = bias == nullptr ? out[i] : out[i] + bias[p_.n == 1 ? 0 : i];
-      out[i] = value < finish_.lo ? finish_.lo : value > finish_.hi ? finish_.hi : value;
-    }
+    in_pieces(p_.m * p_.n, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float value = bias == nullptr ? out[i] : out[i] + bias[p_.n == 1 ? 0 : i];
+        out[i] = value < finish_.lo ? finish_.lo : value > finish_.hi ? finish_.hi : value;
+      }
+    });
   }
 
   Products p_;

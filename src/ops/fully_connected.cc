@@ -103,7 +103,10 @@ class TanhAfter final : public Kernel {
   void run(RunContext& c) override {
     kernel_->run(c);
     auto* values = c.output(0).mutable_as<float>();
-    kernels::unary_row_f32(kernels::UnaryF32::kTanh)(values, values, c.output(0).elements(), 0.0F, 0.0F);
+    in_pieces(c.output(0).elements(), PacedCheck::kEvery,
+              [values, tanh = kernels::unary_row_f32(kernels::UnaryF32::kTanh)](int64_t begin, int64_t end) {
+                tanh(values + begin, values + begin, end - begin, 0.0F, 0.0F);
+              });
   }
 
  private:
@@ -149,7 +152,9 @@ std::unique_ptr<Kernel> prepare_shuffled(const OpContext& c, const MatmulShape& 
     auto* shuffled = run.output(1).mutable_as<int8_t>();
     fill_bytes(run.output(1).data, std::byte{0}, run.output(1).bytes);
     int8_t* to = shuffled;
+    PacedCheck shuffling;
     for (int64_t column = 0; column < s.k; column += kBlockColumns) {
+      shuffling.count(s.m * kBlockColumns);
       for (int64_t row = 0; row < s.m; ++row) {
         for (int64_t j = 0; j < kBlockColumns; ++j) *to++ = static_cast<int8_t>(input[row * s.k + column + j] - 128);
       }
@@ -157,12 +162,14 @@ std::unique_ptr<Kernel> prepare_shuffled(const OpContext& c, const MatmulShape& 
     const auto* bias = run.input(2).as<int32_t>();
     auto* output = run.output(0).mutable_as<int16_t>();
     run.pool().parallel_for(s.n, parallel_grain(static_cast<double>(s.m * s.k)), [&](int64_t begin, int64_t end) {
+      PacedCheck check;
       for (int64_t unit = begin; unit < end; ++unit) {
         const int8_t* weights =
             run.input(1).as<int8_t>() + unit / kBlockRows * kBlockRows * s.k + unit % kBlockRows * kBlockColumns;
         for (int64_t row = 0; row < s.m; ++row) {
           int64_t sum = bias[unit];
           for (int64_t block = 0; block < s.k / kBlockColumns; ++block) {
+            check.count(kBlockColumns);
             const int8_t* left = shuffled + (block * s.m + row) * kBlockColumns;
             const int8_t* right = weights + block * kBlockRows * kBlockColumns;
             for (int64_t j = 0; j < kBlockColumns; ++j) sum += left[j] * right[j];

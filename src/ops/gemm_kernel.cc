@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/run_check.h"
 #include "kernels/gemm/gemv_i8.h"
 #include "kernels/gemm/split.h"
 #include "ops/float_matmul.h"
@@ -130,10 +131,14 @@ class DotsKernel final : public Kernel {
     contraction_.fill_scales(reinterpret_cast<float*>(packed + scales_at_));
     const auto* weights = reinterpret_cast<const int8_t*>(contraction_.fixed_weights);
     auto* sums = reinterpret_cast<int32_t*>(packed + sums_at_);
+    PacedCheck check;
     for (int64_t j = 0; j < n_; ++j) {
       // Fewer than 2^24 weights fit, and what does not wraps as the products do.
       uint32_t sum = 0;
-      for (int64_t i = 0; i < k_; ++i) sum += static_cast<uint32_t>(int32_t{weights[j * k_ + i]});
+      check.count(k_ / 4);
+      in_pieces(k_, kCopyPiece, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) sum += static_cast<uint32_t>(int32_t{weights[j * k_ + i]});
+      });
       sums[j] = static_cast<int32_t>(sum);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/run_check.h"
 #include "kernels/gemm/gemm_i8.h"
 #include "kernels/gemm/split.h"
 #include "kernels/quant/dynamic.h"
@@ -20,7 +21,9 @@ constexpr int64_t kRowBytes = 256 << 10;
 template <typename T>
 void transpose(const T* source, int64_t ld, int64_t rows, int64_t columns, T* target) {
   constexpr int64_t kGroup = 16;
+  PacedCheck check;
   for (int64_t i0 = 0; i0 < rows; i0 += kGroup) {
+    check.count(kGroup * columns);
     const int64_t i1 = std::min(rows, i0 + kGroup);
     for (int64_t j = 0; j < columns; ++j) {
       for (int64_t i = i0; i < i1; ++i) target[j * rows + i] = source[i * ld + j];
@@ -70,7 +73,11 @@ class IntegerMatmul final : public Kernel {
 
   void pack(std::byte* packed) override {
     if (fixed_rhs_ == nullptr) return;
-    for (int64_t i = 0; i < p_.rhs_matrices; ++i) pack_columns(fixed_rhs_, i, 0, p_.n, packed + i * block_bytes_);
+    PacedCheck check;
+    for (int64_t i = 0; i < p_.rhs_matrices; ++i) {
+      check.count(p_.n * p_.k + 64);
+      pack_columns(fixed_rhs_, i, 0, p_.n, packed + i * block_bytes_);
+    }
   }
 
   void run(RunContext& c) override {
@@ -79,17 +86,26 @@ class IntegerMatmul final : public Kernel {
       c.pool().parallel_for(threads_, 1, [&](int64_t begin, int64_t end) {
         for (int64_t slot = begin; slot < end; ++slot) {
           const kernels::PartRange part = kernels::part_range(p_.batches, 1, threads_, slot);
+          PacedCheck check;
           for (int64_t i = part.begin; i < part.end; ++i) {
+            check.count(product_work());
             multiply(c, i, block(c, i, 0, slot), {0, p_.m}, {0, p_.n}, slot);
           }
         }
       });
       return;
     }
-    for (int64_t i = 0; i < p_.batches; ++i) blocks_ == 1 ? share_block(c, i) : share_columns(c, i);
+    PacedCheck check;
+    for (int64_t i = 0; i < p_.batches; ++i) {
+      check.count(product_work());
+      blocks_ == 1 ? share_block(c, i) : share_columns(c, i);
+    }
   }
 
  private:
+  /// In simple operations. Large products ask by themselves whether to go on; small ones are many.
+  int64_t product_work() const { return (p_.m * p_.n + p_.m + p_.n) * p_.k / 16 + 256; }
+
   /// Blocks of columns that all threads hold at the same time; as many for each thread.
   void choose_blocks() {
     const int64_t grain = kernels::kGemmColumnGrain;
@@ -190,6 +206,7 @@ class IntegerMatmul final : public Kernel {
     std::byte* slot = c.scratch() + slots_at_ + slot_index * slot_bytes_;
     const auto* factors = reinterpret_cast<const float*>(c.scratch() + factors_at_) + columns.begin;
     for (int64_t row = rows.begin; row < rows.end; row += band_) {
+      if (row > rows.begin) ask_run_check();
       const int64_t count = std::min(band_, rows.end - row);
       kernels::GemmI8 g{.a = rows_of(c, p_.lhs_matrix(batch), row, count, slot),
                         .lda = p_.k,

@@ -24,7 +24,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
-constexpr int64_t kChunk = 2048;  // sums that stay in the first-level cache
+constexpr int64_t kChunk = 2048;              // sums that stay in the first-level cache
+constexpr int64_t kDepth = int64_t{1} << 18;  // values of a row between two questions whether to go on
 
 // y[0..n) += x[0..Rows) * rows of B, or = for the first rows.
 template <int Rows>
@@ -43,10 +44,12 @@ void rows(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, flo
   constexpr int kRows = 8;
   PacedCheck check;
   for (int64_t j = 0; j < n; j += kChunk) {
-    check.count(kChunk / kLanes * k);
     const int64_t count = std::min(kChunk, n - j);
     int64_t i = 0;
-    for (; i + kRows <= k; i += kRows) add_rows<kRows>(x + i, b + i * ldb + j, ldb, count, i == 0, y + j);
+    for (; i + kRows <= k; i += kRows) {
+      check.count((count / kLanes + 1) * kRows);
+      add_rows<kRows>(x + i, b + i * ldb + j, ldb, count, i == 0, y + j);
+    }
     for (; i < k; ++i) add_rows<1>(x + i, b + i * ldb + j, ldb, count, i == 0, y + j);
     if (k == 0) std::fill(y + j, y + j + count, 0.0F);
   }
@@ -59,13 +62,17 @@ void some_dots(const float* x, const float* b, int64_t ldb, int64_t k, float* y)
   Accumulators<V, Rows, 2> sums;
   unroll<Rows>([&](auto r) HWY_ATTR { sums.template at<r, 0>() = sums.template at<r, 1>() = hn::Zero(d); });
   int64_t i = 0;
-  for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
-    const V x0 = hn::LoadU(d, x + i);
-    const V x1 = hn::LoadU(d, x + i + kLanes);
-    unroll<Rows>([&](auto r) HWY_ATTR {
-      sums.template at<r, 0>() = hn::MulAdd(hn::LoadU(d, b + r * ldb + i), x0, sums.template at<r, 0>());
-      sums.template at<r, 1>() = hn::MulAdd(hn::LoadU(d, b + r * ldb + i + kLanes), x1, sums.template at<r, 1>());
-    });
+  while (i + 2 * kLanes <= k) {
+    if (i > 0) ask_run_check();
+    const int64_t end = i + std::min(kDepth, (k - i) / (2 * kLanes) * (2 * kLanes));
+    for (; i < end; i += 2 * kLanes) {
+      const V x0 = hn::LoadU(d, x + i);
+      const V x1 = hn::LoadU(d, x + i + kLanes);
+      unroll<Rows>([&](auto r) HWY_ATTR {
+        sums.template at<r, 0>() = hn::MulAdd(hn::LoadU(d, b + r * ldb + i), x0, sums.template at<r, 0>());
+        sums.template at<r, 1>() = hn::MulAdd(hn::LoadU(d, b + r * ldb + i + kLanes), x1, sums.template at<r, 1>());
+      });
+    }
   }
   for (; i < k; i += kLanes) {
     const V x0 = load_some(d, x + i, k - i);

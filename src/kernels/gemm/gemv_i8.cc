@@ -2,6 +2,9 @@
 // Dot products of 8-bit rows: four rows of B share each load of A. Integers do not mind the order of their sums.
 #include "kernels/gemm/gemv_i8.h"
 
+#include <algorithm>
+
+#include "base/run_check.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -48,6 +51,8 @@ template <typename T>
 constexpr int32_t kRaised = 0;
 
 #endif
+
+constexpr int64_t kDepth = int64_t{1} << 19;  // values of a row between two questions whether to go on
 
 /// Dot products of `a` with Rows rows of B, without the zero point.
 template <int Rows, typename T>
@@ -96,12 +101,16 @@ void run_as(const GemvI8& g, int32_t* sums) {
   for (int64_t j = 0; j < g.n; j += kRows) {
     const int8_t* b = g.b + j * g.ldb;
     const int64_t rows = g.n - j < kRows ? g.n - j : kRows;
-    uint32_t products[kRows];
-    if (rows == kRows) {
-      dots<kRows>(a, b, g.ldb, g.k, products);
-    } else {
-      for (int64_t r = 0; r < rows; ++r) dots<1>(a, b + r * g.ldb, g.ldb, g.k, products + r);
-    }
+    uint32_t products[kRows] = {};
+    in_pieces(g.k, kDepth, [&](int64_t from, int64_t to) {
+      uint32_t part[kRows];
+      if (rows == kRows) {
+        dots<kRows>(a + from, b + from, g.ldb, to - from, part);
+      } else {
+        for (int64_t r = 0; r < rows; ++r) dots<1>(a + from, b + r * g.ldb + from, g.ldb, to - from, part + r);
+      }
+      for (int64_t r = 0; r < rows; ++r) products[r] += part[r];
+    });
     for (int64_t r = 0; r < rows; ++r) {
       sums[j + r] = static_cast<int32_t>(products[r] - zero_point * static_cast<uint32_t>(g.b_sums[j + r]));
     }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/buffer.h"
+#include "base/run_check.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/split.h"
 
@@ -109,10 +110,12 @@ int64_t matmul_f32_workspace_bytes(int64_t m, int64_t n, int64_t k, bool a_trans
 }
 
 void matmul_f32(const MatmulF32& g, std::byte* workspace, ThreadPool& pool) {
+  PacedCheck check;  // large blocks ask by themselves whether to go on
   for (int64_t row = 0; row < g.m; row += kBlockRows) {
     for (int64_t col = 0; col < g.n; col += kBlockColumns) {
-      multiply_block(g, {row, std::min(kBlockRows, g.m - row), col, std::min(kBlockColumns, g.n - col)}, workspace,
-                     pool);
+      const Block block{row, std::min(kBlockRows, g.m - row), col, std::min(kBlockColumns, g.n - col)};
+      check.count((block.rows + 8) * (block.cols + 8) * (g.k + 8) / 8);
+      multiply_block(g, block, workspace, pool);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/run_check.h"
 #include "kernels/quant/rounding.h"
 #include "kernels/quant/row_quantize.h"
 #include "kernels/simd_targets.h"
@@ -185,9 +186,24 @@ HWY_EXPORT(xnnpack_rows);
 /// Values a thread should have at least.
 constexpr int64_t kMinPart = 16384;
 
+/// Values between two questions whether to go on.
+constexpr int64_t kPiece = int64_t{1} << 20;
+
+RowRange find_range(const float* values, int64_t count) {
+  RowRange whole;
+  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
+    const RowRange part = HWY_DYNAMIC_DISPATCH(range)(values + begin, end - begin);
+    whole.min = std::min(whole.min, part.min);
+    whole.max = std::max(whole.max, part.max);
+  });
+  return whole;
+}
+
 RowPlan quantize_with(RowRule rule, const float* values, int64_t count, int8_t* quantized) {
-  const RowPlan plan = plan_row(rule, HWY_DYNAMIC_DISPATCH(range)(values, count));
-  HWY_DYNAMIC_DISPATCH(levels)(values, count, plan, quantized);
+  const RowPlan plan = plan_row(rule, find_range(values, count));
+  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(levels)(values + begin, end - begin, plan, quantized + begin);
+  });
   return plan;
 }
 
@@ -198,7 +214,7 @@ RowPlan quantize_long_row(RowRule rule, const float* values, int64_t count, int8
   pool.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t from = count * i / parts;
-      ranges[static_cast<size_t>(i)] = HWY_DYNAMIC_DISPATCH(range)(values + from, count * (i + 1) / parts - from);
+      ranges[static_cast<size_t>(i)] = find_range(values + from, count * (i + 1) / parts - from);
     }
   });
   RowRange whole;
@@ -242,7 +258,7 @@ void quantize_rows(const float* values, int64_t rows, int64_t size, int8_t* quan
   }
   const int64_t grain = std::max<int64_t>(1, kMinPart / std::max<int64_t>(size, 1));
   pool.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    if (rule == RowRule::kXnnpack) {
+    if (rule == RowRule::kXnnpack && size <= kPiece) {
       HWY_DYNAMIC_DISPATCH(xnnpack_rows)(values, begin, end, size, quantized, parameters);
       return;
     }
