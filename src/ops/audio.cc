@@ -27,6 +27,11 @@ FlexMap read_map(const OpContext& c) {
   return *map;
 }
 
+/// Values between two questions whether to go on.
+constexpr int64_t kPiece = int64_t{1} << 16;
+/// What a cosine or a logarithm takes, in simple operations.
+constexpr int64_t kCosineWork = 32;
+
 struct SpectrogramOptions {
   int64_t window = 0;
   int64_t stride = 0;
@@ -71,7 +76,9 @@ class SpectrogramKernel final : public Kernel {
   void pack(std::byte* packed) override {
     fft_.fill_table(reinterpret_cast<Complex*>(packed + table_at_));
     auto* hann = reinterpret_cast<double*>(packed + hann_at_);
+    PacedCheck check;
     for (int64_t i = 0; i < o_.window; ++i) {
+      check.count(kCosineWork);
       hann[i] = 0.5 - 0.5 * std::cos(2.0 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(o_.window));
     }
   }
@@ -98,14 +105,20 @@ class SpectrogramKernel final : public Kernel {
     const auto* hann = reinterpret_cast<const double*>(c.packed() + hann_at_);
     auto* samples = reinterpret_cast<double*>(scratch + samples_at_);
     auto* bins = reinterpret_cast<Complex*>(scratch + bins_at_);
-    for (int64_t i = 0; i < o_.window; ++i) samples[i] = static_cast<double>(input[i * channels]) * hann[i];
-    std::fill(samples + o_.window, samples + fft_.length(), 0.0);
+    in_pieces(o_.window, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) samples[i] = static_cast<double>(input[i * channels]) * hann[i];
+    });
+    in_pieces(fft_.length() - o_.window, kPiece, [&](int64_t begin, int64_t end) {
+      std::fill(samples + o_.window + begin, samples + o_.window + end, 0.0);
+    });
     // A power of two needs no workspace.
     fft_.forward(reinterpret_cast<const Complex*>(c.packed() + table_at_), samples, bins, nullptr);
-    for (int64_t k = 0; k < fft_.bins(); ++k) {
-      const auto power = static_cast<float>(bins[k].real() * bins[k].real() + bins[k].imag() * bins[k].imag());
-      result[k] = o_.squared ? power : std::sqrt(power);
-    }
+    in_pieces(fft_.bins(), kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        const auto power = static_cast<float>(bins[k].real() * bins[k].real() + bins[k].imag() * bins[k].imag());
+        result[k] = o_.squared ? power : std::sqrt(power);
+      }
+    });
   }
 
   SpectrogramOptions o_;
@@ -178,8 +191,10 @@ class MfccKernel final : public Kernel {
   void pack(std::byte* packed) override {
     auto* cosines = reinterpret_cast<double*>(packed);
     const auto n = static_cast<double>(o_.bands);
+    PacedCheck check;
     for (int64_t i = 0; i < o_.coefficients; ++i) {
       for (int64_t j = 0; j < o_.bands; ++j) {
+        check.count(kCosineWork);
         *cosines++ = std::sqrt(2.0 / n) *
                      std::cos(static_cast<double>(i) * std::numbers::pi / n * (static_cast<double>(j) + 0.5));
       }
@@ -222,9 +237,14 @@ class MfccKernel final : public Kernel {
     const double spacing = (mel(o_.upper_hz) - low) / static_cast<double>(o_.bands + 1);
     auto centre = [&](int64_t band) { return low + spacing * static_cast<double>(band + 1); };
     int64_t band = 0;
+    PacedCheck check;
     for (int64_t i = first; i <= last; ++i) {
+      check.count(kCosineWork);
       const double place = mel(static_cast<double>(i) * hz_per_bin);
-      while (band < o_.bands && centre(band) < place) ++band;
+      while (band < o_.bands && centre(band) < place) {
+        check.count(2);
+        ++band;
+      }
       const double below = band > 0 ? centre(band - 1) : low;
       shares[i] = {(centre(band) - place) / (centre(band) - below), band - 1};
     }
@@ -232,17 +252,23 @@ class MfccKernel final : public Kernel {
 
   void transform(const float* spectrum, const BinShare* shares, int64_t first, int64_t last, const double* cosines,
                  double* bands, float* result) const {
+    PacedCheck check;
     std::fill_n(bands, o_.bands, 0.0);
     for (int64_t i = first; i <= last; ++i) {
+      check.count(8);
       const double magnitude = std::sqrt(static_cast<double>(spectrum[i]));
       const double share = magnitude * shares[i].weight;
       if (shares[i].band >= 0) bands[shares[i].band] += share;
       if (shares[i].band + 1 < o_.bands) bands[shares[i].band + 1] += magnitude - share;
     }
     constexpr double kFloor = 1e-12;  // keeps the logarithm of silence finite
-    for (int64_t i = 0; i < o_.bands; ++i) bands[i] = std::log(bands[i] < kFloor ? kFloor : bands[i]);
+    for (int64_t i = 0; i < o_.bands; ++i) {
+      check.count(kCosineWork);
+      bands[i] = std::log(bands[i] < kFloor ? kFloor : bands[i]);
+    }
     for (int64_t i = 0; i < o_.coefficients; ++i) {
       double sum = 0.0;
+      check.count(o_.bands);
       for (int64_t j = 0; j < o_.bands; ++j) sum += cosines[i * o_.bands + j] * bands[j];
       result[i] = static_cast<float>(sum);
     }
