@@ -30,6 +30,10 @@ int resolve_axis(const OpContext& c, int64_t axis, int rank) {
 
 std::vector<int64_t> known_ints(const OpContext& c, int i) {
   const Operand& operand = c.input(i);
+  // Lists of sizes, axes, positions: none has as many. What is read here is on the heap, outside of any budget.
+  constexpr int64_t kMost = int64_t{1} << 20;
+  c.require(operand.shape.elements() <= kMost, "input {} '{}' has {} values, expected at most {}", i,
+            operand.value->name, operand.shape.elements(), kMost);
   auto widen = [](auto values) { return std::vector<int64_t>(values.begin(), values.end()); };
   switch (operand.dtype()) {
     case DType::kInt32:
