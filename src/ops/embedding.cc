@@ -96,6 +96,9 @@ void infer_lookup(InferContext& c) {
   c.set_output_shape(0, checked_shape(c, dims));
 }
 
+/// Values of a row between two questions whether to go on.
+constexpr int64_t kPiece = int64_t{1} << 17;
+
 /// Row numbers inside the table; a table without elements has no rows to read.
 void check_ids(const RunContext& run, const TensorView& ids, int64_t rows) {
   const auto* id = ids.as<int32_t>();
@@ -114,14 +117,18 @@ template <typename Out>
 void dequantize(const std::byte* from, DType type, int64_t count, float scale, Out* to) {
   if (const int bits = dtype_bits(type); bits < 8) {
     const int sign = 1 << (bits - 1);
-    for (int64_t k = 0; k < count; ++k) {
-      const int level = (static_cast<int>(get_packed(from, k, bits)) ^ sign) - sign;
-      store(to[k], static_cast<float>(level) * scale);
-    }
+    in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        const int level = (static_cast<int>(get_packed(from, k, bits)) ^ sign) - sign;
+        store(to[k], static_cast<float>(level) * scale);
+      }
+    });
     return;
   }
   const auto* levels = reinterpret_cast<const int8_t*>(from);
-  for (int64_t k = 0; k < count; ++k) store(to[k], static_cast<float>(levels[k]) * scale);
+  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) store(to[k], static_cast<float>(levels[k]) * scale);
+  });
 }
 
 /// What all forms know when they read a row.
@@ -148,7 +155,9 @@ struct RowSource {
   void dequantize_blocks(int64_t id, Out* to) const {
     const int64_t size = quantization->block_size;
     const int64_t blocks = columns / size;
+    PacedCheck check;
     for (int64_t b = 0; b < blocks; ++b) {
+      check.count(4 * size);
       uint16_t scale = 0;
       std::memcpy(&scale, block_scales + (id * blocks + b) * 2, sizeof(scale));
       dequantize(row(id) + b * size * dtype_bits(type) / 8, type, size, half_to_float(scale), to + b * size);
@@ -157,11 +166,13 @@ struct RowSource {
 
   void read(Form form, int64_t id, DType to_type, std::byte* to) const {
     if (form == Form::kCopy) {
-      std::memcpy(to, row(id), static_cast<size_t>(columns * dtype_bits(type) / 8));
+      copy_bytes(to, row(id), columns * dtype_bits(type) / 8);
     } else if (form == Form::kWiden) {
       const auto* halves = reinterpret_cast<const uint16_t*>(row(id));
       auto* floats = reinterpret_cast<float*>(to);
-      for (int64_t k = 0; k < columns; ++k) floats[k] = half_to_float(halves[k]);
+      in_pieces(columns, kPiece, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) floats[k] = half_to_float(halves[k]);
+      });
     } else if (to_type == DType::kFloat32) {
       auto* floats = reinterpret_cast<float*>(to);
       form == Form::kBlocks ? dequantize_blocks(id, floats) : dequantize_row(id, floats);
@@ -237,7 +248,9 @@ int64_t bucket_of(const int32_t* index, const Shape& out, int lookup_dims) {
 void combine(Combiner combiner, int64_t elements, float total, float squares, std::span<float> row) {
   if (combiner == Combiner::kSum || elements == 0) return;
   const float divisor = combiner == Combiner::kMean ? total : std::sqrt(squares);
-  for (float& value : row) value /= divisor;
+  in_pieces(static_cast<int64_t>(row.size()), kPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) row[static_cast<size_t>(k)] /= divisor;
+  });
 }
 
 void run_sparse(RunContext& run, Combiner combiner) {
@@ -278,7 +291,9 @@ void run_sparse(RunContext& run, Combiner combiner) {
     total += weight;
     squares += weight * weight;
     const std::span<float> to = row(bucket);
-    for (size_t k = 0; k < to.size(); ++k) to[k] += from[k] * weight;
+    in_pieces(size, kPiece, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) to[static_cast<size_t>(k)] += from[k] * weight;
+    });
   }
   combine(combiner, elements, total, squares, row(bucket));
 }

@@ -27,13 +27,15 @@ struct SliceCopier {
       if (bytes == 4) {
         std::memcpy(to + to_slice * 4, from + from_slice * 4, 4);
       } else {
-        std::memcpy(to + to_slice * bytes, from + from_slice * bytes, static_cast<size_t>(bytes));
+        copy_bytes(to + to_slice * bytes, from + from_slice * bytes, bytes);
       }
       return;
     }
-    for (int64_t k = 0; k < count; ++k) {
-      put_packed(to, to_slice * count + k, bits, get_packed(from, from_slice * count + k, bits));
-    }
+    in_pieces(count, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        put_packed(to, to_slice * count + k, bits, get_packed(from, from_slice * count + k, bits));
+      }
+    });
   }
 };
 

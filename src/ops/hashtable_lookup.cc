@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HASHTABLE_LOOKUP: rows of a table by sorted int32 keys; a key that is missing gives zeros, or an empty string.
 #include <algorithm>
-#include <cstring>
 
 #include "base/run_check.h"
 #include "ops/families.h"
@@ -85,16 +84,16 @@ void run_hashtable_lookup(RunContext& run) {
     }
     return;
   }
-  const auto row_bytes = static_cast<size_t>(lookups > 0 ? out.bytes / lookups : 0);
+  const int64_t row_bytes = lookups > 0 ? out.bytes / lookups : 0;
   for (int64_t i = 0; i < lookups; ++i) {
     const int64_t row = find(i);
     if (row_bytes == 0) continue;
-    check.count(static_cast<int64_t>(row_bytes / 8));
-    std::byte* to = out.data + i * static_cast<int64_t>(row_bytes);
+    check.count(row_bytes / 8);
+    std::byte* to = out.data + i * row_bytes;
     if (row >= 0) {
-      std::memcpy(to, values.data + row * static_cast<int64_t>(row_bytes), row_bytes);
+      copy_bytes(to, values.data + row * row_bytes, row_bytes);
     } else {
-      std::memset(to, 0, row_bytes);
+      fill_bytes(to, std::byte{0}, row_bytes);
     }
   }
 }

@@ -43,7 +43,7 @@ LookupTable::LookupTable(std::byte* memory, const TensorView& keys, const Tensor
   const TensorView& texts = number_keys ? values : keys;
   const auto copy = [&](const TensorView& from) {
     std::byte* to = memory;
-    if (from.bytes > 0) std::memcpy(to, from.data, static_cast<size_t>(from.bytes));
+    copy_bytes(to, from.data, from.bytes);
     memory += to_words(from.bytes);
     return to;
   };

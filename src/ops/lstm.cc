@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/run_check.h"
@@ -93,7 +92,7 @@ void concatenate(const RunContext& c) {
 void keep_state(const RunContext& c, bool activation_is_variable, bool state_is_variable) {
   auto keep = [&](int output, int input) {
     const TensorView& from = c.output(output);
-    if (from.bytes > 0) std::memcpy(c.input(input).data, from.data, static_cast<size_t>(from.bytes));
+    copy_bytes(c.input(input).data, from.data, from.bytes);
   };
   if (activation_is_variable) keep(kNewActivation, kActivation);
   if (state_is_variable) keep(kNewState, kState);

@@ -3,8 +3,8 @@
 #include "ops/reverse_sequence.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/run_check.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -58,7 +58,9 @@ int64_t source(int64_t at, int64_t length) { return at < length ? length - 1 - a
 
 void run(const RunContext& c, const SequenceSizes& s) {
   const TensorView& lengths = c.input(1);
+  PacedCheck checking;
   for (int64_t i = 0; i < lengths.elements(); ++i) {
+    checking.count(2);
     const int64_t length = load_index(lengths.data, lengths.dtype, i);
     c.require(length <= s.longest, "length {} of sequence {} is above {}", length, i, s.longest);
   }
@@ -67,15 +69,17 @@ void run(const RunContext& c, const SequenceSizes& s) {
   const int64_t grain =
       parallel_grain(static_cast<double>(s.middle * s.second) * (static_cast<double>(s.inner) / 16 + 4));
   c.pool().parallel_for(s.outer * s.first, grain, [&](int64_t begin, int64_t end) {
+    PacedCheck check;
     for (int64_t row = begin; row < end; ++row) {
       for (int64_t m = 0; m < s.middle; ++m) {
         for (int64_t j = 0; j < s.second; ++j) {
+          check.count(8 + s.inner / 16);
           const int64_t i = row % s.first;
           const int64_t length = load_index(lengths.data, lengths.dtype, s.sequence_first ? j : i);
           const int64_t from_row = s.sequence_first ? row - i + source(i, length) : row;
           const int64_t from_j = s.sequence_first ? j : source(j, length);
-          std::memcpy(to + ((row * s.middle + m) * s.second + j) * s.inner,
-                      from + ((from_row * s.middle + m) * s.second + from_j) * s.inner, static_cast<size_t>(s.inner));
+          copy_bytes(to + ((row * s.middle + m) * s.second + j) * s.inner,
+                     from + ((from_row * s.middle + m) * s.second + from_j) * s.inner, s.inner);
         }
       }
     }

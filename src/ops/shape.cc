@@ -144,7 +144,9 @@ void run_broadcast_args(RunContext& c) {
     const int64_t at = d - (rank - c.input(i).elements());
     return at < 0 ? T{1} : c.input(i).as<T>()[at];
   };
+  PacedCheck check;
   for (int64_t d = 0; d < rank; ++d) {
+    check.count(4);
     const T a = dimension(0, d);
     const T b = dimension(1, d);
     c.require(a == b || a == 1 || b == 1, "dimensions {} and {} do not broadcast", a, b);
