@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs can be ended at any time: ops on large data ask again and again whether to go on, and what ends them leaves a
-// usable interpreter. Time is that of the thread, which a busy machine does not stretch.
+// usable interpreter.
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "leadline/work_limit.h"
+#include "tests/cpp/silence.h"
 #include "tests/cpp/sketch.h"
 
 namespace leadline {
@@ -20,6 +19,8 @@ namespace {
 
 using testing::AttributeValues;
 using testing::get;
+using testing::kLongestSilenceMs;
+using testing::Silence;
 using testing::Sketch;
 using testing::thrown_by;
 
@@ -27,38 +28,6 @@ constexpr DType kF32 = DType::kFloat32;
 constexpr DType kI8 = DType::kInt8;
 constexpr DType kI32 = DType::kInt32;
 constexpr DType kI64 = DType::kInt64;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kLongestMs = 2000;  // sanitizers cost a factor of ten and more
-#else
-constexpr double kLongestMs = 60;
-#endif
-
-double thread_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-/// How long nobody was asked, at most.
-struct Silence {
-  double begin = thread_ms();
-  double last = begin;
-  double longest = 0;
-  int64_t asked = 0;
-
-  void look() {
-    const double now = thread_ms();
-    longest = std::max(longest, now - last);
-    last = now;
-  }
-  RunCheck check() {
-    return [this] {
-      ++asked;
-      look();
-    };
-  }
-};
 
 struct Case {
   std::string name;
@@ -307,7 +276,7 @@ TEST_P(Interruption, LargeDataAskAgainAndAgainAndCanBeStopped) {
   const double total = silence.last - silence.begin;
   std::printf("%-26s %7.1f ms, asked %6lld times, silent for %5.1f ms at most\n", GetParam().name.c_str(), total,
               static_cast<long long>(silence.asked), silence.longest);
-  EXPECT_LT(silence.longest, kLongestMs);
+  EXPECT_LT(silence.longest, kLongestSilenceMs);
   EXPECT_GE(silence.asked * 10, static_cast<int64_t>(total)) << "asked less often than every 10 ms";
   const std::vector<std::byte> expected = get<std::byte>(interpreter, interpreter.outputs()[0]);
 
