@@ -24,13 +24,7 @@ namespace {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
-constexpr int64_t kPiece = int64_t{1} << 18;  // values between two questions whether to go on
-
-/// The end of the whole vectors of the piece that begins at i. Asks before all but the first.
-HWY_INLINE int64_t piece_end(int64_t i, int64_t count) {
-  if (i > 0) ask_run_check();
-  return i + std::min(kPiece, (count - i) / kLanes * kLanes);
-}
+constexpr int64_t kPiece = int64_t{1} << 18;  // values of a row between two questions whether to go on
 
 /// A vector of in[0, left) followed by `filler`.
 HWY_INLINE V load_part(const float* in, int64_t left, float filler) {
@@ -52,10 +46,7 @@ HWY_INLINE float row_max(const float* in, int64_t count) {
   const D d;
   V most = hn::Set(d, in[0]);
   int64_t i = 0;
-  while (i + kLanes <= count) {
-    const int64_t end = piece_end(i, count);
-    for (; i < end; i += kLanes) most = hn::Max(most, hn::LoadU(d, in + i));
-  }
+  for (; i + kLanes <= count; i += kLanes) most = hn::Max(most, hn::LoadU(d, in + i));
   if (i < count) most = hn::Max(most, load_part(in + i, count - i, in[0]));
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
@@ -74,13 +65,10 @@ HWY_INLINE float exp_sum(const float* in, float* out, int64_t count, float most,
   const V factor = hn::Set(d, beta);
   V sum = hn::Zero(d);
   int64_t i = 0;
-  while (i + kLanes <= count) {
-    const int64_t end = piece_end(i, count);
-    for (; i < end; i += kLanes) {
-      const V e = exponential<kNegative>(hn::Mul(hn::Sub(hn::LoadU(d, in + i), shift), factor));
-      if (kStore) hn::StoreU(e, d, out + i);
-      sum = hn::Add(sum, e);
-    }
+  for (; i + kLanes <= count; i += kLanes) {
+    const V e = exponential<kNegative>(hn::Mul(hn::Sub(hn::LoadU(d, in + i), shift), factor));
+    if (kStore) hn::StoreU(e, d, out + i);
+    sum = hn::Add(sum, e);
   }
   if (i < count) {
     const V e = exponential<kNegative>(hn::Mul(hn::Sub(load_part(in + i, count - i, most), shift), factor));
@@ -99,34 +87,74 @@ HWY_INLINE void short_softmax(const float* in, float* out, int64_t count, float 
   store_part(hn::Div(terms, hn::SumOfLanes(d, terms)), out, count);
 }
 
-void softmax(const float* in, float* out, int64_t count, float beta) {
-  if (count <= kLanes) return short_softmax(in, out, count, beta);
+HWY_INLINE float stored_exp_sum(const float* in, float* out, int64_t count, float most, float beta) {
+  return beta >= 0.0F ? exp_sum<true, true>(in, out, count, most, beta)
+                      : exp_sum<true, false>(in, out, count, most, beta);
+}
+
+HWY_INLINE void multiply(float* out, int64_t count, float by) {
   const D d;
-  const float most = row_max(in, count);
-  const float sum =
-      beta >= 0.0F ? exp_sum<true, true>(in, out, count, most, beta) : exp_sum<true, false>(in, out, count, most, beta);
-  const V factor = hn::Set(d, 1.0F / sum);
+  const V factor = hn::Set(d, by);
   int64_t i = 0;
-  while (i + kLanes <= count) {
-    const int64_t end = piece_end(i, count);
-    for (; i < end; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, out + i), factor), d, out + i);
-  }
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, out + i), factor), d, out + i);
   if (i < count) store_part(hn::Mul(load_part(out + i, count - i, 0.0F), factor), out + i, count - i);
 }
 
-void log_softmax(const float* in, float* out, int64_t count, float /*beta*/) {
-  const D d;
+/// Long rows: the same piece by piece.
+HWY_NOINLINE float max_of_pieces(const float* in, int64_t count) {
+  float most = in[0];
+  in_pieces(count, kPiece,
+            [&](int64_t begin, int64_t end) { most = std::max(most, row_max(in + begin, end - begin)); });
+  return most;
+}
+
+HWY_NOINLINE void long_softmax(const float* in, float* out, int64_t count, float beta) {
+  const float most = max_of_pieces(in, count);
+  float sum = 0.0F;
+  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
+    sum += stored_exp_sum(in + begin, out + begin, end - begin, most, beta);
+  });
+  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) { multiply(out + begin, end - begin, 1.0F / sum); });
+}
+
+void softmax(const float* in, float* out, int64_t count, float beta) {
+  if (count <= kLanes) return short_softmax(in, out, count, beta);
+  if (count > kPiece) [[unlikely]]
+    return long_softmax(in, out, count, beta);
   const float most = row_max(in, count);
+  const float sum = stored_exp_sum(in, out, count, most, beta);
+  multiply(out, count, 1.0F / sum);
+}
+
+/// in - most - log_sum
+HWY_INLINE void subtract(const float* in, float* out, int64_t count, float most, float log_of_sum) {
+  const D d;
   const V shift = hn::Set(d, most);
-  const V log_sum = hn::Set(d, std::log(exp_sum<false, true>(in, nullptr, count, most, 1.0F)));
+  const V log_sum = hn::Set(d, log_of_sum);
   int64_t i = 0;
-  while (i + kLanes <= count) {
-    const int64_t end = piece_end(i, count);
-    for (; i < end; i += kLanes) hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, in + i), shift), log_sum), d, out + i);
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, in + i), shift), log_sum), d, out + i);
   }
   if (i < count) {
     store_part(hn::Sub(hn::Sub(load_part(in + i, count - i, most), shift), log_sum), out + i, count - i);
   }
+}
+
+HWY_NOINLINE void long_log_softmax(const float* in, float* out, int64_t count) {
+  const float most = max_of_pieces(in, count);
+  float sum = 0.0F;
+  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
+    sum += exp_sum<false, true>(in + begin, nullptr, end - begin, most, 1.0F);
+  });
+  in_pieces(count, kPiece,
+            [&](int64_t begin, int64_t end) { subtract(in + begin, out + begin, end - begin, most, std::log(sum)); });
+}
+
+void log_softmax(const float* in, float* out, int64_t count, float /*beta*/) {
+  if (count > kPiece) [[unlikely]]
+    return long_log_softmax(in, out, count);
+  const float most = row_max(in, count);
+  subtract(in, out, count, most, std::log(exp_sum<false, true>(in, nullptr, count, most, 1.0F)));
 }
 
 SoftmaxRowF32 choose_softmax() { return softmax; }

@@ -30,14 +30,17 @@ struct Area {
   int64_t top, bottom, left, right;
 };
 
-/// Calls step(area) for the window, in pieces from the first value to the last if it is large.
-template <typename T, typename Step>
+template <typename T>
+HWY_INLINE bool is_large(const PoolRow<T>& r, const PoolSpan& span) {
+  return r.rows * (span.end - span.begin) > kPiece;
+}
+
+/// Calls step(area) for the window: once, or, if it is large, in pieces from the first value to the last. The sums of
+/// small windows stay in registers because what asks is compiled apart.
+template <bool kLarge, typename T, typename Step>
 HWY_INLINE void over_window(const PoolRow<T>& r, const PoolSpan& span, const Step& step) {
+  if constexpr (!kLarge) return step(Area{0, r.rows, span.begin, span.end});
   const int64_t width = span.end - span.begin;
-  if (r.rows * width <= kPiece) [[likely]] {
-    step(Area{0, r.rows, span.begin, span.end});
-    return;
-  }
   in_pieces(r.rows, std::max<int64_t>(1, kPiece / width), [&](int64_t top, int64_t bottom) {
     in_pieces(width, kPiece,
               [&](int64_t left, int64_t right) { step(Area{top, bottom, span.begin + left, span.begin + right}); });
@@ -45,12 +48,12 @@ HWY_INLINE void over_window(const PoolRow<T>& r, const PoolSpan& span, const Ste
 }
 
 /// One channel of one pixel: the definition of the results.
-template <typename T, Pooling kPooling>
+template <typename T, Pooling kPooling, bool kLarge>
 HWY_INLINE T pool_value(const PoolRow<T>& r, const PoolSpan& span, int64_t channel) {
   using Sum = std::conditional_t<std::is_same_v<T, float>, float, int32_t>;
   Sum sum = 0;
   T most = std::numeric_limits<T>::lowest();
-  over_window(r, span, [&](const Area& area) {
+  over_window<kLarge>(r, span, [&](const Area& area) {
     for (int64_t y = area.top; y < area.bottom; ++y) {
       const T* in = r.in + y * r.row_stride + channel;
       for (int64_t x = area.left; x < area.right; ++x) {
@@ -67,13 +70,20 @@ HWY_INLINE T pool_value(const PoolRow<T>& r, const PoolSpan& span, int64_t chann
   return static_cast<T>(std::clamp<Sum>(rounded, r.lo, r.hi));
 }
 
+template <typename T, Pooling kPooling, bool kLarge>
+void pool_pixel_values(const PoolRow<T>& r, const PoolSpan& span, T* out) {
+  for (int64_t c = 0; c < r.channels; ++c) out[c] = pool_value<T, kPooling, kLarge>(r, span, c);
+}
+
 template <typename T, Pooling kPooling>
 HWY_INLINE void pool_values(const PoolRow<T>& r) {
   PacedCheck check;
   for (int64_t x = 0; x < r.pixels; ++x) {
     const PoolSpan span = r.columns[x];
     check.count(r.rows * (span.end - span.begin) * r.channels);
-    for (int64_t c = 0; c < r.channels; ++c) r.out[x * r.channels + c] = pool_value<T, kPooling>(r, span, c);
+    T* out = r.out + x * r.channels;
+    is_large(r, span) ? pool_pixel_values<T, kPooling, true>(r, span, out)
+                      : pool_pixel_values<T, kPooling, false>(r, span, out);
   }
 }
 
@@ -177,12 +187,12 @@ struct Average8 {
 };
 
 /// kUnits times kUnit channels from `channel` on.
-template <int kUnits, class Op, typename T>
+template <int kUnits, bool kLarge, class Op, typename T>
 HWY_INLINE void pool_units(const Op& op, const PoolRow<T>& r, const PoolSpan& span, int64_t channel, T* out) {
   typename Op::V acc[kUnits];
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) acc[k] = op.start();
-  over_window(r, span, [&](const Area& area) HWY_ATTR {
+  over_window<kLarge>(r, span, [&](const Area& area) HWY_ATTR {
     for (int64_t y = area.top; y < area.bottom; ++y) {
       const T* in = r.in + y * r.row_stride + area.left * r.channels + channel;
       for (int64_t x = area.left; x < area.right; ++x, in += r.channels) {
@@ -195,18 +205,30 @@ HWY_INLINE void pool_units(const Op& op, const PoolRow<T>& r, const PoolSpan& sp
   for (int k = 0; k < kUnits; ++k) op.finish(acc[k], out + channel + k * Op::kUnit);
 }
 
+template <bool kLarge, class Op, typename T>
+HWY_INLINE void pool_pixel(const PoolRow<T>& r, const PoolSpan& span, T* out) {
+  const Op op(r, span);
+  int64_t c = 0;
+  for (; c + 4 * Op::kUnit <= r.channels; c += 4 * Op::kUnit) pool_units<4, kLarge>(op, r, span, c, out);
+  for (; c + Op::kUnit <= r.channels; c += Op::kUnit) pool_units<1, kLarge>(op, r, span, c, out);
+  if (c < r.channels) pool_units<1, kLarge>(op, r, span, r.channels - Op::kUnit, out);
+}
+
+template <class Op, typename T>
+HWY_NOINLINE void pool_large_pixel(const PoolRow<T>& r, const PoolSpan& span, T* out) {
+  pool_pixel<true, Op>(r, span, out);
+}
+
 template <class Op, typename T>
 HWY_INLINE void pool_pixels(const PoolRow<T>& r) {
+  const int64_t units = r.channels / Op::kUnit + 1;
   PacedCheck check;
   for (int64_t x = 0; x < r.pixels; ++x) {
     const PoolSpan span = r.columns[x];
-    check.count(r.rows * (span.end - span.begin) * (r.channels / Op::kUnit + 1));
-    const Op op(r, span);
+    const int64_t positions = r.rows * (span.end - span.begin);
+    check.count(positions * units);
     T* out = r.out + x * r.channels;
-    int64_t c = 0;
-    for (; c + 4 * Op::kUnit <= r.channels; c += 4 * Op::kUnit) pool_units<4>(op, r, span, c, out);
-    for (; c + Op::kUnit <= r.channels; c += Op::kUnit) pool_units<1>(op, r, span, c, out);
-    if (c < r.channels) pool_units<1>(op, r, span, r.channels - Op::kUnit, out);
+    positions > kPiece ? pool_large_pixel<Op>(r, span, out) : pool_pixel<false, Op>(r, span, out);
   }
 }
 
