@@ -38,13 +38,14 @@ std::string mutate(Subject& subject, Random& random) {
 }
 
 int64_t odd_integer(Random& random, int64_t now) {
+  const auto bits = static_cast<uint64_t>(now);  // which may wrap around
   switch (random.below(8)) {
     case 0:
-      return now + 1;
+      return static_cast<int64_t>(bits + 1);
     case 1:
-      return now - 1;
+      return static_cast<int64_t>(bits - 1);
     case 2:
-      return now == 0 ? 2 : random.pick<int64_t>({2 * now, -now, now / 2});
+      return now == 0 ? 2 : random.pick<int64_t>({static_cast<int64_t>(2 * bits), static_cast<int64_t>(-bits), now / 2});
     case 3:
     case 4:
       return random.between(-2, 9);
