@@ -263,6 +263,11 @@ void infer_while(InferContext& c) {
     for (int i = 0; i < c.output_count(); ++i) c.set_output_shape(i, c.input(i).shape);
     return;
   }
+  // Each run of a callee takes the memory in which the results of the last one are.
+  if (a.cond_subgraph == a.body_subgraph) {
+    c.fail(ErrorCode::kUnsupported, "condition and body are both subgraph {}, which gives other shapes than it takes",
+           a.body_subgraph);
+  }
   if (!all_known(c)) return c.defer();
   c.callee(a.body_subgraph).forget_results();
   set_outputs_from(

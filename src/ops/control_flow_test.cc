@@ -75,6 +75,31 @@ TEST(Case, RefusesNoBranchesAndIndicesOfAnotherTypeOrSize) {
   EXPECT_TRUE(thrown_by([&] { Interpreter interpreter(case_model(false, {1, 0}).load()); }).code.has_value());
 }
 
+/// while (f(x)) x = f(x): not x, or not x joined with itself.
+Sketch loop_of_one_subgraph(bool grows) {
+  Sketch s;
+  const int x = s.input("x", DType::kBool, {1});
+  s.outputs({s.compute("WHILE", {x}, "y", DType::kBool, {1},
+                       {{"cond_subgraph_index", int64_t{1}}, {"body_subgraph_index", int64_t{1}}})});
+  s.next_subgraph("both");
+  const int in = s.input("in", DType::kBool, {1});
+  const int out = s.compute("LOGICAL_NOT", {in}, "not", DType::kBool, {1});
+  s.outputs({grows ? s.compute("CONCATENATION", {out, out}, "out", DType::kBool, {2}) : out});
+  return s;
+}
+
+TEST(While, ConditionAndBodyMayBeOneSubgraphThatKeepsItsShapes) {
+  Interpreter interpreter(loop_of_one_subgraph(false).load());
+  for (const uint8_t x : {0, 1}) {
+    set<uint8_t>(interpreter, 0, {x});
+    interpreter.invoke();
+    EXPECT_EQ(get<uint8_t>(interpreter, 1), std::vector<uint8_t>{1});
+  }
+  const auto thrown = thrown_by([] { Interpreter(loop_of_one_subgraph(true).load()).invoke(); });
+  EXPECT_EQ(thrown.code, ErrorCode::kUnsupported);
+  EXPECT_TRUE(thrown.names("both subgraph 1")) << thrown.message;
+}
+
 /// x -> what the decomposition computes from it.
 Sketch composite_model(const std::string& op, int more_inputs) {
   Sketch s;
