@@ -3,6 +3,7 @@
 // sizes; and work of many pieces that are too small to ask in any.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -16,6 +17,7 @@ namespace {
 
 using testing::AttributeValues;
 using testing::kLongestSilenceMs;
+using testing::kMeanSilenceMs;
 using testing::Silence;
 using testing::Sketch;
 using testing::thread_ms;
@@ -147,7 +149,7 @@ void expect_questions(const std::string& what, const Silence& silence) {
   std::printf("%-36s %7.1f ms, asked %6lld times, silent for %5.1f ms at most\n", what.c_str(), total,
               static_cast<long long>(silence.asked), silence.longest);
   EXPECT_LT(silence.longest, kLongestSilenceMs) << what;
-  EXPECT_GE(silence.asked * 10, static_cast<int64_t>(total)) << what << ": asked less often than every 10 ms";
+  EXPECT_GE(static_cast<double>(silence.asked) * kMeanSilenceMs, std::floor(total)) << what << " asked too seldom";
 }
 
 class InterruptionInside : public ::testing::TestWithParam<Case> {};

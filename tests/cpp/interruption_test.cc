@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <numeric>
@@ -20,6 +21,7 @@ namespace {
 using testing::AttributeValues;
 using testing::get;
 using testing::kLongestSilenceMs;
+using testing::kMeanSilenceMs;
 using testing::Silence;
 using testing::Sketch;
 using testing::thrown_by;
@@ -277,7 +279,7 @@ TEST_P(Interruption, LargeDataAskAgainAndAgainAndCanBeStopped) {
   std::printf("%-26s %7.1f ms, asked %6lld times, silent for %5.1f ms at most\n", GetParam().name.c_str(), total,
               static_cast<long long>(silence.asked), silence.longest);
   EXPECT_LT(silence.longest, kLongestSilenceMs);
-  EXPECT_GE(silence.asked * 10, static_cast<int64_t>(total)) << "asked less often than every 10 ms";
+  EXPECT_GE(static_cast<double>(silence.asked) * kMeanSilenceMs, std::floor(total)) << "asked too seldom";
   const std::vector<std::byte> expected = get<std::byte>(interpreter, interpreter.outputs()[0]);
 
   // Stopped in the middle, with a second thread at work; then the same again to the end.

@@ -14,8 +14,10 @@ namespace leadline::testing {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr double kLongestSilenceMs = 2000;  // sanitizers cost a factor of ten and more
+inline constexpr double kMeanSilenceMs = 300;
 #else
 inline constexpr double kLongestSilenceMs = 60;
+inline constexpr double kMeanSilenceMs = 10;
 #endif
 
 inline double thread_ms() {
