@@ -11,6 +11,8 @@ BENCH_MODELS ?= $(wildcard $(addprefix ../shared/models/,$(addsuffix .tflite,\
   coral_movenet_lightning_int8 coral_deeplab_cityscapes_uint8 mobilenet_v2_035_96_embedder kwt1_keyword_transformer \
   audio_cls_without_metadata)))
 SOAK_SECONDS ?= 3600
+# What `make test` runs under the sanitizers. They are built beside the other tests, which leave half of the machine idle.
+SANITIZED_FEW := leadline_fuzz fuzz_readers
 export PYTHON
 # Real models and data for tests and benchmarks, where they are at hand; tests that need them skip elsewhere.
 ifneq ($(wildcard ../shared),)
@@ -43,15 +45,20 @@ build: setup ## build (release) and install the package and the program into .ve
 demo: build ## run the main job on a model made on the spot
 	$(VENV_PYTHON) examples/demo.py
 
-test: build ## build and run all tests: layering, C++, examples, installation, Python, notebooks, beside TensorFlow
+test: build ## build and run all tests: layering, C++, examples, installation, Python, notebooks, beside TensorFlow, fuzzing
 	@tools/setup.sh --tests
 	cmake --build --preset release -j $(JOBS)
 	@tools/install_venv.sh build/release .venv-tensorflow
-	@status=0; \
+	@$(MAKE) --no-print-directory build/asan/build.ninja
+	@nice -n 19 cmake --build --preset asan -j $(JOBS) --target $(SANITIZED_FEW) >build/asan/build.log 2>&1 & sanitized=$$!; \
+	status=0; \
 	$(VENV_PYTHON) tools/check_layering.py || status=1; \
 	ctest --preset release -j $(JOBS) || status=1; \
 	$(VENV_PYTHON) -m pytest || status=1; \
 	.venv-tensorflow/bin/python -m pytest tests/tensorflow || status=1; \
+	wait $$sanitized || { cat build/asan/build.log; status=1; }; \
+	LEADLINE_FUZZ=$(CURDIR)/build/asan/leadline_fuzz $(VENV_PYTHON) -m pytest tests/python/test_fuzz.py || status=1; \
+	build/asan/fuzz/fuzz_readers all 500 || status=1; \
 	exit $$status
 
 asan: build ## the C++ tests, and the Python tests of what reads and computes, under AddressSanitizer and UBSan

@@ -16,7 +16,8 @@ MUTANTS = 2000
 
 
 def find_program():
-    places = [os.environ.get("LEADLINE_FUZZ"), *sorted(ROOT.glob("build/*/leadline_fuzz"))]
+    built = ROOT / "build"
+    places = [os.environ.get("LEADLINE_FUZZ"), built / "release/leadline_fuzz", *sorted(built.glob("*/leadline_fuzz"))]
     return next((Path(place) for place in places if place and Path(place).exists()), None)
 
 
@@ -55,7 +56,8 @@ def test_what_was_found_before_stays_fixed(tmp_path):
 def test_deaths_exceptions_and_hangs_are_found_and_made_small(bases, tmp_path):
     arguments = ["--bases", bases, "--count", 60, "--plant", 2, "--slow", 0.1, "--per-fault", 1, "--minimize", 8]
     text = run(*arguments, "--findings", tmp_path, expected=1)
-    for words in ("death: Segmentation fault", "exception: not a std::exception", "internal: planted", "hang: no end"):
+    death = "SEGV" if "with sanitizers" in text else "death: Segmentation fault"
+    for words in (death, "exception: not a std::exception", "internal: planted", "hang: no end"):
         assert words in text
     kept = [file for file in tmp_path.glob("*.txt") if "minimized" in file.read_text().splitlines()[1]]
     assert len(kept) >= 3
