@@ -277,6 +277,8 @@ TEST(Concurrency, TheWatchLooksOnWhileModelsRun) {
   EXPECT_EQ(right, kThreads * 20);
 }
 
+#if !defined(__SANITIZE_THREAD__)  // which forbids threads after a fork of a process with threads
+
 /// Runs `body` in a forked process; true when it returns true in time.
 bool holds_in_fork(const std::function<bool()>& body) {
   const pid_t child = fork();
@@ -292,8 +294,6 @@ bool holds_in_fork(const std::function<bool()>& body) {
   int status = 0;
   return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
-
-#if !defined(__SANITIZE_THREAD__)  // which forbids threads after a fork of a process with threads
 
 TEST(Concurrency, AnIdleInterpreterWorksInAForkedProcess) {
   const Model model = dense_model().load();
