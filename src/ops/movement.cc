@@ -110,7 +110,11 @@ void finish_move(InferContext& c, int i, const kernels::StridedCopy& block) {
   c.require(bytes.has_value(), "shape {} has too many strings", c.output(0).shape.to_string());
   const StringTensorReader strings = known_strings(c, i);
   int64_t characters = 0;
-  kernels::for_each_source(block, [&](int64_t from) { characters += static_cast<int64_t>(strings[from].size()); });
+  PacedCheck check;
+  kernels::for_each_source(block, [&](int64_t from) {
+    check.count(8);
+    characters += static_cast<int64_t>(strings[from].size());
+  });
   set_string_bytes(c, 0, block.elements(), characters);
 }
 

@@ -185,6 +185,24 @@ TEST_P(InterruptionInside, PiecesAskAndCanBeStopped) {
 INSTANTIATE_TEST_SUITE_P(Ops, InterruptionInside, ::testing::ValuesIn(cases()),
                          [](const auto& tested) { return tested.param.name; });
 
+TEST(InterruptionByLimits, TheSizeOfRepeatedStringsIsSummedWithQuestions) {
+  Sketch s;
+  const int text = s.input("text", DType::kString, {1});
+  const int times = s.input("times", kI32, {1});
+  s.outputs({s.compute("TILE", {text, times}, "y", DType::kString, {1})});
+  Interpreter interpreter(s.load());
+  testing::set<int32_t>(interpreter, text, {1, 12, 12});  // one string, from byte 12 to 12
+  testing::set<int32_t>(interpreter, times, {400'000'000});
+  Silence summing;
+  struct Enough {};
+  EXPECT_THROW(interpreter.invoke([&, ask = summing.check()] {
+    ask();
+    if (thread_ms() - summing.begin > kEnoughMs) throw Enough{};
+  }),
+               Enough);
+  expect_questions("TILE of strings", summing);
+}
+
 TEST(InterruptionByLimits, ListsOfSizesHaveAnEnd) {
   Sketch s;
   const int shape = s.input("shape", kI32, {2 * kM});
