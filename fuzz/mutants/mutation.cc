@@ -45,7 +45,8 @@ int64_t odd_integer(Random& random, int64_t now) {
     case 1:
       return static_cast<int64_t>(bits - 1);
     case 2:
-      return now == 0 ? 2 : random.pick<int64_t>({static_cast<int64_t>(2 * bits), static_cast<int64_t>(-bits), now / 2});
+      return now == 0 ? 2
+                      : random.pick<int64_t>({static_cast<int64_t>(2 * bits), static_cast<int64_t>(-bits), now / 2});
     case 3:
     case 4:
       return random.between(-2, 9);
