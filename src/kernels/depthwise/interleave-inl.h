@@ -50,7 +50,7 @@ HWY_INLINE void interleave_two(D8 d, V8 a, V8 b, uint8_t* HWY_RESTRICT to) {
 
 /// Four vectors of int32 in the range of int8, ordered as interleave_four() leaves them, as bytes.
 template <class D8, class V32>
-HWY_INLINE hn::Vec<D8> pack_bytes(D8 d, V32 a, V32 b, V32 c, V32 e) {
+HWY_INLINE hn::Vec<D8> pack_bytes([[maybe_unused]] D8 d, V32 a, V32 b, V32 c, V32 e) {
   const hn::Repartition<int16_t, D8> d16;
   const auto low = hn::ReorderDemote2To(d16, a, b);
   const auto high = hn::ReorderDemote2To(d16, c, e);
