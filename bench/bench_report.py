@@ -97,13 +97,19 @@ def bar_lines(document):
 
 def print_summary(document) -> None:
     m = document["machine"]
-    print(f"\n{m['cpu']} (family/model {m['family_model']}), {m['cpus']} CPUs, {' '.join(m['instructions'])}; {m['date']}")
-    load = f"load average {m['load_average']:.1f}" + (" (busy: two threads mean little)" if m["load_average"] > 1 else "")
+    print(
+        f"\n{m['cpu']} (family/model {m['family_model']}), {m['cpus']} CPUs, {' '.join(m['instructions'])}; {m['date']}"
+    )
+    load = f"load average {m['load_average']:.1f}" + (
+        " (busy: two threads mean little)" if m["load_average"] > 1 else ""
+    )
     print(load)
     print(f"{'times as fast as the peer':34}   " + "".join(f"{PEERS[p]:>12}" for p in PEERS))
     for row in document["results"]:
         ratios = [speed(row, peer) for peer in PEERS]
-        print(f"{row['model'][:34]:34} {row['threads']} " + "".join(f"{r:12.2f}" if r else f"{'-':>12}" for r in ratios))
+        print(
+            f"{row['model'][:34]:34} {row['threads']} " + "".join(f"{r:12.2f}" if r else f"{'-':>12}" for r in ratios)
+        )
     print("\nGeometric means against the bars")
     for what, mean, bar, met, worst in bar_lines(document):
         print(f"  {'met   ' if met else 'MISSED'} {mean:5.2f}  {bar:22} {what:50} worst: {worst}")
@@ -154,13 +160,13 @@ def _chart(rows) -> str:
         f'<div class="legend">times as fast: {legend}</div><div class="scroll">'
         # As wide as the panel; narrow windows scroll instead of making the text too small to read.
         f'<svg viewBox="0 0 {width} {y + 4}" style="display:block;width:100%;min-width:680px" role="img">'
-        f'{grid}{"".join(shapes)}</svg></div>'
+        f"{grid}{''.join(shapes)}</svg></div>"
     )
 
 
 def _table(head, rows) -> str:
     cells = lambda row, tag: "".join(
-        f'<{tag}{" class=r" if i else ""}>{html.escape(str(cell))}</{tag}>' for i, cell in enumerate(row)
+        f"<{tag}{' class=r' if i else ''}>{html.escape(str(cell))}</{tag}>" for i, cell in enumerate(row)
     )
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     return f'<div class="table"><table><thead><tr>{cells(head, "th")}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -182,17 +188,24 @@ def _figures(rows):
 def page(document) -> str:
     """One self-contained HTML file."""
     m = document["machine"]
-    bars = [(what, f"{mean:.2f}", bar, "met" if met else "missed", worst) for what, mean, bar, met, worst in bar_lines(document)]
+    bars = [
+        (what, f"{mean:.2f}", bar, "met" if met else "missed", worst)
+        for what, mean, bar, met, worst in bar_lines(document)
+    ]
     engines = {n: f["version"] for row in document["results"] for n, f in row["engines"].items() if "version" in f}
     versions = ", ".join(f"{name} {version}" for name, version in engines.items())
-    sections = [f"<section><h2>Bars</h2><div class=panel>{_table(('', 'mean', 'bar', '', 'worst'), bars)}</div></section>"]
+    sections = [
+        f"<section><h2>Bars</h2><div class=panel>{_table(('', 'mean', 'bar', '', 'worst'), bars)}</div></section>"
+    ]
     for form, title in FORMS.items():
         rows = [row for row in document["results"] if form_of(row["model"]) == form]
         if rows:
             sections.append(f"<section><h2>{title}</h2><div class=panel>{_chart(rows)}</div></section>")
     head = ("model", "threads", "engine", "fastest ms", "median", "p95", "CPU ms", "first result ms", "peak MiB",
             "off plain / reference kernels")  # fmt: skip
-    sections.append(f"<section><h2>Figures</h2><div class=panel>{_table(head, _figures(document['results']))}</div></section>")
+    sections.append(
+        f"<section><h2>Figures</h2><div class=panel>{_table(head, _figures(document['results']))}</div></section>"
+    )
     subtitle = f"{m['cpu']} (family/model {m['family_model']}), {m['cpus']} CPUs, {' '.join(m['instructions'])}. {versions}. {m['date']}"
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     return (

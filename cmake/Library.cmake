@@ -2,7 +2,7 @@
 # Target leadline (leadline::leadline), and the header that flatc makes from the schema of .tflite files.
 
 leadline_sources(library_sources
-  src/base src/kernels src/ir src/ops src/model src/import src/passes src/plan src/runtime src/quantize src/debug
+  src/core src/io src/report src/kernels src/ir src/ops src/model src/import src/passes src/plan src/runtime src/quantize src/debug
   src/guard src/api)
 if(NOT library_sources)
   return()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the type stub of leadline._leadline. After a change of the bindings:
 
-    .venv/bin/python tools/make_stubs.py > python/leadline/_leadline.pyi
+.venv/bin/python tools/make_stubs.py > python/leadline/_leadline.pyi
 """
 
 import re

@@ -352,7 +352,7 @@ class Exercise {
     options.mode = random_.pick({QuantizationMode::kDynamicRange, QuantizationMode::kDynamicRange,
                                  QuantizationMode::kInt8, QuantizationMode::kInt16x8, QuantizationMode::kFloat16,
                                  QuantizationMode::kWeightOnlyInt8, QuantizationMode::kWeightOnlyInt4});
-    options.smallest_weight = random_.once_in(2) ? 1 : 1024;
+    options.min_weight_elements = random_.once_in(2) ? 1 : 1024;
     options.equalize = random_.once_in(4);
     options.budget = budget;
     const Quantizer quantizer(model, options);

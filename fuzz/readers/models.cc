@@ -5,7 +5,7 @@
 #include <ctime>
 #include <numeric>
 
-#include "base/string_tensor.h"
+#include "core/string_tensor.h"
 #include "leadline/interpreter.h"
 #include "leadline/model_builder.h"
 #include "ops/registry.h"

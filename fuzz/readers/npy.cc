@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // numpy's files, as the program reads them: arrays alone, as inputs of a model, and as samples.
-#include "cli/npy.h"
+#include "io/npy.h"
 
 #include <map>
 

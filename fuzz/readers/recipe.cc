@@ -12,7 +12,7 @@ void run(Bytes bytes) {
   static const Model model = float_model();
   QuantizerOptions options;
   options.mode = QuantizationMode::kDynamicRange;
-  options.smallest_weight = 1;
+  options.min_weight_elements = 1;
   options.recipe = parse_recipe(as_string(bytes));
   const Quantizer quantizer(model, options);
   for (const QuantizedNode& node : quantizer.nodes()) use(node.reason);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of models that are formats of their own: options of custom ops, and tensors of strings.
-#include "base/flexbuffer_map.h"
-#include "base/flexbuffer_map_builder.h"
-#include "base/string_tensor.h"
+#include "core/string_tensor.h"
+#include "io/flexbuffer_map.h"
+#include "io/flexbuffer_map_builder.h"
 #include "leadline/interpreter.h"
 #include "readers/models.h"
 #include "readers/readers.h"

@@ -51,7 +51,7 @@ void run_quantize(Bytes bytes) {
                                       QuantizationMode::kWeightOnlyInt4, QuantizationMode::kInt8}) {
     QuantizerOptions options;
     options.mode = mode;
-    options.smallest_weight = 1;
+    options.min_weight_elements = 1;
     const Quantizer quantizer(model, options);
     if (mode != QuantizationMode::kInt8) {
       load_and_run(quantizer.quantize_to_model());

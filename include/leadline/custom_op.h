@@ -172,13 +172,13 @@ class InferCall : public OpCall {
   /// Workspace for one run(), a piece of the arena; aligned to 64 bytes, contents undefined.
   void request_scratch(int64_t bytes);
   /// Memory whose contents stay from run to run, zero at first and after Interpreter::reset_variables().
-  void request_kept(int64_t bytes);
+  void request_persistent(int64_t bytes);
 
   const std::vector<std::optional<Shape>>& shapes() const { return shapes_; }
   const std::vector<int64_t>& string_bytes() const { return string_bytes_; }
   bool deferred() const { return deferred_; }
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  int64_t kept_bytes() const { return kept_bytes_; }
+  int64_t persistent_bytes() const { return kept_bytes_; }
 
  private:
   std::vector<OpTensor> outputs_;
@@ -209,7 +209,7 @@ class RunCall : public OpCall {
 
 /// The implementation of one node. An object is made for each node when an interpreter plans, and again when it plans
 /// for other input shapes; its members are the place for state between runs, as far as that state is small (large
-/// state belongs into request_kept(), where the plan counts it). Calls to one object never overlap.
+/// state belongs into request_persistent(), where the plan counts it). Calls to one object never overlap.
 ///
 /// Outputs and scratch are pieces of the planned memory: the plan lists them and the budget limits them. What an op
 /// allocates by itself is not counted.

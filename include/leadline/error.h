@@ -30,8 +30,8 @@ enum class ErrorCode {
 /// Without memory: a block that a Budget counts and the system refuses is a BudgetError; what fails below that is
 /// Error(kOutOfMemory), never std::bad_alloc. Nothing leaks, no file is left half written, and the objects involved can
 /// be used again once there is memory. Only copies of plain data (Plan, TensorInfo, ...), the functions that format
-/// it, such as Plan::to_json(), and those of doctor.h, devices.h and postmortem.h throw std::bad_alloc, as the containers
-/// they consist of do.
+/// it, such as Plan::to_json(), and those of doctor.h, devices.h and postmortem.h throw std::bad_alloc, as the
+/// containers they consist of do.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(printable(message, true)), code_(code) {}

@@ -51,8 +51,8 @@ struct PlannedStep {
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = -1;  ///< of the scratch in the arena of its segment; -1: none
   int64_t packed_bytes = 0;
-  int64_t kept_bytes = 0;  ///< memory of the op whose contents stay between runs
-  int64_t live_bytes = 0;  ///< arena bytes that must exist during this step
+  int64_t persistent_bytes = 0;  ///< memory of the op whose contents stay between runs
+  int64_t live_bytes = 0;        ///< arena bytes that must exist during this step
 };
 
 struct CategoryBytes {

@@ -53,11 +53,11 @@ struct QuantizerOptions {
   bool per_channel = true;        ///< a scale for each output channel of convolutions
   bool per_channel_dense = true;  ///< and of FULLY_CONNECTED
   CalibrationRule calibration;
-  std::vector<RecipeRule> recipe;  ///< the last line that matches a node decides; without one: `mode`
-  bool bias_correction = false;    ///< biases make up for the mean error of integer weights (needs ChannelMeans)
-  bool equalize = false;           ///< cross-layer equalization before quantizing: see Quantizer::model()
-  int64_t smallest_weight = 1024;  ///< weights of fewer elements stay float in modes that quantize only weights
-  std::shared_ptr<Budget> budget;  ///< null: the model's
+  std::vector<RecipeRule> recipe;      ///< the last line that matches a node decides; without one: `mode`
+  bool bias_correction = false;        ///< biases make up for the mean error of integer weights (needs ChannelMeans)
+  bool equalize = false;               ///< cross-layer equalization before quantizing: see Quantizer::model()
+  int64_t min_weight_elements = 1024;  ///< weights of fewer elements stay float in modes that quantize only weights
+  std::shared_ptr<Budget> budget;      ///< null: the model's
 };
 
 /// What became of a node.

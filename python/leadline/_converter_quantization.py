@@ -89,7 +89,9 @@ class _Target:
         if unknown := sorted(self.types - set(_BITS)):
             raise InvalidArgumentError(f"target_spec.supported_types has {', '.join(unknown)}, which are no types")
         if "EXPERIMENTAL_STABLEHLO_OPS" in self.ops:
-            raise UnsupportedError("target_spec.supported_ops has EXPERIMENTAL_STABLEHLO_OPS, which Leadline does not make")
+            raise UnsupportedError(
+                "target_spec.supported_ops has EXPERIMENTAL_STABLEHLO_OPS, which Leadline does not make"
+            )
         for name in ("_experimental_calibrate_only", "_experimental_variable_quantization"):
             if _attribute(converter, name):
                 raise UnsupportedError(f"{name} is not supported; calibrate with leadline.calibrate")
@@ -116,7 +118,9 @@ class _Target:
             self._warn_about_no_optimization()
             return None
         if "bfloat16" in self.types:
-            raise UnsupportedError("target_spec.supported_types has bfloat16, which Leadline does not make; use float16")
+            raise UnsupportedError(
+                "target_spec.supported_types has bfloat16, which Leadline does not make; use float16"
+            )
         smallest = min((_BITS[name] for name in self.types), default=8)
         if self.int16x8 and self.dataset is not None:
             return "int16x8"

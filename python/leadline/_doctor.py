@@ -133,7 +133,15 @@ class DeviceList(list[Device]):
             return format_bytes(count) if count >= 0 else ""
 
         rows = [
-            (d.name, d.model, d.api, d.cores or "", size(d.memory_bytes), size(d.memory_available), "yes" if d.runs else "not yet")
+            (
+                d.name,
+                d.model,
+                d.api,
+                d.cores or "",
+                size(d.memory_bytes),
+                size(d.memory_available),
+                "yes" if d.runs else "not yet",
+            )
             for d in self
         ]
         header = ("name", "model", "by", "cores", "memory", "can be used", "Leadline runs here")

@@ -141,7 +141,9 @@ def _call(fn, args, kwargs, memory, timeout, processes):
         raise _guard_errors.unpack(value) from _ChildTraceback(text)
     cause = _ChildTraceback(text) if text else None
     if kind == "unreadable":
-        raise InvalidArgumentError(f"'{_name(fn)}' could not be read by the guarded process: {value}. {_NOT_SENT}") from cause
+        raise InvalidArgumentError(
+            f"'{_name(fn)}' could not be read by the guarded process: {value}. {_NOT_SENT}"
+        ) from cause
     raise InvalidArgumentError(f"{value}. {_NOT_SENT}") from cause
 
 

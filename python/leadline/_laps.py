@@ -177,11 +177,11 @@ class LapReport:
 class Laps:
     """Watches rounds of a loop for growth. `leadline.laps()` is the short form.
 
-        laps = leadline.Laps()
-        for batch in batches:
-            train(batch)
-            laps.lap()
-        print(laps.report())
+    laps = leadline.Laps()
+    for batch in batches:
+        train(batch)
+        laps.lap()
+    print(laps.report())
     """
 
     def __init__(self, *, collect: bool = True):

@@ -12,30 +12,25 @@ import numpy.typing
 
 __version__: str
 
-
 class Error(RuntimeError):
     """Any problem that Leadline reports. `code` says what kind: 'invalid_model', 'unsupported', 'invalid_argument', 'budget', 'io', 'runtime', 'cancelled', 'timeout', 'internal' or 'out_of_memory'."""
 
     code: str
-
 
 class InvalidModelError(Error, ValueError):
     """The file is damaged, truncated or breaks a rule of the format."""
 
     code: str
 
-
 class UnsupportedError(Error, NotImplementedError, ValueError):
     """The model is legal but needs an op, version or type that Leadline does not have."""
 
     code: str
 
-
 class InvalidArgumentError(Error, ValueError):
     """A value of the caller does not fit: an index, shape, dtype or option."""
 
     code: str
-
 
 class BudgetError(Error, MemoryError):
     """The job needs more memory than its budget allows. `needed` and `limit` are in bytes; the message ends with a table of what needs how much."""
@@ -44,24 +39,20 @@ class BudgetError(Error, MemoryError):
     needed: int
     limit: int
 
-
 class IoError(Error, ValueError, OSError):
     """The operating system refused to read, write or map a file."""
 
     code: str
-
 
 class OutOfMemoryError(Error, MemoryError):
     """The system refused memory that is too small for a budget to count. What was begun has been undone."""
 
     code: str
 
-
 class TimeLimitError(Error, TimeoutError):
     """The work took longer than its time limit. The message names the node it was at."""
 
     code: str
-
 
 class DType(enum.Enum):
     """Element type of a tensor; the values are those of the .tflite format."""
@@ -121,9 +112,7 @@ class time_limit:
     """
 
     def __init__(self, seconds: float | None) -> None: ...
-
     def __enter__(self) -> time_limit: ...
-
     def __exit__(self, *exception: object) -> None: ...
 
 class Budget:
@@ -221,16 +210,12 @@ class TensorInfo:
 
     @property
     def index(self) -> int: ...
-
     @property
     def name(self) -> str: ...
-
     @property
     def dtype(self) -> DType: ...
-
     @property
     def shape(self) -> tuple: ...
-
     @property
     def shape_signature(self) -> list[int]:
         """-1 where the size may change."""
@@ -241,22 +226,16 @@ class TensorInfo:
 
     @property
     def zero_points(self) -> list[int]: ...
-
     @property
     def quantized_dimension(self) -> int: ...
-
     @property
     def constant(self) -> bool: ...
-
     @property
     def variable(self) -> bool: ...
-
     @property
     def sparse(self) -> bool: ...
-
     @property
     def bytes(self) -> int: ...
-
     def __repr__(self) -> str: ...
 
 class SparsityInfo:
@@ -267,7 +246,6 @@ class SparsityInfo:
 
         @property
         def compressed(self) -> bool: ...
-
         @property
         def dense_size(self) -> int:
             """Of a dense dimension."""
@@ -281,10 +259,8 @@ class SparsityInfo:
 
     @property
     def traversal_order(self) -> list[int]: ...
-
     @property
     def block_map(self) -> list[int]: ...
-
     @property
     def dimensions(self) -> list[SparsityInfo.Dimension]: ...
 
@@ -293,20 +269,16 @@ class NodeInfo:
 
     @property
     def index(self) -> int: ...
-
     @property
     def op(self) -> str: ...
-
     @property
     def version(self) -> int: ...
-
     @property
     def inputs(self) -> list[int]:
         """Tensor numbers; -1: absent."""
 
     @property
     def outputs(self) -> list[int]: ...
-
     @property
     def attributes(self) -> str:
         """'stride_w=2 stride_h=2 ...'"""
@@ -316,16 +288,12 @@ class SubgraphInfo:
 
     @property
     def name(self) -> str: ...
-
     @property
     def inputs(self) -> list[int]: ...
-
     @property
     def outputs(self) -> list[int]: ...
-
     @property
     def tensors(self) -> list[TensorInfo]: ...
-
     @property
     def nodes(self) -> list[NodeInfo]: ...
 
@@ -334,10 +302,8 @@ class SignatureInfo:
 
     @property
     def key(self) -> str: ...
-
     @property
     def subgraph(self) -> int: ...
-
     @property
     def inputs(self) -> dict:
         """Tensor numbers by name."""
@@ -364,10 +330,8 @@ class Model:
 
     @property
     def description(self) -> str: ...
-
     @property
     def subgraph_count(self) -> int: ...
-
     def subgraph(self, index: int) -> SubgraphInfo:
         """Tensors and nodes of one subgraph."""
 
@@ -376,7 +340,6 @@ class Model:
 
     @property
     def signatures(self) -> list[SignatureInfo]: ...
-
     @property
     def metadata(self) -> dict:
         """Bytes of each metadata entry."""
@@ -389,7 +352,6 @@ class Model:
 
     @property
     def file_bytes(self) -> int: ...
-
     @property
     def memory_bytes(self) -> int:
         """Bytes charged now for the file, the graph and packed weights."""
@@ -405,14 +367,12 @@ class Model:
         """What this model is charged to."""
 
     def __str__(self) -> str: ...
-
     def __repr__(self) -> str: ...
 
 class ModelBuilder:
     """A model in the making; leadline.ModelBuilder is the face for people."""
 
     def __init__(self) -> None: ...
-
     def add_subgraph(self, name: str) -> int:
         """The number of a new, empty subgraph."""
 
@@ -427,7 +387,17 @@ class ModelBuilder:
         Blocks of values share a scale: the tensors with scales and zero points (-1: none).
         """
 
-    def add_node(self, subgraph: int, op: str, inputs: Sequence[int], outputs: Sequence[int], attributes: Mapping[str, bool | int | float | str | Sequence[int] | Sequence[float]], custom_options: bytes, intermediates: Sequence[int], version: int) -> None:
+    def add_node(
+        self,
+        subgraph: int,
+        op: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        attributes: Mapping[str, bool | int | float | str | Sequence[int] | Sequence[float]],
+        custom_options: bytes,
+        intermediates: Sequence[int],
+        version: int,
+    ) -> None:
         """Version 0: the newest."""
 
     def set_inputs(self, subgraph: int, tensors: Sequence[int]) -> None:
@@ -442,36 +412,44 @@ class ModelBuilder:
     def to_tflite(self) -> bytes:
         """The verified model as the bytes of a .tflite file."""
 
-def make_tensor_info(name: str, dtype: DType, shape: Sequence[int], signature: Sequence[int], scales: Sequence[float], zero_points: Sequence[int], quantized_dimension: int, variable: bool) -> TensorInfo:
+def make_tensor_info(
+    name: str,
+    dtype: DType,
+    shape: Sequence[int],
+    signature: Sequence[int],
+    scales: Sequence[float],
+    zero_points: Sequence[int],
+    quantized_dimension: int,
+    variable: bool,
+) -> TensorInfo:
     """The description of a tensor, for ModelBuilder."""
 
-def make_sparsity_info(traversal_order: Sequence[int], block_map: Sequence[int], dimensions: Sequence[tuple[int, tuple[Sequence[int], Sequence[int]] | None]]) -> SparsityInfo:
+def make_sparsity_info(
+    traversal_order: Sequence[int],
+    block_map: Sequence[int],
+    dimensions: Sequence[tuple[int, tuple[Sequence[int], Sequence[int]] | None]],
+) -> SparsityInfo:
     """Dimensions are (dense size, None) or (0, (segments, indices))."""
 
 class KerasWeight:
     """A variable of a Keras layer, read when it is needed."""
 
-    def __init__(self, name: str, dtype: DType, shape: Sequence[int], read_into: Callable[[memoryview], None]) -> None: ...
-
+    def __init__(
+        self, name: str, dtype: DType, shape: Sequence[int], read_into: Callable[[memoryview], None]
+    ) -> None: ...
     @property
     def name(self) -> str: ...
-
     @property
     def dtype(self) -> DType: ...
-
     @property
     def shape(self) -> tuple[int, ...]: ...
-
     @property
     def nbytes(self) -> int: ...
-
     def read(self) -> bytearray:
         """All values, in C order."""
 
     def transposed(self, permutation: Sequence[int]) -> KerasWeight: ...
-
     def reshaped(self, shape: Sequence[int]) -> KerasWeight: ...
-
     def converted(self, dtype: DType) -> KerasWeight: ...
 
 class KerasLayerCall:
@@ -481,26 +459,21 @@ class KerasLayerCall:
 
     @property
     def name(self) -> str: ...
-
     @property
     def class_name(self) -> str: ...
-
     @property
     def path(self) -> str: ...
-
     @property
     def config(self) -> str:
         """JSON."""
 
     @property
     def inputs(self) -> list[int]: ...
-
     @property
     def mask(self) -> int:
         """-1: none."""
 
-    def weights(self, part: str = '') -> list[KerasWeight]: ...
-
+    def weights(self, part: str = "") -> list[KerasWeight]: ...
     def tensor(self, index: int) -> tuple[str, DType, tuple[int | None, ...]]:
         """Its name, type and sizes."""
 
@@ -508,9 +481,18 @@ class KerasLayerCall:
         """A constant whose values are read when the model is written."""
 
     def add_constant(self, name: str, dtype: DType, shape: Sequence[int], data: object) -> int: ...
-
-    def add_node(self, op: str, inputs: Sequence[int], name: str, outputs: int, dtypes: Sequence[DType], dims: Sequence[Sequence[int]], attributes: Mapping[str, bool | int | float | str | Sequence[int] | Sequence[float]], custom_options: bytes, version: int) -> list[int]: ...
-
+    def add_node(
+        self,
+        op: str,
+        inputs: Sequence[int],
+        name: str,
+        outputs: int,
+        dtypes: Sequence[DType],
+        dims: Sequence[Sequence[int]],
+        attributes: Mapping[str, bool | int | float | str | Sequence[int] | Sequence[float]],
+        custom_options: bytes,
+        version: int,
+    ) -> list[int]: ...
     def add_layer(self, part: str, description: str, inputs: Sequence[int]) -> list[int]: ...
 
 def register_keras_layer(name: str, function: Callable[[KerasLayerCall], list[int]]) -> None:
@@ -543,7 +525,6 @@ class ConversionPlan:
 
     @property
     def nodes(self) -> int: ...
-
     @property
     def tensors(self) -> int: ...
 
@@ -551,19 +532,33 @@ class Converter:
     """A model that was read and simplified, ready to be written as .tflite."""
 
     @staticmethod
-    def from_keras(path: str | os.PathLike, budget: Budget | None = None, disabled_passes: Sequence[str] = []) -> Converter:
+    def from_keras(
+        path: str | os.PathLike, budget: Budget | None = None, disabled_passes: Sequence[str] = []
+    ) -> Converter:
         """
         A Keras model file: .keras or a whole-model .h5. Weights stay in the file.
         """
 
     @staticmethod
-    def from_keras_config(config: str, weights: Callable[[str], Sequence[KerasWeight]], budget: Budget | None = None, disabled_passes: Sequence[str] = []) -> Converter:
+    def from_keras_config(
+        config: str,
+        weights: Callable[[str], Sequence[KerasWeight]],
+        budget: Budget | None = None,
+        disabled_passes: Sequence[str] = [],
+    ) -> Converter:
         """
         A Keras model in memory: model.to_json(), and a function from paths of layers to their variables.
         """
 
     @staticmethod
-    def from_saved_model(path: str | os.PathLike, signature_keys: Sequence[str] = [], tags: Sequence[str] = [], budget: Budget | None = None, allow_custom_ops: bool = False, disabled_passes: Sequence[str] = []) -> Converter:
+    def from_saved_model(
+        path: str | os.PathLike,
+        signature_keys: Sequence[str] = [],
+        tags: Sequence[str] = [],
+        budget: Budget | None = None,
+        allow_custom_ops: bool = False,
+        disabled_passes: Sequence[str] = [],
+    ) -> Converter:
         """
         A SavedModel directory. No signature keys: all of them; no tags: "serve". With allow_custom_ops, ops without a conversion become custom ops.
         """
@@ -576,7 +571,9 @@ class Converter:
         The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.
         """
 
-    def convert_to_model(self, progress: Callable[[int, int], Any] | None = None, budget: Budget | None = None) -> Model:
+    def convert_to_model(
+        self, progress: Callable[[int, int], Any] | None = None, budget: Budget | None = None
+    ) -> Model:
         """
         The same as a model to run, in memory that goes back to the system with it.
         """
@@ -594,17 +591,14 @@ class OpInfo:
 
     @property
     def name(self) -> str: ...
-
     @property
     def code(self) -> int:
         """Number of the builtin op; -1: a custom op."""
 
     @property
     def max_version(self) -> int: ...
-
     @property
     def runs(self) -> bool: ...
-
     @property
     def types(self) -> str:
         """Types and quantized forms: 'f32 i8 u8 i16x8 hybrid'."""
@@ -664,16 +658,12 @@ class PlannedTensor:
 
     @property
     def name(self) -> str: ...
-
     @property
     def dtype(self) -> str: ...
-
     @property
     def shape(self) -> tuple: ...
-
     @property
     def bytes(self) -> int: ...
-
     @property
     def storage(self) -> str:
         """Where its bytes live: in the file, the arena, ..."""
@@ -711,7 +701,6 @@ class PlannedStep:
 
     @property
     def op(self) -> str: ...
-
     @property
     def name(self) -> str:
         """Name of its first output."""
@@ -730,15 +719,12 @@ class PlannedStep:
 
     @property
     def segment(self) -> int: ...
-
     @property
     def scratch_bytes(self) -> int: ...
-
     @property
     def packed_bytes(self) -> int: ...
-
     @property
-    def kept_bytes(self) -> int:
+    def persistent_bytes(self) -> int:
         """Memory of the op whose contents stay between runs."""
 
     @property
@@ -754,7 +740,6 @@ class PlannedPhase:
 
     @property
     def categories(self) -> dict: ...
-
     @property
     def bytes(self) -> int: ...
 
@@ -763,7 +748,6 @@ class PlannedSegment:
 
     @property
     def first_step(self) -> int: ...
-
     @property
     def last_step(self) -> int:
         """Inclusive; -1: empty."""
@@ -799,7 +783,6 @@ class Plan:
 
     @property
     def threads(self) -> int: ...
-
     @property
     def complete(self) -> bool:
         """False while some shapes depend on data of a run."""
@@ -816,16 +799,12 @@ class Plan:
 
     @property
     def phases(self) -> list[PlannedPhase]: ...
-
     @property
     def steps(self) -> list[PlannedStep]: ...
-
     @property
     def tensors(self) -> list[PlannedTensor]: ...
-
     @property
     def segments(self) -> list[PlannedSegment]: ...
-
     def to_text(self) -> str:
         """A table for people."""
 
@@ -835,11 +814,10 @@ class Plan:
     def to_dict(self) -> dict:
         """The whole plan as dicts and lists."""
 
-    def to_html(self, title: str = 'Memory plan') -> str:
+    def to_html(self, title: str = "Memory plan") -> str:
         """One self-contained page: a summary, and the tensors as bars over time."""
 
     def __str__(self) -> str: ...
-
     def __repr__(self) -> str: ...
 
 class Device:
@@ -859,10 +837,8 @@ class Device:
 
     @property
     def model(self) -> str: ...
-
     @property
     def driver(self) -> str: ...
-
     @property
     def cores(self) -> int:
         """CPUs that may be used, or compute units; 0: unknown."""
@@ -877,7 +853,6 @@ class Device:
 
     @property
     def features(self) -> list: ...
-
     @property
     def runs(self) -> bool:
         """Whether Leadline has kernels for it."""
@@ -889,10 +864,8 @@ class DeviceList:
 
     @property
     def devices(self) -> list[Device]: ...
-
     @property
     def notes(self) -> list: ...
-
     def to_text(self) -> str: ...
 
 def devices(timeout_seconds: float = 5.0) -> DeviceList:
@@ -915,10 +888,8 @@ class PassInfo:
 
     @property
     def name(self) -> str: ...
-
     @property
     def description(self) -> str: ...
-
     @property
     def runs(self) -> bool:
         """Made by an Interpreter, unless its disabled_passes name it."""
@@ -941,10 +912,8 @@ class TensorMemory:
 
     @property
     def dtype(self) -> DType: ...
-
     @property
     def shape(self) -> tuple: ...
-
     @property
     def nbytes(self) -> int: ...
 
@@ -953,14 +922,27 @@ class Interpreter:
     Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.
     """
 
-    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, preserve_all_tensors: bool = False, shares_state_with: Interpreter | None = None, plan_only: bool = False, device: str = '', on_missing: MissingDevice = MissingDevice.ERROR, winograd: bool = True, max_loop_rounds: int = 100000000, disabled_passes: Sequence[str] = []) -> None:
+    def __init__(
+        self,
+        model: Model,
+        num_threads: int = 1,
+        budget: Budget | None = None,
+        subgraph: int = 0,
+        preserve_all_tensors: bool = False,
+        shares_state_with: Interpreter | None = None,
+        plan_only: bool = False,
+        device: str = "",
+        on_missing: MissingDevice = MissingDevice.ERROR,
+        winograd: bool = True,
+        max_loop_rounds: int = 100000000,
+        disabled_passes: Sequence[str] = [],
+    ) -> None:
         """
         Plans; allocates nothing that grows with the model. winograd: float 3x3 convolutions may use Winograd's method, which is faster and rounds elsewhere than plain sums do. disabled_passes: names of passes (list_passes()) that do not merge nodes for the runs, or "all".
         """
 
     @property
     def model(self) -> Model: ...
-
     @property
     def device(self) -> str:
         """Where the model runs."""
@@ -980,15 +962,11 @@ class Interpreter:
 
     @property
     def inputs(self) -> list[int]: ...
-
     @property
     def outputs(self) -> list[int]: ...
-
     @property
     def tensor_count(self) -> int: ...
-
     def tensor_info(self, index: int) -> TensorInfo: ...
-
     def set_tensor(self, index: int, bytes: bytes | numpy.typing.NDArray) -> None:
         """Copies a buffer into an input or variable."""
 
@@ -1017,7 +995,6 @@ class Interpreter:
         """Bytes charged now for this interpreter alone, without its model's."""
 
     def enable_profile(self, enabled: bool) -> None: ...
-
     def profile(self) -> list[NodeProfile]:
         """Time per node since profiling was switched on."""
 
@@ -1026,7 +1003,6 @@ class Operand:
 
     @property
     def info(self) -> TensorInfo: ...
-
     @property
     def memory(self) -> TensorMemory | None:
         """None: the data is not known yet."""
@@ -1054,34 +1030,33 @@ class DebugPlan:
 
     @property
     def categories(self) -> dict: ...
-
     @property
     def peak_bytes(self) -> int: ...
-
     @property
     def statistics_bytes(self) -> int: ...
-
     @property
     def layers(self) -> int: ...
-
     def to_text(self) -> str: ...
-
     def __str__(self) -> str: ...
 
 class DebugRun:
     """How a result came about, for its page."""
 
-    def __init__(self, float_model: str = '', quantized_model: str = '', data: str = '', seconds: float = 0.0, counted_bytes: int = 0) -> None: ...
+    def __init__(
+        self,
+        float_model: str = "",
+        quantized_model: str = "",
+        data: str = "",
+        seconds: float = 0.0,
+        counted_bytes: int = 0,
+    ) -> None: ...
 
 class DebugResult:
     """What debugging found. leadline.DebugResult is the face for people."""
 
     def to_json(self) -> str: ...
-
     def to_csv(self) -> str: ...
-
     def to_text(self) -> str: ...
-
     def to_html(self, run: DebugRun) -> str:
         """One self-contained page."""
 
@@ -1091,8 +1066,17 @@ class DebugResult:
 class QuantizationDebugger:
     """A float model and its quantized form, run side by side."""
 
-    def __init__(self, float_model: Model, quantized_model: Model, num_threads: int = 1, budget: Budget | None = None, subgraph: int = 0, own_error: bool = True, worst_channels: int = 8, histograms: int = 16) -> None: ...
-
+    def __init__(
+        self,
+        float_model: Model,
+        quantized_model: Model,
+        num_threads: int = 1,
+        budget: Budget | None = None,
+        subgraph: int = 0,
+        own_error: bool = True,
+        worst_channels: int = 8,
+        histograms: int = 16,
+    ) -> None: ...
     @property
     def interpreter(self) -> Interpreter:
         """
@@ -1103,9 +1087,7 @@ class QuantizationDebugger:
         """Runs and records."""
 
     def plan(self) -> DebugPlan: ...
-
     def result(self) -> DebugResult: ...
-
     def clear(self) -> None: ...
 
 def make_debug_model(float_model: Model, quantized_model: Model) -> bytes:
@@ -1121,16 +1103,12 @@ class VerifiedLayer:
 
     @property
     def subgraph(self) -> int: ...
-
     @property
     def node(self) -> int: ...
-
     @property
     def output_name(self) -> str: ...
-
     @property
     def output_tensor(self) -> int: ...
-
     @property
     def tensor(self) -> int:
         """The quantized tensor."""
@@ -1145,10 +1123,8 @@ class VerifiedLayer:
 
     @property
     def op(self) -> str: ...
-
     @property
     def scales(self) -> list[float]: ...
-
     @property
     def zero_points(self) -> list[int]: ...
 
@@ -1157,23 +1133,18 @@ class VerifiedStatistics:
 
     @property
     def samples(self) -> int: ...
-
     @property
     def not_finite(self) -> int:
         """Differences that are NaN or infinite, in all samples."""
 
     @property
     def num_elements(self) -> float: ...
-
     @property
     def stddev(self) -> float: ...
-
     @property
     def mean_error(self) -> float: ...
-
     @property
     def max_abs_error(self) -> float: ...
-
     @property
     def mean_squared_error(self) -> float: ...
 
@@ -1181,10 +1152,8 @@ class DebugModelObserver:
     """Watches the NumericVerify nodes of a debug model."""
 
     def __init__(self, debug_model: Model) -> None: ...
-
     @property
     def layers(self) -> list[VerifiedLayer]: ...
-
     def statistics(self) -> list[VerifiedStatistics]:
         """Of each layer, in the same order."""
 
@@ -1194,7 +1163,6 @@ class DebugModelObserver:
         """
 
     def clear(self) -> None: ...
-
     def attach(self, interpreter: Interpreter) -> None:
         """Watches every run of the interpreter from now on."""
 
@@ -1248,7 +1216,15 @@ class GuardReport:
 class GuardedProcess:
     """A child process under limits. Use it through `leadline.guard`."""
 
-    def __init__(self, command: Sequence[str], environment: Sequence[bytes], memory: int = 0, processes: int = 1024, inherited: Sequence[int] = [], stack_signal: int = 0) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Sequence[bytes],
+        memory: int = 0,
+        processes: int = 1024,
+        inherited: Sequence[int] = [],
+        stack_signal: int = 0,
+    ) -> None:
         """
         Starts a program with an environment of b'NAME=value'; 0 is no limit. It keeps the descriptors `inherited`.
         """
@@ -1303,7 +1279,19 @@ def die_with_parent(parent: int) -> None:
 class NativeWatch:
     """The thread of a watch. Use it through `leadline.watch`."""
 
-    def __init__(self, fraction: float, resident_limit: int, refuse_large: bool, cells_only: bool, recorder: bool, signals: bool, folder: str, stack_signal: int, alarm_signal: int, facts: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        fraction: float,
+        resident_limit: int,
+        refuse_large: bool,
+        cells_only: bool,
+        recorder: bool,
+        signals: bool,
+        folder: str,
+        stack_signal: int,
+        alarm_signal: int,
+        facts: Sequence[tuple[str, str]],
+    ) -> None:
         """Starts it. An alarm sends `alarm_signal` to the main thread."""
 
     def stop(self) -> None:
@@ -1474,13 +1462,12 @@ class Postmortem:
         """The recording."""
 
     def __str__(self) -> str: ...
-
     def __repr__(self) -> str: ...
 
 def postmortem_of(file: str) -> Postmortem:
     """The post-mortem of one recording."""
 
-def postmortems(folder: str = '', most: int = 100) -> list[Postmortem]:
+def postmortems(folder: str = "", most: int = 100) -> list[Postmortem]:
     """Of all recordings in a folder, newest first."""
 
 def previous_death(session: str, folder: str) -> list[Postmortem]:
@@ -1510,10 +1497,8 @@ class Finding:
 
     @property
     def what(self) -> str: ...
-
     @property
     def why(self) -> str: ...
-
     @property
     def fix(self) -> str:
         """The command that mends it, or what to do."""
@@ -1529,13 +1514,10 @@ class InstalledPackage:
 
     @property
     def name(self) -> str: ...
-
     @property
     def version(self) -> str: ...
-
     @property
     def location(self) -> str: ...
-
     @property
     def installer(self) -> str: ...
 
@@ -1544,33 +1526,29 @@ class DoctorReport:
 
     @property
     def python(self) -> str: ...
-
     @property
     def python_version(self) -> str: ...
-
     @property
     def site_packages(self) -> list: ...
-
     @property
     def package_count(self) -> int: ...
-
     @property
     def packages(self) -> list[InstalledPackage]: ...
-
     @property
     def findings(self) -> list[Finding]:
         """Worst first."""
 
     @property
     def notes(self) -> list: ...
-
     @property
     def table_date(self) -> str:
         """Date of the table of compatible versions."""
 
     def to_text(self) -> str: ...
 
-def doctor(python: str = '', site_packages: Sequence[str] = [], python_version: str = '', machine: bool = True) -> DoctorReport:
+def doctor(
+    python: str = "", site_packages: Sequence[str] = [], python_version: str = "", machine: bool = True
+) -> DoctorReport:
     """
     Looks at a Python environment and this machine for what is known to kill kernels.
     """
@@ -1666,7 +1644,6 @@ class Laps:
     """
 
     def __init__(self) -> None: ...
-
     def samples_next(self) -> bool:
         """Whether the next lap() takes a sample."""
 
@@ -1721,21 +1698,19 @@ class CalibrationMethod(enum.Enum):
 class CalibrationRule:
     """A method with its numbers."""
 
-    def __init__(self, method: CalibrationMethod = CalibrationMethod.MIN_MAX, percentile: float = 99.99, momentum: float = 0.9) -> None: ...
-
+    def __init__(
+        self, method: CalibrationMethod = CalibrationMethod.MIN_MAX, percentile: float = 99.99, momentum: float = 0.9
+    ) -> None: ...
     @property
     def method(self) -> CalibrationMethod: ...
-
     @method.setter
     def method(self, arg: CalibrationMethod, /) -> None: ...
-
     @property
     def percentile(self) -> float:
         """Share of values inside the range, above 50."""
 
     @percentile.setter
     def percentile(self, arg: float, /) -> None: ...
-
     @property
     def momentum(self) -> float:
         """Weight of the past in a moving average."""
@@ -1748,14 +1723,12 @@ class TensorCalibration:
 
     @property
     def subgraph(self) -> int: ...
-
     @property
     def tensor(self) -> int:
         """Number in its subgraph."""
 
     @property
     def name(self) -> str: ...
-
     @property
     def elements(self) -> int:
         """Finite values seen."""
@@ -1766,7 +1739,6 @@ class TensorCalibration:
 
     @property
     def min(self) -> float: ...
-
     @property
     def max(self) -> float: ...
 
@@ -1776,13 +1748,11 @@ class Calibration:
     """
 
     def __init__(self) -> None: ...
-
     def merge(self, later: Calibration) -> None:
         """Adds samples that come after these."""
 
     @property
     def samples(self) -> int: ...
-
     @property
     def histograms(self) -> bool:
         """Whether it can serve every method."""
@@ -1797,7 +1767,9 @@ class Calibration:
     def tensors(self) -> list[TensorCalibration]:
         """All float tensors, also those no sample reached."""
 
-    def range(self, subgraph: int, tensor: int, rule: CalibrationRule = ..., bits: int = 8, symmetric: bool = False) -> tuple[float, float] | None:
+    def range(
+        self, subgraph: int, tensor: int, rule: CalibrationRule = ..., bits: int = 8, symmetric: bool = False
+    ) -> tuple[float, float] | None:
         """
         (min, max) for integers of these bits; None when no sample reached the tensor.
         """
@@ -1812,7 +1784,6 @@ class Calibration:
         """What to_bytes() gave."""
 
     def __getstate__(self) -> bytes: ...
-
     def __setstate__(self, arg: bytes, /) -> None: ...
 
 class Calibrator:
@@ -1820,8 +1791,14 @@ class Calibrator:
     Runs samples and records what the tensors hold; leadline.calibrate() loops.
     """
 
-    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None, histograms: bool = True, keep_state: bool = False) -> None: ...
-
+    def __init__(
+        self,
+        model: Model,
+        num_threads: int = 1,
+        budget: Budget | None = None,
+        histograms: bool = True,
+        keep_state: bool = False,
+    ) -> None: ...
     def interpreter(self, subgraph: int = 0) -> Interpreter:
         """To resize the inputs of a subgraph and set their values."""
 
@@ -1871,38 +1848,32 @@ class RecipeRule:
     """What one line of a recipe asks for."""
 
     def __init__(self) -> None: ...
-
     @property
     def op(self) -> str:
         """Name of an op; empty or '*': any."""
 
     @op.setter
     def op(self, arg: str, /) -> None: ...
-
     @property
     def name(self) -> str:
         """Pattern, searched in the names of a node's outputs; empty: any."""
 
     @name.setter
     def name(self, arg: str, /) -> None: ...
-
     @property
     def node(self) -> int:
         """Number of a node in subgraph 0; -1: any."""
 
     @node.setter
     def node(self, arg: int, /) -> None: ...
-
     @property
     def quantize(self) -> bool:
         """False: the node stays float."""
 
     @quantize.setter
     def quantize(self, arg: bool, /) -> None: ...
-
     @property
     def mode(self) -> QuantizationMode: ...
-
     @mode.setter
     def mode(self, arg: QuantizationMode, /) -> None: ...
 
@@ -1913,77 +1884,54 @@ class QuantizerOptions:
     """What a quantized model is to be."""
 
     def __init__(self) -> None: ...
-
     @property
     def mode(self) -> QuantizationMode: ...
-
     @mode.setter
     def mode(self, arg: QuantizationMode, /) -> None: ...
-
     @property
     def input_type(self) -> DType: ...
-
     @input_type.setter
     def input_type(self, arg: DType, /) -> None: ...
-
     @property
     def output_type(self) -> DType: ...
-
     @output_type.setter
     def output_type(self, arg: DType, /) -> None: ...
-
     @property
     def allow_float(self) -> bool: ...
-
     @allow_float.setter
     def allow_float(self, arg: bool, /) -> None: ...
-
     @property
     def per_channel(self) -> bool: ...
-
     @per_channel.setter
     def per_channel(self, arg: bool, /) -> None: ...
-
     @property
     def per_channel_dense(self) -> bool: ...
-
     @per_channel_dense.setter
     def per_channel_dense(self, arg: bool, /) -> None: ...
-
     @property
     def calibration(self) -> CalibrationRule: ...
-
     @calibration.setter
     def calibration(self, arg: CalibrationRule, /) -> None: ...
-
     @property
     def recipe(self) -> list[RecipeRule]:
         """Assign a list; changes to the list that is read have no effect."""
 
     @recipe.setter
     def recipe(self, arg: Sequence[RecipeRule], /) -> None: ...
-
     @property
     def bias_correction(self) -> bool: ...
-
     @bias_correction.setter
     def bias_correction(self, arg: bool, /) -> None: ...
-
     @property
     def equalize(self) -> bool: ...
-
     @equalize.setter
     def equalize(self, arg: bool, /) -> None: ...
-
     @property
-    def smallest_weight(self) -> int: ...
-
-    @smallest_weight.setter
-    def smallest_weight(self, arg: int, /) -> None: ...
-
+    def min_weight_elements(self) -> int: ...
+    @min_weight_elements.setter
+    def min_weight_elements(self, arg: int, /) -> None: ...
     @property
     def budget(self) -> Budget: ...
-
     @budget.setter
     def budget(self, arg: Budget | None, /) -> None: ...
 
@@ -1991,7 +1939,6 @@ class ChannelMeans:
     """Means of each channel of what layers read: for bias correction."""
 
     def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None) -> None: ...
-
     @property
     def interpreter(self) -> Interpreter:
         """To resize inputs and set their values."""
@@ -2007,23 +1954,18 @@ class QuantizedNode:
 
     @property
     def subgraph(self) -> int: ...
-
     @property
     def node(self) -> int:
         """Number in the float model."""
 
     @property
     def op(self) -> str: ...
-
     @property
     def name(self) -> str: ...
-
     @property
     def quantized(self) -> bool: ...
-
     @property
     def mode(self) -> QuantizationMode: ...
-
     @property
     def reason(self) -> str:
         """Why it stays float."""
@@ -2047,7 +1989,6 @@ class Quantizer:
     """
 
     def __init__(self, model: Model, options: QuantizerOptions = ...) -> None: ...
-
     @property
     def model(self) -> Model:
         """The float model that has to be calibrated: given, or equalized."""
@@ -2056,11 +1997,20 @@ class Quantizer:
         """Every node of the float model and what will become of it."""
 
     def plan(self, calibration: Calibration | None = None) -> QuantizationPlan: ...
-
-    def quantize(self, calibration: Calibration | None = None, means: ChannelMeans | None = None, progress: Callable[[int, int], Any] | None = None) -> bytes:
+    def quantize(
+        self,
+        calibration: Calibration | None = None,
+        means: ChannelMeans | None = None,
+        progress: Callable[[int, int], Any] | None = None,
+    ) -> bytes:
         """The bytes of the quantized .tflite file."""
 
-    def quantize_to_model(self, calibration: Calibration | None = None, means: ChannelMeans | None = None, progress: Callable[[int, int], Any] | None = None) -> Model:
+    def quantize_to_model(
+        self,
+        calibration: Calibration | None = None,
+        means: ChannelMeans | None = None,
+        progress: Callable[[int, int], Any] | None = None,
+    ) -> Model:
         """
         The same as a model to run, in memory that goes back to the system with it.
         """

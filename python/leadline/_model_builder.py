@@ -31,9 +31,7 @@ class Subgraph:
         self._inputs: list[int] = []
         self._outputs: list[int] = []
 
-    def tensor(
-        self, name, dtype, shape=(), *, scales=(), zero_points=(), axis=0, signature=(), variable=False
-    ) -> int:
+    def tensor(self, name, dtype, shape=(), *, scales=(), zero_points=(), axis=0, signature=(), variable=False) -> int:
         """A tensor that a node writes, or the state of one (`variable`).
 
         `dtype` is a numpy type or a leadline.DType. `scales` and `zero_points` quantize it, along dimension `axis` when

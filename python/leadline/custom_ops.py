@@ -132,7 +132,7 @@ class CustomOp:
         del inputs
         return 0
 
-    def kept_bytes(self, inputs: Sequence[Operand | None]) -> int:
+    def persistent_bytes(self, inputs: Sequence[Operand | None]) -> int:
         """Bytes of memory to keep between runs, zero at first, counted by the plan; called after infer."""
         del inputs
         return 0
@@ -181,9 +181,11 @@ class CustomOp:
         return [output.spec.shape for output in self.outputs], [data.nbytes for data in self._early], 0, 0
 
     def _footprint(self, inputs: list[Operand | None]) -> tuple[int, int]:
-        sizes = operator.index(self.scratch_bytes(inputs)), operator.index(self.kept_bytes(inputs))
+        sizes = operator.index(self.scratch_bytes(inputs)), operator.index(self.persistent_bytes(inputs))
         if min(sizes) < 0:
-            raise InvalidArgumentError(f"scratch_bytes is {sizes[0]} and kept_bytes {sizes[1]}, expected at least 0")
+            raise InvalidArgumentError(
+                f"scratch_bytes is {sizes[0]} and persistent_bytes {sizes[1]}, expected at least 0"
+            )
         return sizes
 
     def _shapes(self, answer: Any) -> list[tuple[int, ...]]:
@@ -296,7 +298,7 @@ def register_op(
       name: the custom name in the model, also that of a Flex op ("FlexErf").
       run: run(op, inputs, outputs), or a subclass of CustomOp. Without it register_op() is a decorator for one.
       infer: infer(op, inputs), see CustomOp.infer. `op` is the CustomOp of the node; attributes set on it are kept.
-      scratch, kept: bytes, or functions (op, inputs) that give them; see CustomOp.scratch_bytes and kept_bytes.
+      scratch, kept: bytes, or functions (op, inputs) that give them; see CustomOp.scratch_bytes and persistent_bytes.
 
     Returns `run`, or the decorator.
     """
@@ -316,7 +318,7 @@ def register_op(
             members["infer"] = lambda self, inputs: infer(self, inputs)
         scratch_of, kept_of = _number_or_function(scratch, "scratch"), _number_or_function(kept, "kept")
         members["scratch_bytes"] = lambda self, inputs: scratch_of(self, inputs)
-        members["kept_bytes"] = lambda self, inputs: kept_of(self, inputs)
+        members["persistent_bytes"] = lambda self, inputs: kept_of(self, inputs)
         cls = type(name, (CustomOp,), members)
     else:
         raise InvalidArgumentError(f"run should be a function or a subclass of CustomOp; got {type(run).__name__}")

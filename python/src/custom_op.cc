@@ -200,7 +200,7 @@ class PythonOp final : public CustomOp {
       }
     }
     call.request_scratch(nb::cast<int64_t>(parts[2]));
-    call.request_kept(nb::cast<int64_t>(parts[3]));
+    call.request_persistent(nb::cast<int64_t>(parts[3]));
   }
 
   UserReference object_;

@@ -53,7 +53,7 @@ void bind_parts(nb::module_& m) {
       .def_ro("segment", &PlannedStep::segment)
       .def_ro("scratch_bytes", &PlannedStep::scratch_bytes)
       .def_ro("packed_bytes", &PlannedStep::packed_bytes)
-      .def_ro("kept_bytes", &PlannedStep::kept_bytes, "Memory of the op whose contents stay between runs.")
+      .def_ro("persistent_bytes", &PlannedStep::persistent_bytes, "Memory of the op whose contents stay between runs.")
       .def_ro("live_bytes", &PlannedStep::live_bytes, "Arena bytes that must exist during this step.");
 
   nb::class_<PlannedPhase>(m, "PlannedPhase", "A stretch of the job and the memory it holds at its highest.")

@@ -74,7 +74,7 @@ void bind_options(nb::module_& m) {
       .def_rw("recipe", &QuantizerOptions::recipe, "Assign a list; changes to the list that is read have no effect.")
       .def_rw("bias_correction", &QuantizerOptions::bias_correction)
       .def_rw("equalize", &QuantizerOptions::equalize)
-      .def_rw("smallest_weight", &QuantizerOptions::smallest_weight)
+      .def_rw("min_weight_elements", &QuantizerOptions::min_weight_elements)
       .def_rw("budget", &QuantizerOptions::budget, nb::arg().none());
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "ir/attributes.h"
 #include "leadline/model_builder.h"
 

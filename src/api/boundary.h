@@ -2,7 +2,7 @@
 // The edge of the C++ API: whatever happens inside, what comes out is a leadline::Error.
 #pragma once
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/charge.h"
+#include "core/charge.h"
 #include "leadline/calibration.h"
 #include "quantize/statistics.h"
 

@@ -7,8 +7,8 @@
 #include "api/boundary.h"
 #include "api/calibration_data.h"
 #include "api/model_data.h"
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "leadline/calibration.h"
 #include "quantize/statistics_bytes.h"
 

@@ -8,8 +8,8 @@
 #include <new>
 
 #include "api/boundary.h"
-#include "base/error.h"
-#include "base/string_tensor.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
 #include "ops/user_ops.h"
 
 namespace leadline {
@@ -104,7 +104,7 @@ void Node::infer(ops::InferContext& context) {
                  [&](bool leave) { return context.host().hold_memory(leave); });
   call_user(description_, [&] { op_->infer(call); });
   scratch_bytes_ = call.scratch_bytes();
-  kept_bytes_ = call.kept_bytes();
+  kept_bytes_ = call.persistent_bytes();
   if (call.deferred()) {
     if (all_known) context.fail(kArgument, "the op waits for data though all its inputs are known");
     context.defer();
@@ -132,7 +132,7 @@ void Node::take_shapes(const InferCall& call, ops::InferContext& context) const 
 
 std::unique_ptr<ops::Kernel> Node::prepare(ops::PrepareContext& context) {
   context.request_scratch(scratch_bytes_);
-  context.request_kept(kept_bytes_);
+  context.request_persistent(kept_bytes_);
   return ops::make_kernel([this](ops::RunContext& run_context) { run(run_context); });
 }
 
@@ -161,7 +161,7 @@ void Node::run(ops::RunContext& context) {
     output.address = context.output(i).data;
   }
   RunCall call(info_, std::move(inputs), std::move(outputs), {context.scratch(), static_cast<size_t>(scratch_bytes_)},
-               {context.kept(), static_cast<size_t>(kept_bytes_)},
+               {context.persistent(), static_cast<size_t>(kept_bytes_)},
                [&](bool leave) { return context.host().hold_memory(leave); });
   call_user(description_, [&] { op_->run(call); });
 }
@@ -248,7 +248,7 @@ void InferCall::request_scratch(int64_t bytes) {
   scratch_bytes_ = bytes;
 }
 
-void InferCall::request_kept(int64_t bytes) {
+void InferCall::request_persistent(int64_t bytes) {
   leadline::require(bytes >= 0, kArgument, "kept memory of {} bytes", bytes);
   kept_bytes_ = bytes;
 }

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/flexbuffer_map_builder.h"
+#include "io/flexbuffer_map_builder.h"
 #include "tests/cpp/sketch.h"
 
 namespace leadline {
@@ -83,7 +83,7 @@ TEST(CustomOp, RunsInAPlanThatCountsItsMemory) {
                                   [](InferCall& call) {
                                     same_shape(call);
                                     call.request_scratch(1000);
-                                    call.request_kept(100);
+                                    call.request_persistent(100);
                                   },
                                   [](RunCall& call) {
                                     EXPECT_EQ(call.scratch().size(), 1000U);
@@ -97,7 +97,7 @@ TEST(CustomOp, RunsInAPlanThatCountsItsMemory) {
   ASSERT_EQ(plan.steps.size(), 3U);
   EXPECT_EQ(plan.steps[1].op, "MyOp");
   EXPECT_EQ(plan.steps[1].scratch_bytes, 1000);
-  EXPECT_EQ(plan.steps[1].kept_bytes, 128) << "rounded as it is allocated";
+  EXPECT_EQ(plan.steps[1].persistent_bytes, 128) << "rounded as it is allocated";
   EXPECT_EQ(run(interpreter, Floats{1, -2, 3, -4}), (Floats{-2, -4, -6, -8}));
   EXPECT_EQ(plan.peak_bytes, interpreter.counted_peak_bytes());
   EXPECT_EQ(interpreter.plan().peak_bytes, interpreter.counted_peak_bytes());
@@ -142,7 +142,7 @@ TEST(CustomOp, ShapesMayDependOnData) {
                                     call.require(count >= 0 && count <= 4, "count is out of range");
                                     call.set_output_shape(0, Shape{count});
                                     call.request_scratch(100 * count);
-                                    call.request_kept(64);
+                                    call.request_persistent(64);
                                   },
                                   [](RunCall& call) {
                                     call.kept()[0] = static_cast<std::byte>(std::to_integer<int>(call.kept()[0]) + 1);
@@ -201,7 +201,7 @@ TEST(CustomOp, KeptMemoryIsClearedByReset) {
   const Registered op("MyOp", op_of(
                                   [](InferCall& call) {
                                     same_shape(call);
-                                    call.request_kept(1);
+                                    call.request_persistent(1);
                                   },
                                   [](RunCall& call) {
                                     call.kept()[0] = static_cast<std::byte>(std::to_integer<int>(call.kept()[0]) + 1);
@@ -361,7 +361,7 @@ TEST(CustomOp, RunsInsideLoopsOfFixedAndOfGrowingShapes) {
                                     [growth](InferCall& call) {
                                       call.set_output_shape(0, Shape{call.input(0).shape[0] + growth});
                                       call.request_scratch(256);
-                                      call.request_kept(4);
+                                      call.request_persistent(4);
                                     },
                                     [](RunCall& call) {
                                       auto& runs = *reinterpret_cast<float*>(call.kept().data());

@@ -12,7 +12,7 @@
 
 #include "api/boundary.h"
 #include "api/model_data.h"
-#include "base/error.h"
+#include "core/error.h"
 #include "debug/comparison.h"
 #include "debug/comparison_graph.h"
 #include "debug/result.h"

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "api/boundary.h"
-#include "base/error.h"
+#include "core/error.h"
 #include "guard/advice.h"
 #include "guard/last_lines.h"
 #include "guard/process_tree.h"

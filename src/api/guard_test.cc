@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "leadline/error.h"
 
 namespace leadline {

@@ -11,11 +11,11 @@
 #include "api/boundary.h"
 #include "api/missing_ops.h"
 #include "api/model_data.h"
-#include "base/alignment.h"
-#include "base/error.h"
-#include "base/patient_mutex.h"
-#include "base/run_check.h"
-#include "base/string_tensor.h"
+#include "core/alignment.h"
+#include "core/cancel.h"
+#include "core/cancellable_mutex.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
 #include "passes/passes.h"
 #include "plan/report.h"
 #include "runtime/runner.h"
@@ -412,7 +412,7 @@ struct Interpreter::State {
   bool stale = false;    // shapes changed since the plan was made
   bool rebound = false;  // the caller's memory changed since the runner was told
   bool failed = false;   // the last plan did not succeed, or its memory was left to others
-  mutable PatientMutex mutex{"the interpreter"};
+  mutable CancellableMutex mutex{"the interpreter"};
 };
 
 Interpreter::Interpreter(const Model& model, InterpreterOptions options) try

@@ -11,7 +11,7 @@
 #include "api/attribute_setter.h"
 #include "api/boundary.h"
 #include "api/keras_weight.h"
-#include "base/error.h"
+#include "core/error.h"
 #include "import/keras/custom_layers.h"
 #include "import/keras/importer.h"
 #include "ir/sources.h"

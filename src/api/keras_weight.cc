@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/boundary.h"
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline {
 namespace {

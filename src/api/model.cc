@@ -6,7 +6,7 @@
 #include "api/boundary.h"
 #include "api/missing_ops.h"
 #include "api/model_data.h"
-#include "base/error.h"
+#include "core/error.h"
 #include "ir/graph.h"
 #include "model/reader.h"
 #include "model/writer.h"

@@ -5,7 +5,7 @@
 
 #include "api/attribute_setter.h"
 #include "api/boundary.h"
-#include "base/error.h"
+#include "core/error.h"
 #include "ir/graph.h"
 #include "ir/verifier.h"
 #include "model/writer.h"

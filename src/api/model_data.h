@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/mapped_file.h"
+#include "io/mapped_file.h"
 #include "ir/graph.h"
 #include "leadline/model.h"
 #include "passes/passes.h"

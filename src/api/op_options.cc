@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "api/boundary.h"
-#include "base/error.h"
-#include "base/flexbuffer_reader.h"
+#include "core/error.h"
+#include "io/flexbuffer_reader.h"
 #include "leadline/custom_op.h"
 
 namespace leadline {

@@ -7,8 +7,8 @@
 
 #include "api/boundary.h"
 #include "api/model_data.h"
-#include "base/charge.h"
-#include "base/error.h"
+#include "core/charge.h"
+#include "core/error.h"
 #include "ir/verifier.h"
 #include "model/writer.h"
 #include "passes/passes.h"
@@ -35,9 +35,9 @@ Treatment treatment_of(QuantizationMode mode) {
     case QuantizationMode::kInt16x8:
       return Treatment::kInt16;
     case QuantizationMode::kWeightOnlyInt8:
-      return Treatment::kWidened8;
+      return Treatment::kWeightOnlyInt8;
     case QuantizationMode::kWeightOnlyInt4:
-      return Treatment::kWidened4;
+      return Treatment::kWeightOnlyInt4;
   }
   fail(ErrorCode::kInvalidArgument, "mode {} is none of the quantization modes", static_cast<int>(mode));
 }
@@ -52,9 +52,9 @@ QuantizationMode mode_of(Treatment treatment, QuantizationMode wanted) {
       return QuantizationMode::kInt8;
     case Treatment::kInt16:
       return QuantizationMode::kInt16x8;
-    case Treatment::kWidened8:
+    case Treatment::kWeightOnlyInt8:
       return QuantizationMode::kWeightOnlyInt8;
-    case Treatment::kWidened4:
+    case Treatment::kWeightOnlyInt4:
       return QuantizationMode::kWeightOnlyInt4;
     default:
       return wanted;
@@ -150,7 +150,7 @@ struct Quantizer::Data {
   }
 
   quantize::WeightOptions weight_options() const {
-    return {options.per_channel, options.per_channel_dense, options.smallest_weight};
+    return {options.per_channel, options.per_channel_dense, options.min_weight_elements};
   }
 
   quantize::IntegerOptions integer_options() const {
@@ -163,7 +163,7 @@ struct Quantizer::Data {
   ir::Graph rewrite(const quantize::RangeOf& range_of, const ChannelMeans* means) const {
     ir::Graph graph = *model.data()->graph;
     quantize::Treatments settled = treatments;
-    quantize::settle_treatments(graph, settled, range_of);
+    quantize::resolve_treatments(graph, settled, range_of);
     if (!options.allow_float && is_integer(treatment_of(options.mode))) quantize::require_integers(graph, settled);
     if (corrects_biases()) {
       const auto means_of = [&graph, means](int, int tensor) {

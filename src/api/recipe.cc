@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "api/boundary.h"
-#include "base/error.h"
-#include "base/mapped_file.h"
+#include "core/error.h"
+#include "io/mapped_file.h"
 #include "quantize/recipe.h"
 
 namespace leadline {
@@ -25,8 +25,8 @@ constexpr std::array<std::pair<Treatment, QuantizationMode>, 6> kModes{{
     {Treatment::kHybrid, QuantizationMode::kDynamicRange},
     {Treatment::kInt8, QuantizationMode::kInt8},
     {Treatment::kInt16, QuantizationMode::kInt16x8},
-    {Treatment::kWidened8, QuantizationMode::kWeightOnlyInt8},
-    {Treatment::kWidened4, QuantizationMode::kWeightOnlyInt4},
+    {Treatment::kWeightOnlyInt8, QuantizationMode::kWeightOnlyInt8},
+    {Treatment::kWeightOnlyInt4, QuantizationMode::kWeightOnlyInt4},
 }};
 constexpr std::array<std::pair<std::string_view, QuantizationMode>, 6> kNames{{
     {"float16", QuantizationMode::kFloat16},

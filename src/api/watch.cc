@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "api/boundary.h"
-#include "base/error.h"
+#include "core/error.h"
 #include "guard/cpu_info.h"
 #include "guard/crash_handler.h"
 #include "guard/flight_recorder.h"

@@ -19,11 +19,11 @@
 
 #include "cli/bench_peer.h"
 #include "cli/command.h"
-#include "cli/npy.h"
 #include "cli/printing.h"
 #include "cli/profile.h"
 #include "cli/session.h"
 #include "cli/tensor_io.h"
+#include "io/npy.h"
 #include "leadline/error.h"
 #include "leadline/version.h"
 

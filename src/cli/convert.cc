@@ -10,8 +10,8 @@
 #include <system_error>
 #include <vector>
 
-#include "base/progress.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/quantization.h"
 #include "leadline/budget.h"
 #include "leadline/converter.h"

@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
-#include "base/output_file.h"
 #include "cli/command.h"
 #include "cli/samples.h"
+#include "io/output_file.h"
 #include "leadline/budget.h"
 #include "leadline/debugger.h"
 #include "leadline/error.h"

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <vector>
 
-#include "base/progress.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "leadline/error.h"
 #include "leadline/types.h"
 #include "leadline/version.h"

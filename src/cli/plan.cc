@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <string>
 
-#include "base/output_file.h"
 #include "cli/command.h"
 #include "cli/session.h"
+#include "io/output_file.h"
 #include "leadline/error.h"
 
 namespace leadline::cli {

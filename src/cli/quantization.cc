@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/output_file.h"
-#include "base/progress.h"
 #include "cli/printing.h"
+#include "cli/progress.h"
 #include "cli/samples.h"
+#include "io/output_file.h"
 #include "leadline/calibration.h"
 #include "leadline/error.h"
 #include "leadline/quantizer.h"
@@ -70,7 +70,7 @@ QuantizerOptions quantizer_options(const QuantizationOptions& options) {
   if (!options.recipe.empty()) result.recipe = load_recipe(options.recipe);
   result.bias_correction = options.bias_correction;
   result.equalize = options.equalize;
-  result.smallest_weight = options.smallest_weight;
+  result.min_weight_elements = options.min_weight_elements;
   return result;
 }
 
@@ -266,7 +266,8 @@ void QuantizationOptions::add_to(CLI::App& app) {
   app.add_flag("--per-tensor", per_tensor, "One scale for all channels of weights");
   app.add_flag("--bias-correction", bias_correction, "Biases make up for the mean error of quantized weights");
   app.add_flag("--equalize", equalize, "Even out the channels of neighbouring convolutions before");
-  app.add_option("--smallest-weight", smallest_weight, "Constants of fewer elements stay float in weight-only modes")
+  app.add_option("--smallest-weight", min_weight_elements,
+                 "Constants of fewer elements stay float in weight-only modes")
       ->capture_default_str()
       ->type_name("N");
 }

@@ -23,7 +23,7 @@ struct QuantizationOptions {
   bool per_tensor = false;
   bool bias_correction = false;
   bool equalize = false;
-  int64_t smallest_weight = 1024;
+  int64_t min_weight_elements = 1024;
   int threads = -1;
 
   /// All but the mode.

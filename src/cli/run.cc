@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/npy.h"
 #include "cli/printing.h"
 #include "cli/profile.h"
 #include "cli/session.h"
 #include "cli/summary.h"
 #include "cli/tensor_io.h"
+#include "io/npy.h"
 #include "leadline/error.h"
 
 namespace leadline::cli {

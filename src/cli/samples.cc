@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/progress.h"
+#include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/tensor_io.h"
 #include "leadline/error.h"

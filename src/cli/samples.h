@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/npy.h"
+#include "io/npy.h"
 #include "leadline/interpreter.h"
 #include "leadline/model.h"
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <span>
 
-#include "cli/zip.h"
+#include "io/zip_writer.h"
 #include "leadline/error.h"
 
 namespace leadline::cli {

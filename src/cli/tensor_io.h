@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/npy.h"
 #include "cli/session.h"
+#include "io/npy.h"
 #include "leadline/interpreter.h"
 
 namespace leadline::cli {

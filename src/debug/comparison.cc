@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
-#include "base/integer_range.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/integer_range.h"
 #include "debug/decode.h"
 #include "debug/match.h"
 

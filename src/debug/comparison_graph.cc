@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "debug/match.h"
 #include "debug/twin.h"
 #include "ir/verifier.h"

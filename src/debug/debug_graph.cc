@@ -2,8 +2,8 @@
 // make_debug_graph(): the form TensorFlow's debugger takes.
 #include <array>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "debug/comparison_graph.h"
 #include "debug/match.h"
 #include "debug/twin.h"

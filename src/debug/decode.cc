@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "base/half.h"
+#include "core/half.h"
 
 namespace leadline::debug {
 

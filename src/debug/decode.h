@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/quantization.h"
+#include "core/quantization.h"
 #include "leadline/types.h"
 
 namespace leadline::debug {

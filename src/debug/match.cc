@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 
 namespace leadline::debug {
 namespace {

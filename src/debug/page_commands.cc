@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "base/page.h"
+#include "report/page.h"
 
 namespace leadline::debug {
 namespace {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/json.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "io/json.h"
 #include "leadline/types.h"
 
 namespace leadline::debug {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "base/json.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "io/json.h"
 #include "leadline/debug_result.h"
 
 namespace leadline {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/page.h"
 #include "debug/page_chart.h"
 #include "debug/page_commands.h"
 #include "debug/page_data.h"
@@ -20,6 +19,7 @@
 #include "leadline/budget.h"
 #include "leadline/debug_result.h"
 #include "leadline/types.h"
+#include "report/page.h"
 
 namespace leadline {
 namespace {

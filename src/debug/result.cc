@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "debug/layer_names.h"
 #include "debug/match.h"
 #include "debug/weight_error.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "debug/decode.h"
 
 namespace leadline::debug {

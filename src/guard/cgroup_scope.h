@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "guard/descriptor.h"
 #include "leadline/guard_report.h"
 

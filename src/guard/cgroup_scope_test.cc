@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "base/fake_system.h"
+#include "tests/support/cpp/fake_system.h"
 
 namespace leadline::guard {
 namespace {

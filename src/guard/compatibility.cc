@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/compatibility.h"
 
-#include "base/error.h"
-#include "base/json.h"
+#include "core/error.h"
+#include "io/json.h"
 
 namespace leadline::guard {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 
 namespace leadline::guard {
 

@@ -29,8 +29,8 @@
 #include <iterator>
 #include <mutex>
 
-#include "base/file_mapping.h"
 #include "guard/flight_recorder.h"
+#include "io/mapping_watch.h"
 
 namespace leadline::guard {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "leadline/devices.h"
 
 namespace leadline::guard {

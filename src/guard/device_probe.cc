@@ -17,7 +17,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "base/json.h"
+#include "io/json.h"
 
 namespace leadline::guard {
 namespace {

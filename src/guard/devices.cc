@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <map>
 
-#include "base/error.h"
-#include "base/memory_limits.h"
-#include "base/thread_pool.h"
+#include "core/error.h"
+#include "core/memory_limits.h"
+#include "core/thread_pool.h"
 #include "guard/cpu_info.h"
 #include "guard/device_list.h"
 #include "guard/device_probe.h"

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <string>
 
-#include "base/fake_system.h"
 #include "guard/cpu_info.h"
 #include "guard/device_list.h"
 #include "guard/device_probe.h"
@@ -17,6 +16,7 @@
 #include "guard/opencl.h"
 #include "guard/untrusted_file.h"
 #include "leadline/error.h"
+#include "tests/support/cpp/fake_system.h"
 
 namespace leadline::guard {
 namespace {

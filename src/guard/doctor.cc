@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "guard/doctor_subject.h"
 #include "guard/untrusted_file.h"
 #include "leadline/types.h"

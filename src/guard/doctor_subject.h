@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "guard/compatibility.h"
 #include "guard/pep440.h"
 #include "guard/python_env.h"

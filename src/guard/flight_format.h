@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/running_op.h"
+#include "core/running_op.h"
 
 namespace leadline::guard::flight {
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "guard/untrusted_file.h"
 
 namespace leadline::guard {

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "guard/growth.h"
 #include "leadline/budget.h"
 

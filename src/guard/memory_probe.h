@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "guard/descriptor.h"
 #include "leadline/watch_report.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "guard/device_probe.h"
 
 namespace leadline::guard {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "guard/flight_reader.h"
 #include "leadline/postmortem.h"
 

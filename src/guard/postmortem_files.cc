@@ -11,7 +11,7 @@
 #include <map>
 #include <span>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "guard/descriptor.h"
 #include "guard/elf_symbols.h"
 #include "guard/flight_folder.h"

@@ -7,8 +7,8 @@
 
 #include <cstring>
 
-#include "base/fake_system.h"
 #include "guard/flight_test_tools.h"
+#include "tests/support/cpp/fake_system.h"
 
 namespace leadline::guard {
 namespace {

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "guard/descriptor.h"
 
 namespace leadline::guard {

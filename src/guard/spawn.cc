@@ -18,7 +18,7 @@
 #include <limits>
 #include <string_view>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "guard/data_limit.h"
 
 namespace leadline::guard {

@@ -16,7 +16,7 @@
 #include <limits>
 #include <string>
 
-#include "base/cgroup.h"
+#include "core/cgroup.h"
 #include "leadline/error.h"
 
 namespace leadline::guard {

@@ -17,8 +17,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/cgroup.h"
-#include "base/error.h"
+#include "core/cgroup.h"
+#include "core/error.h"
 #include "guard/process_tree.h"
 
 namespace leadline::guard {

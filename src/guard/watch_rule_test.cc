@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/fake_system.h"
 #include "guard/memory_probe.h"
+#include "tests/support/cpp/fake_system.h"
 
 namespace leadline::guard {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <thread>
 
-#include "base/fake_system.h"
 #include "guard/flight_test_tools.h"
+#include "tests/support/cpp/fake_system.h"
 
 namespace leadline::guard {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "ops/batch_matmul.h"
 #include "ops/cast.h"
 #include "ops/concatenation.h"

@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "leadline/types.h"
 
 namespace leadline::ir {

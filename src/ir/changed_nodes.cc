@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::ir {
 namespace {

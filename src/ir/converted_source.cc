@@ -5,9 +5,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/error.h"
-#include "base/half.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/half.h"
 #include "ir/sources.h"
 
 namespace leadline::ir {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "base/mapped_file.h"
-#include "base/quantization.h"
+#include "core/quantization.h"
+#include "io/mapped_file.h"
 #include "ir/attributes.h"
 #include "ir/constant_source.h"
 #include "leadline/types.h"

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <optional>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "ir/graph.h"
 
 namespace leadline::ir {

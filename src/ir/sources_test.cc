@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "tests/cpp/sketch.h"
 
 namespace leadline::ir {

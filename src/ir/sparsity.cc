@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 
 namespace leadline::ir {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
-#include "base/integer_range.h"
+#include "core/error.h"
+#include "core/integer_range.h"
 #include "ir/field_finder.h"
 #include "ir/sparsity.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::model {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "base/alignment.h"
-#include "base/error.h"
+#include "core/alignment.h"
+#include "core/error.h"
 #include "tflite_generated.h"
 
 namespace leadline::model {

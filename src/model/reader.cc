@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "ir/verifier.h"
 #include "model/options.h"
 #include "model/read_tensor.h"
@@ -67,9 +67,9 @@ class GraphReader {
     for (const tfl::SubGraph* subgraph : *subgraphs) graph_->subgraphs.push_back(read_subgraph(*subgraph));
     read_signatures();
     read_metadata();
-    ask_run_check();
+    check_cancelled();
     ir::verify(*graph_);
-    ask_run_check();
+    check_cancelled();
     ops::verify_nodes(*graph_);
     return graph_;
   }

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/mapped_file.h"
+#include "io/mapped_file.h"
 #include "ir/graph.h"
 
 namespace leadline::model {

@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "ops/string_tester.h"
 #include "tests/cpp/sketch.h"
 #include "tflite_generated.h"

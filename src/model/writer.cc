@@ -8,9 +8,9 @@
 #include <numeric>
 #include <tuple>
 
-#include "base/error.h"
-#include "base/progress.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/progress.h"
 #include "ir/sources.h"
 #include "model/options.h"
 #include "ops/registry.h"
@@ -405,7 +405,7 @@ void FileWriter::emit(Target& target, const Progress& progress) const {
   for (size_t b : order) {
     const Contents& contents = buffers[b];
     if (contents.bytes() == 0) continue;
-    ask_run_check();
+    check_cancelled();
     const int64_t start = written;
     // Zeros up to the constant, the last of them its length where it is a part of the flatbuffer.
     std::array<std::byte, kConstantAlignment + sizeof(flatbuffers::uoffset_t)> gap{};

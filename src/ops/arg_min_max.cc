@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/quantization_rules.h"

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/flexbuffer_map.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "io/flexbuffer_map.h"
 #include "kernels/fft/fft.h"
 #include "kernels/gemm/split.h"
 #include "ops/contraction.h"
@@ -90,7 +90,7 @@ class SpectrogramKernel final : public Kernel {
       for (int64_t slot = begin; slot < end; ++slot) {
         const kernels::PartRange part = kernels::part_range(frames, 1, slots_, slot);
         for (int64_t frame = part.begin; frame < part.end; ++frame) {
-          ask_run_check();
+          check_cancelled();
           transform(c, frame / output[1], frame % output[1], c.scratch() + slot * slot_bytes_,
                     c.output(0).mutable_as<float>() + frame * fft_.bins());
         }
@@ -221,7 +221,7 @@ class MfccKernel final : public Kernel {
       for (int64_t slot = begin; slot < end; ++slot) {
         const kernels::PartRange part = kernels::part_range(frames, 1, slots_, slot);
         for (int64_t frame = part.begin; frame < part.end; ++frame) {
-          ask_run_check();
+          check_cancelled();
           transform(c.input(0).as<float>() + frame * bins_, shares, first, last,
                     reinterpret_cast<const double*>(c.packed()),
                     reinterpret_cast<double*>(c.scratch() + slots_at_ + slot * slot_bytes_),

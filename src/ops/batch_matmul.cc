@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/split.h"
 #include "kernels/reference/matmul.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/quant/dynamic.h"
 #include "kernels/reference/matmul.h"
 #include "ops/contraction_testing.h"

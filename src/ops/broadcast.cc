@@ -2,7 +2,7 @@
 // TILE, BROADCAST_TO, FILL, ZEROS_LIKE: elements repeated.
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

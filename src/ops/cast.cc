@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

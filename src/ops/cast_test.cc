@@ -6,7 +6,7 @@
 #include <cmath>
 #include <complex>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "ops/op_tester.h"
 
 namespace leadline::ops {

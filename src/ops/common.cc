@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/integer_range.h"
+#include "core/integer_range.h"
 
 namespace leadline::ops {
 

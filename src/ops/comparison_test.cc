@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "base/string_tensor.h"
+#include "core/string_tensor.h"
 #include "ops/op_tester.h"
 
 namespace leadline::ops {

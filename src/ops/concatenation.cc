@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -97,7 +97,7 @@ std::unique_ptr<Kernel> make_append_kernel(PrepareContext& c, std::vector<Part> 
   const int64_t size = element_bytes(c.output(0).dtype());
   int64_t at = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (!parts[i].rescale) c.joins_input(static_cast<int>(i), at);
+    if (!parts[i].rescale) c.input_is_part_of_output(static_cast<int>(i), at);
     at += parts[i].run * size;
   }
   return make_kernel([=, parts = std::move(parts)](RunContext& run) {

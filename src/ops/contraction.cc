@@ -5,7 +5,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/quant/unpack.h"
 #include "ops/common.h"
 

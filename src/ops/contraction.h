@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/buffer.h"
+#include "core/buffer.h"
 #include "kernels/quant/dynamic.h"
 #include "kernels/reference/contraction.h"
 #include "ops/op.h"

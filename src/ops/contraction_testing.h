@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "ops/op_tester.h"
 
 namespace leadline::ops {

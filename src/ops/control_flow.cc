@@ -8,8 +8,8 @@
 
 #include <cstring>
 
-#include "base/buffer.h"
-#include "base/run_check.h"
+#include "core/buffer.h"
+#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/resources.h"
 

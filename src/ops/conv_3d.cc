@@ -124,7 +124,7 @@ void register_conv_3d(Registry& registry) {
        .infer = infer,
        .prepare = prepare,
        .quantize =
-           {.forms = QuantizationRule::kWidened, .weights = 1, .weights_axis = 4, .output8 = {}, .output16 = {}},
+           {.forms = QuantizationRule::kWeightOnly, .weights = 1, .weights_axis = 4, .output8 = {}, .output16 = {}},
        .types = "f32"});
 }
 

@@ -3,7 +3,7 @@
 // float32.
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/split.h"
 #include "ops/common.h"
@@ -104,7 +104,7 @@ class TransposeKernel final : public Kernel {
         auto* products = reinterpret_cast<float*>(c.scratch() + slots_at_ + slot * slot_bytes_);
         const kernels::PartRange part = kernels::part_range(rows, 1, slots_, slot);
         for (int64_t row = part.begin; row < part.end; ++row) {
-          ask_run_check();
+          check_cancelled();
           float* target = c.output(0).mutable_as<float>() + row * row_size;
           std::fill_n(target, row_size, 0.0F);
           sum_row(input, filter, row, products, target);
@@ -153,7 +153,7 @@ class TransposeKernel final : public Kernel {
     const int64_t first = shift >= 0 ? 0 : (-shift + w.stride - 1) / w.stride;
     const int64_t last = std::min(w.output - 1, (w.input - 1 - shift) / w.stride);
     for (int64_t x = first; x <= last; x += kChunkPixels) {
-      ask_run_check();
+      check_cancelled();
       const int64_t count = std::min(kChunkPixels, last - x + 1);
       const kernels::GemmF32 g{.a = in_row + x * depth_,
                                .lda = depth_,

@@ -3,7 +3,7 @@
 // nothing left to do: the result is a view.
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 
@@ -37,7 +37,7 @@ void register_densify(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .sharing = Sharing::kView,
-                .makes_dense = true,
+                .densifies = true,
                 .types = "any but strings and sub-byte"});
 }
 

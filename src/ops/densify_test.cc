@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "ir/sparsity.h"
 #include "tests/cpp/sketch.h"
 

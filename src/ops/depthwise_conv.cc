@@ -2,7 +2,7 @@
 // DEPTHWISE_CONV_2D: input [N,H,W,C], filter [1,KH,KW,C*multiplier], optional bias [C*multiplier].
 #include <memory>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/quant/dynamic.h"
 #include "ops/common.h"

@@ -8,8 +8,8 @@
 #include <limits>
 #include <numeric>
 
-#include "base/flexbuffer_map.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "io/flexbuffer_map.h"
 #include "ops/families.h"
 
 namespace leadline::ops {

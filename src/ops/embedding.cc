@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/half.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/half.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/gemv_f32.h"
 #include "kernels/gemm/matmul_f32.h"
 
@@ -95,7 +95,7 @@ class FloatMatmul final : public Kernel {
     }
     for (int64_t row = 0; row < whole.m; row += kernels::kMatmulBlockRows) {
       for (int64_t col = 0; col < whole.n; col += kernels::kMatmulBlockColumns) {
-        ask_run_check();
+        check_cancelled();
         kernels::MatmulF32 piece = whole;
         piece.m = std::min(kernels::kMatmulBlockRows, whole.m - row);
         piece.n = std::min(kernels::kMatmulBlockColumns, whole.n - col);

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/reference/matmul.h"

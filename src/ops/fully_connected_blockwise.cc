@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "kernels/quant/dynamic.h"
 #include "kernels/quant/unpack.h"
 #include "ops/common.h"

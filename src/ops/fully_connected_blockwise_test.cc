@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "tests/cpp/sketch.h"
 
 namespace leadline {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/gemv_i8.h"
 #include "kernels/gemm/split.h"
 #include "ops/float_matmul.h"

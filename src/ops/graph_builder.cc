@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "ir/sources.h"
 #include "ir/verifier.h"
 #include "ops/verify.h"
@@ -248,7 +248,7 @@ int GraphBuilder::node(const std::string& op, const std::vector<int>& inputs, co
 }
 
 std::vector<int> GraphBuilder::add(NodeSpec spec) {
-  ask_run_check();
+  check_cancelled();
   return in_context([&] {
     const OpDef* row = registry().find(spec.op);
     const bool described = !spec.outputs.empty() && std::all_of(spec.outputs.begin(), spec.outputs.end(),

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "base/flexbuffer_map.h"
+#include "io/flexbuffer_map.h"
 #include "ops/common.h"
 #include "ops/families.h"
 

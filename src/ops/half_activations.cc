@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/buffer.h"
-#include "base/half.h"
+#include "core/buffer.h"
+#include "core/half.h"
 #include "ops/common.h"
 
 namespace leadline::ops {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "ops/contraction_testing.h"
 #include "ops/reduce.h"
 

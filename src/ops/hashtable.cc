@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 #include "ops/resources.h"

@@ -2,7 +2,7 @@
 // HASHTABLE_LOOKUP: rows of a table by sorted int32 keys; a key that is missing gives zeros, or an empty string.
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/flexbuffer_map.h"
+#include "io/flexbuffer_map.h"
 #include "ops/common.h"
 #include "ops/families.h"
 

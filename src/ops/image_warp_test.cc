@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "base/flexbuffer_map_builder.h"
+#include "io/flexbuffer_map_builder.h"
 #include "ops/op_tester.h"
 
 namespace leadline::ops {

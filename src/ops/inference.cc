@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "base/buffer.h"
-#include "base/error.h"
-#include "base/pass_on_limits.h"
+#include "core/buffer.h"
+#include "core/error.h"
+#include "core/rethrow_if_fatal.h"
 #include "ir/verifier.h"
 #include "ops/registry.h"
 
@@ -119,7 +119,7 @@ std::optional<std::vector<std::vector<std::byte>>> evaluate(const ir::Subgraph& 
     kernel->run(context);
     return results;
   } catch (const Error& error) {
-    pass_on_limits(error);
+    rethrow_if_fatal(error);
     return {};
   }
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/gemm_i8.h"
 #include "kernels/gemm/split.h"
 #include "kernels/quant/dynamic.h"
@@ -206,7 +206,7 @@ class IntegerMatmul final : public Kernel {
     std::byte* slot = c.scratch() + slots_at_ + slot_index * slot_bytes_;
     const auto* factors = reinterpret_cast<const float*>(c.scratch() + factors_at_) + columns.begin;
     for (int64_t row = rows.begin; row < rows.end; row += band_) {
-      if (row > rows.begin) ask_run_check();
+      if (row > rows.begin) check_cancelled();
       const int64_t count = std::min(band_, rows.end - row);
       kernels::GemmI8 g{.a = rows_of(c, p_.lhs_matrix(batch), row, count, slot),
                         .lda = p_.k,

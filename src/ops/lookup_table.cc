@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 
 namespace leadline::ops {
 namespace {

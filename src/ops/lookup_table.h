@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/string_tensor.h"
-#include "base/tensor.h"
+#include "core/string_tensor.h"
+#include "core/tensor.h"
 
 namespace leadline::ops {
 

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/hash/fingerprint.h"
 #include "ops/common.h"
 #include "ops/families.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/quant/fixed_math.h"
 #include "kernels/recurrent/dot.h"
 #include "ops/families.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 
 namespace leadline::ops {
 namespace {

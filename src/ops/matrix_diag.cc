@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

@@ -11,7 +11,7 @@
 #include <limits>
 #include <tuple>
 
-#include "base/flexbuffer_map.h"
+#include "io/flexbuffer_map.h"
 #include "ops/common.h"
 #include "ops/families.h"
 

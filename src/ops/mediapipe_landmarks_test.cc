@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "base/flexbuffer_map_builder.h"
+#include "io/flexbuffer_map_builder.h"
 #include "ops/op_tester.h"
 
 namespace leadline::ops {

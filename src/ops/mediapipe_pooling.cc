@@ -9,8 +9,8 @@
 #include <limits>
 #include <tuple>
 
-#include "base/flexbuffer_map.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "io/flexbuffer_map.h"
 #include "ops/common.h"
 #include "ops/custom_options.h"
 #include "ops/families.h"

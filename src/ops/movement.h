@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/string_tensor.h"
+#include "core/string_tensor.h"
 #include "kernels/movement/strided_copy.h"
 #include "ops/op.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/quant/fixed_math.h"
 #include "ops/common.h"
 #include "ops/families.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/flexbuffer_map.h"
-#include "base/half.h"
+#include "core/half.h"
+#include "io/flexbuffer_map.h"
 #include "ops/common.h"
 #include "ops/families.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/tensor.h"
-#include "base/thread_pool.h"
+#include "core/error.h"
+#include "core/tensor.h"
+#include "core/thread_pool.h"
 #include "ir/attributes.h"
 #include "ir/graph.h"
 
@@ -204,8 +204,8 @@ class PrepareContext : public OpContext {
   bool winograd() const { return winograd_; }
   /// Asks for workspace that is the kernel's alone while it runs. Contents are not kept between runs.
   void request_scratch(int64_t bytes) { scratch_bytes_ = bytes; }
-  /// Asks for memory whose contents are kept between runs, zero at first: see RunContext::kept().
-  void request_kept(int64_t bytes) { kept_bytes_ = bytes; }
+  /// Asks for memory whose contents are kept between runs, zero at first: see RunContext::persistent().
+  void request_persistent(int64_t bytes) { persistent_bytes_ = bytes; }
   /// Asks for memory that pack() fills once and that is kept. `layout` tells packings of the same node apart.
   void request_packed(int64_t bytes, std::string_view layout) {
     packed_bytes_ = bytes;
@@ -216,12 +216,12 @@ class PrepareContext : public OpContext {
 
   /// Input `i` becomes the bytes of output 0 from `offset` on, as it is: it may be computed there right away. The
   /// kernel copies it only when it is elsewhere.
-  void joins_input(int i, int64_t offset) { parts_.push_back({true, i, 0, offset}); }
+  void input_is_part_of_output(int i, int64_t offset) { parts_.push_back({true, i, 0, offset}); }
   /// Output `i` is the bytes of input `from` from `offset` on. The kernel copies them only when it is elsewhere.
-  void cuts_output(int i, int from, int64_t offset) { parts_.push_back({false, i, from, offset}); }
+  void output_is_slice_of(int i, int from, int64_t offset) { parts_.push_back({false, i, from, offset}); }
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  int64_t kept_bytes() const { return kept_bytes_; }
+  int64_t persistent_bytes() const { return persistent_bytes_; }
   int64_t packed_bytes() const { return packed_bytes_; }
   const std::string& packed_layout() const { return packed_layout_; }
   const std::vector<int>& replaced_inputs() const { return replaced_inputs_; }
@@ -231,7 +231,7 @@ class PrepareContext : public OpContext {
   int threads_;
   bool winograd_;
   int64_t scratch_bytes_ = 0;
-  int64_t kept_bytes_ = 0;
+  int64_t persistent_bytes_ = 0;
   int64_t packed_bytes_ = 0;
   std::string packed_layout_;
   std::vector<int> replaced_inputs_;
@@ -265,8 +265,8 @@ class RunContext {
     return reinterpret_cast<T*>(scratch_);
   }
   const std::byte* packed() const { return packed_; }
-  std::byte* kept() const { return kept_; }
-  void set_kept(std::byte* memory) { kept_ = memory; }
+  std::byte* persistent() const { return persistent_; }
+  void set_persistent(std::byte* memory) { persistent_ = memory; }
   ThreadPool& pool() const { return pool_; }
   Host& host() const { return host_; }
   Callee& callee(int subgraph) const { return host_.callee(node_index_, subgraph); }
@@ -294,7 +294,7 @@ class RunContext {
   std::span<const TensorView> outputs_;
   std::byte* scratch_;
   const std::byte* packed_;
-  std::byte* kept_ = nullptr;
+  std::byte* persistent_ = nullptr;
   ThreadPool& pool_;
   Host& host_;
 };
@@ -356,10 +356,10 @@ struct FixedParameters {
 /// functions of ops/quantization_rules.h.
 struct QuantizationRule {
   enum Form : uint8_t {
-    kInt8 = 1,     // int8 activations, int8 weights
-    kInt16 = 2,    // int16 activations, int8 weights
-    kHybrid = 4,   // float activations, int8 weights, quantized while running
-    kWidened = 8,  // float activations, weights through DEQUANTIZE: any op with weights
+    kInt8 = 1,        // int8 activations, int8 weights
+    kInt16 = 2,       // int16 activations, int8 weights
+    kHybrid = 4,      // float activations, int8 weights, quantized while running
+    kWeightOnly = 8,  // float activations, weights through DEQUANTIZE: any op with weights
   };
   uint8_t forms = 0;            // which of these its kernels have
   uint32_t activations = ~0U;   // bit i: input i takes part when it is float (indices, shapes and axes do not)
@@ -393,9 +393,9 @@ struct OpDef {
   Sharing sharing = Sharing::kNone;
   bool pure = true;                // same inputs, same outputs, no state: may be folded
   bool reads_shapes_only = false;  // the result depends on the inputs' shapes, not on their data (SHAPE)
-  bool widens_half = false;        // output 0 is float16 input 0 as float32 (DEQUANTIZE)
+  bool dequantizes_f16 = false;    // output 0 is float16 input 0 as float32 (DEQUANTIZE)
   uint32_t half_inputs = 0;        // bit i: a float32 input i may be given as a float16 constant instead
-  bool makes_dense = false;        // output 0 is sparse constant 0, which is dense when an op sees it (DENSIFY)
+  bool densifies = false;          // output 0 is sparse constant 0, which is dense when an op sees it (DENSIFY)
   QuantizationRule quantize = {};
   std::string_view types = {};   // for docs: "f32 i8 u8 i16x8 hybrid"
   std::string_view fast = {};    // for docs: which of them have kernels tuned for the CPU

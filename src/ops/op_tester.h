@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/buffer.h"
+#include "core/buffer.h"
 #include "ops/registry.h"
 #include "ops/resources.h"
 

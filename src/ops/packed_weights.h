@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/gemm_i8.h"
 #include "ops/contraction.h"
 

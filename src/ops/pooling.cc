@@ -11,7 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/pooling/pooling.h"
 #include "ops/common.h"
 #include "ops/families.h"

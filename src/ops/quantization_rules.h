@@ -42,7 +42,7 @@ constexpr QuantizationRule fixed_rule(int version8, FixedParameters output8, int
 constexpr QuantizationRule weights_rule(int data, int weights, int weights_axis, int bias, int version8,
                                         int version16) {
   QuantizationRule rule = free_rule(version8, version16);
-  rule.forms |= QuantizationRule::kHybrid | QuantizationRule::kWidened;
+  rule.forms |= QuantizationRule::kHybrid | QuantizationRule::kWeightOnly;
   rule.data = data;
   rule.weights = weights;
   rule.weights_axis = weights_axis;
@@ -58,7 +58,7 @@ constexpr QuantizationRule with_symmetric_input(QuantizationRule rule, int input
 
 /// The same rule for an op whose constant inputs may also be int8 weights of float arithmetic.
 constexpr QuantizationRule with_hybrid_weights(QuantizationRule rule, uint64_t hybrid_weights) {
-  rule.forms |= QuantizationRule::kHybrid | QuantizationRule::kWidened;
+  rule.forms |= QuantizationRule::kHybrid | QuantizationRule::kWeightOnly;
   rule.hybrid_weights = hybrid_weights;
   return rule;
 }

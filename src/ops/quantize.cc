@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "kernels/elementwise/lookup8.h"
 #include "kernels/quant/convert.h"
 #include "kernels/quant/fixed_point.h"
@@ -333,7 +333,7 @@ void register_quantize(Registry& registry) {
                 .options = {1, 38},
                 .infer = infer_dequantize,
                 .prepare = prepare_dequantize,
-                .widens_half = true,
+                .dequantizes_f16 = true,
                 .types = "f16 i8 u8 i16 i4 u4 i2, per channel",
                 .fast = "i8 u8 i16"});
   registry.add({.name = "QUANTIZE",

@@ -17,7 +17,7 @@
 #include <limits>
 #include <random>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/random/philox.h"
 #include "ops/families.h"
 #include "ops/movement.h"

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/reduce/mean.h"
 #include "kernels/reduce/reduce.h"

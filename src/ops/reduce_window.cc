@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

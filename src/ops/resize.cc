@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/resize/bilinear.h"
 #include "ops/common.h"
 #include "ops/families.h"

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 
 namespace leadline::ops {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
-#include "base/tensor.h"
+#include "core/buffer.h"
+#include "core/tensor.h"
 #include "ir/graph.h"
 #include "kernels/random/philox.h"
 #include "ops/lookup_table.h"

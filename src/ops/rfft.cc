@@ -4,7 +4,7 @@
 // too.
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/fft/fft.h"
 #include "kernels/gemm/split.h"
 #include "ops/contraction.h"
@@ -90,7 +90,7 @@ class Rfft2dKernel final : public Kernel {
     const auto* row_table = reinterpret_cast<const Complex*>(c.packed() + row_table_at_);
     std::fill(samples + given_w, samples + width, 0.0);
     for (int64_t y = 0; y < given_h; ++y) {
-      ask_run_check();
+      check_cancelled();
       std::copy_n(input + y * in_w, given_w, samples);
       rows_.forward(row_table, samples, spectrum + y * bins, workspace);
     }
@@ -99,7 +99,7 @@ class Rfft2dKernel final : public Kernel {
     auto* output = c.output(0).mutable_as<std::complex<float>>() + slice * height * bins;
     const auto* column_table = reinterpret_cast<const Complex*>(c.packed() + column_table_at_);
     for (int64_t x = 0; x < bins; ++x) {
-      ask_run_check();
+      check_cancelled();
       for (int64_t y = 0; y < height; ++y) column[y] = spectrum[y * bins + x];
       columns_.forward(column_table, column, workspace);
       for (int64_t y = 0; y < height; ++y) output[y * bins + x] = std::complex<float>(column[y]);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/recurrent/rnn.h"
 #include "ops/families.h"
 #include "ops/quantization_rules.h"

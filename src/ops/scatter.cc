@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/reference/contraction.h"
 #include "ops/common.h"
 #include "ops/families.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/reference/contraction.h"
 #include "ops/common.h"
 #include "ops/families.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/movement.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 #include "ops/resources.h"

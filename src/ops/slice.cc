@@ -62,7 +62,7 @@ std::unique_ptr<Kernel> make_slice_kernel(PrepareContext& c, const StridedCopy& 
   }
   if (!contiguous) return make_move_kernel(0, block);
   const int64_t offset = block.from * size;
-  c.cuts_output(0, 0, offset);
+  c.output_is_slice_of(0, 0, offset);
   return make_kernel([block, offset](RunContext& run) {
     if (run.output(0).data == run.input(0).data + offset) return;
     move_elements(run, run.input(0), run.output(0), block);

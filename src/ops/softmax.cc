@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/elementwise/softmax_8.h"
 #include "kernels/elementwise/softmax_f32.h"
 #include "kernels/quant/fixed_point.h"

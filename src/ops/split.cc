@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -26,7 +26,7 @@ std::unique_ptr<Kernel> make_piece_kernel(PrepareContext& c, int data, std::vect
   const int64_t size = element_bytes(c.input(data).dtype());
   int64_t at = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
-    c.cuts_output(static_cast<int>(i), data, at);
+    c.output_is_slice_of(static_cast<int>(i), data, at);
     at += runs[i] * size;
   }
   return make_kernel([=, runs = std::move(runs)](RunContext& run) {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"

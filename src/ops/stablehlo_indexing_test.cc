@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "ops/op_tester.h"
 
 namespace leadline::ops {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/string_tensor.h"
+#include "core/string_tensor.h"
 #include "ops/op_tester.h"
 
 namespace leadline::ops {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/recurrent/dot.h"
 #include "kernels/recurrent/matrix.h"

@@ -3,7 +3,7 @@
 // Its kernel also serves MediaPipe's Convolution2DTransposeBias, which has the operands in another order.
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/gemm_i8.h"
 #include "kernels/gemm/split.h"
 #include "ops/common.h"
@@ -188,7 +188,7 @@ class GemmTransposeConv final : public Kernel {
         auto* sums = reinterpret_cast<typename Finish::Acc*>(scratch + sums_at_);
         const kernels::PartRange part = kernels::part_range(rows, 1, slots_, slot);
         for (int64_t row = part.begin; row < part.end; ++row) {
-          ask_run_check();
+          check_cancelled();
           sum_row(c, row, sums, scratch);
           Out* out = output + row * s_.out_w * s_.out_c;
           PacedCheck check;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/verify.h"
 
-#include "base/error.h"
+#include "core/error.h"
 #include "ops/registry.h"
 
 namespace leadline::ops {

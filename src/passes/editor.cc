@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "ir/field_finder.h"
 #include "ir/verifier.h"
 #include "ops/inference.h"

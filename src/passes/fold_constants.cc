@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/pass_on_limits.h"
+#include "core/rethrow_if_fatal.h"
 #include "ops/inference.h"
 #include "passes/editor.h"
 #include "passes/passes.h"
@@ -55,7 +55,7 @@ bool fold_small(Editor& e, ops::Inference& inference, int n) {
   try {
     results = inference.compute(n, kLargestResult);
   } catch (const Error& error) {
-    pass_on_limits(error);
+    rethrow_if_fatal(error);
     return false;  // whoever runs the node will say it better
   }
   if (!results) return false;

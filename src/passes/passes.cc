@@ -7,9 +7,9 @@
 #include <array>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/pass_on_limits.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/rethrow_if_fatal.h"
 #include "ir/verifier.h"
 #include "ops/verify.h"
 
@@ -71,7 +71,7 @@ void check(const ir::Graph& graph, const char* pass) {
     ir::verify(graph);
     ops::verify_nodes(graph);
   } catch (const Error& error) {
-    ask_run_check();
+    check_cancelled();
     fail(ErrorCode::kInternal, "pass {} broke the graph: {}", pass, error.what());
   }
 }
@@ -114,7 +114,7 @@ void run_passes(ir::Graph& graph, bool verify_each, const PassNames& disabled) {
     int changes = 0;
     for (const Pass& pass : kPasses) {
       if (disabled.contains(pass.name)) continue;
-      ask_run_check();
+      check_cancelled();
       changes += pass.run(graph);
       if (verify_each) check(graph, pass.name);
     }
@@ -144,7 +144,7 @@ ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disab
   try {
     return changes_for_runs(graph, disabled, kVerifyEach);
   } catch (const Error& error) {
-    pass_on_limits(error);
+    rethrow_if_fatal(error);
     if (kVerifyEach) throw;
     return {};  // a model runs without passes too
   }

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "plan/arena_problem.h"
 
 namespace leadline::plan::internal {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "plan/arena_problem.h"
 #include "plan/arena_search.h"
 
@@ -103,7 +103,7 @@ class Improver {
   Answer ask(int64_t capacity, int64_t budget, Sequence& sequence) {
     const int64_t stop_at = std::min(effort_.limit, effort_.used + budget);
     while (effort_.used < stop_at) {
-      ask_run_check();
+      check_cancelled();
       const size_t turn = sequence.attempts % kStrategies.size();
       if (sequence.attempts > 0 && turn == 0) sequence.leash += sequence.leash / 3;
       make_ranks(kStrategies[turn].priority, sequence.attempts >= kStrategies.size());

@@ -68,7 +68,7 @@ Plan describe(const SubgraphPlan& plan, const PlannedTotals& totals, int threads
       described.scratch_bytes = step.scratch_bytes;
       if (step.scratch_bytes > 0) described.scratch_offset = step.scratch_offset;
       described.packed_bytes = step.packed_bytes;
-      described.kept_bytes = step.kept_bytes;
+      described.persistent_bytes = step.persistent_bytes;
       described.live_bytes = step.live_bytes;
       result.steps.push_back(std::move(described));
     }

@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/page.h"
 #include "leadline/plan.h"
 #include "plan/report_page.h"
 #include "plan/report_peak.h"
+#include "report/page.h"
 
 namespace leadline {
 namespace {

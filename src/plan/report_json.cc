@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "io/json.h"
 #include "leadline/plan.h"
 #include "plan/report_peak.h"
 
@@ -103,7 +103,7 @@ void add_step(std::string& json, const PlannedStep& step) {
       .numbers("merged", step.merged)
       .field("scratch_offset", step.scratch_offset)
       .field("packed_bytes", step.packed_bytes)
-      .field("kept_bytes", step.kept_bytes)
+      .field("persistent_bytes", step.persistent_bytes)
       .field("live_bytes", step.live_bytes)
       .end();
 }

@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "base/error.h"
-#include "base/pass_on_limits.h"
+#include "core/error.h"
+#include "core/rethrow_if_fatal.h"
 #include "ir/sparsity.h"
 #include "plan/lifetimes.h"
 
@@ -93,10 +93,10 @@ void SubgraphPlan::find_half_constants() {
   for (int n = 0; n < node_count(); ++n) {
     const ir::Node& node = this->node(n);
     const ops::OpDef* op = host_.find(node);
-    if (op != nullptr && op->makes_dense && node.inputs.size() == 1 && node.inputs[0] != ir::kAbsent) {
+    if (op != nullptr && op->densifies && node.inputs.size() == 1 && node.inputs[0] != ir::kAbsent) {
       dense_of[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
     }
-    if (op == nullptr || !op->widens_half) continue;
+    if (op == nullptr || !op->dequantizes_f16) continue;
     const int stored = dense_of[static_cast<size_t>(node.inputs[0])];
     const ir::Value& half = subgraph_.values[static_cast<size_t>(stored)];
     const auto wide = static_cast<size_t>(node.outputs[0]);
@@ -268,7 +268,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   const ir::Node& node = this->node(index);
   if (skipped_[static_cast<size_t>(index)] || node.code == ir::kAbsorbedOp) return true;
   const NodePlace place(subgraph_, index);
-  ask_run_check();
+  check_cancelled();
   const ops::OpDef& op = definition(node, index);
   for (int input : node.inputs) {
     if (input == ir::kAbsent) continue;
@@ -298,7 +298,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   std::unique_ptr<ops::Kernel> kernel = op.prepare(prepare);
   require_plannable(index, "its workspace", prepare.scratch_bytes());
   require_plannable(index, "its packed weights", prepare.packed_bytes());
-  require_plannable(index, "its kept memory", prepare.kept_bytes());
+  require_plannable(index, "its kept memory", prepare.persistent_bytes());
   if (try_fold(index, op, inputs, outputs, *kernel, prepare)) return true;
 
   Step step;
@@ -307,7 +307,7 @@ bool SubgraphPlan::plan_node(int index, Segment& segment) {
   step.scratch_bytes = prepare.scratch_bytes();
   step.packed_bytes = align_up(prepare.packed_bytes());
   step.packed_layout = prepare.packed_layout();
-  step.kept_bytes = align_up(prepare.kept_bytes());
+  step.persistent_bytes = align_up(prepare.persistent_bytes());
   step.initializer = std::any_of(outputs.begin(), outputs.end(), [](const auto& o) { return o.value->variable; }) &&
                      std::all_of(node.inputs.begin(), node.inputs.end(),
                                  [&](int v) { return v == ir::kAbsent || is_static_data(source(v)); });
@@ -362,7 +362,7 @@ bool SubgraphPlan::try_fold(int index, const ops::OpDef& op, std::span<const ops
     kernel.pack(packed);
     kernel.run(context);
   } catch (const Error& error) {
-    pass_on_limits(error);
+    rethrow_if_fatal(error);
     return false;  // the same error will come when, and only if, the node runs
   }
   for (Folded& result : results) {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
-#include "base/run_check.h"
+#include "core/buffer.h"
+#include "core/cancel.h"
 #include "ir/changed_nodes.h"
 #include "ir/graph.h"
 #include "leadline/plan.h"
@@ -55,7 +55,7 @@ struct Step {
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = 0;
   int64_t packed_bytes = 0;
-  int64_t kept_bytes = 0;  // memory whose contents stay between runs
+  int64_t persistent_bytes = 0;  // memory whose contents stay between runs
   std::string packed_layout;
   std::vector<int> replaced_inputs;  // value indices
   std::vector<ops::TensorPart> parts;

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/registry.h"
 #include "quantize/parameters.h"
 

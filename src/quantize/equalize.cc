@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "passes/editor.h"
 #include "quantize/parameters.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "ops/arithmetic.h"
 #include "ops/registry.h"
 #include "quantize/propagation.h"
@@ -406,12 +406,12 @@ int without_parameters(const ir::Subgraph& subgraph, int n, const Scales& scales
 
 }  // namespace
 
-void settle_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of) {
+void resolve_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of) {
   const ir::Subgraph& subgraph = graph.subgraphs[0];
   for (const Treatment treatment : {Treatment::kInt8, Treatment::kInt16}) {
     for (bool changed = true; changed;) {
       changed = false;
-      ask_run_check();
+      check_cancelled();
       const Scales scales = propagate(graph, 0, treatments[0], treatment, range_of);
       for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
         if (treatments[0][n].treatment != treatment) continue;

@@ -17,7 +17,7 @@ struct IntegerOptions {
 };
 
 /// Gives up the integer form of nodes with an activation of which no range is known; they get a reason.
-void settle_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of);
+void resolve_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of);
 
 /// Gives nodes of subgraph 0 with the treatments kInt8 and kInt16 their integer form. Other nodes, those with other
 /// treatments too, see the float values they saw. `treatments` are settled and have an entry for each node; the result

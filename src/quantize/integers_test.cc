@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "ir/verifier.h"
 #include "ops/arithmetic.h"
 #include "ops/concatenation.h"
@@ -51,7 +51,7 @@ Treatments rewrite(ir::Graph& graph, const Ranges& ranges, Treatment treatment =
   Treatments treatments = plan_treatments(graph, wanted);
   const ir::Graph original = graph;
   const Ranges fixed{original, ranges.named, ranges.unreached};
-  settle_treatments(graph, treatments, fixed);
+  resolve_treatments(graph, treatments, fixed);
   Treatments result = quantize_integers(graph, treatments, fixed, options);
   ir::verify(graph);
   EXPECT_EQ(result[0].size(), graph.subgraphs[0].nodes.size());

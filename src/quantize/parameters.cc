@@ -7,8 +7,8 @@
 #include <limits>
 #include <memory>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 
 namespace leadline::quantize {
 namespace {

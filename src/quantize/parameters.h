@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "base/quantization.h"
+#include "core/quantization.h"
 #include "ir/graph.h"
 #include "ir/sources.h"
 #include "leadline/types.h"

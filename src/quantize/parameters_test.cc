@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::quantize {
 namespace {

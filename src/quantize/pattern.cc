@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::quantize {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "ops/registry.h"
 
 namespace leadline::quantize {
@@ -234,7 +234,7 @@ Scales propagate(const ir::Graph& graph, int subgraph, const std::vector<NodeTre
   std::vector<std::optional<RealRange>> ranges(at.values.size());
   for (size_t v = 0; v < at.values.size(); ++v) {
     if (is_activation(at, static_cast<int>(v))) {
-      if (v % 64 == 63) ask_run_check();  // a range may take a search
+      if (v % 64 == 63) check_cancelled();  // a range may take a search
       ranges[v] = range_of(subgraph, static_cast<int>(v), bits, type == DType::kInt16);
       // A scale must be a finite number.
       if (ranges[v] && !std::isfinite(activation_parameters(*ranges[v], type).scale)) ranges[v].reset();

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::quantize {
 namespace {

@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "base/error.h"
-#include "base/json.h"
+#include "core/error.h"
+#include "io/json.h"
 #include "ops/registry.h"
 
 namespace leadline::quantize {
@@ -28,8 +28,8 @@ constexpr std::array<std::pair<std::string_view, Treatment>, 7> kModes{{
     {"dynamic", Treatment::kHybrid},
     {"int8", Treatment::kInt8},
     {"int16x8", Treatment::kInt16},
-    {"weight_only_int8", Treatment::kWidened8},
-    {"weight_only_int4", Treatment::kWidened4},
+    {"weight_only_int8", Treatment::kWeightOnlyInt8},
+    {"weight_only_int4", Treatment::kWeightOnlyInt4},
 }};
 
 /// One rule of a document, with words for messages.
@@ -152,7 +152,7 @@ class OpConfig {
       if (weight_bits != 8) unsupported("4-bit weights of ops that compute with integers");
       return Treatment::kHybrid;
     }
-    return weight_bits == 8 ? Treatment::kWidened8 : Treatment::kWidened4;
+    return weight_bits == 8 ? Treatment::kWeightOnlyInt8 : Treatment::kWeightOnlyInt4;
   }
 
  private:

@@ -70,7 +70,7 @@ TEST(Recipe, ReadsWhatAiEdgeQuantizerWrites) {
   EXPECT_EQ(rules[1].treatment, Treatment::kInt8);
   EXPECT_EQ(rules[2].treatment, Treatment::kHybrid);
   EXPECT_EQ(rules[2].op, "FULLY_CONNECTED");
-  EXPECT_EQ(rules[3].treatment, Treatment::kWidened4);
+  EXPECT_EQ(rules[3].treatment, Treatment::kWeightOnlyInt4);
   EXPECT_EQ(rules[4].treatment, Treatment::kFloat16);
   EXPECT_EQ(rules[5].treatment, Treatment::kFloat);
   EXPECT_EQ(rules[5].name, "d");

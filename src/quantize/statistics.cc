@@ -7,9 +7,9 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
-#include "base/half.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/half.h"
 
 namespace leadline::quantize {
 namespace {
@@ -175,7 +175,7 @@ void ModelStatistics::merge(const ModelStatistics& later) {
     checked_sum(mine.not_finite, other.not_finite);
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (i % 64 == 63) ask_run_check();
+    if (i % 64 == 63) check_cancelled();
     const TensorStatistics& more = later.tensors[i].statistics;
     tensors[i].statistics.make_room(more.all, more.recent.size());
   }

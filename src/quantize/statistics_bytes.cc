@@ -13,8 +13,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 
 namespace leadline::quantize {
 namespace {

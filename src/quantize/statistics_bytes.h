@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/charge.h"
+#include "core/charge.h"
 #include "ir/graph.h"
 #include "quantize/statistics.h"
 

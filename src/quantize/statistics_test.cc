@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "leadline/error.h"
 #include "quantize/statistics_bytes.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "ops/registry.h"
 
 namespace leadline::quantize {

@@ -13,13 +13,13 @@
 namespace leadline::quantize {
 
 enum class Treatment {
-  kFloat,     // stays as it is
-  kFloat16,   // weights as float16 behind DEQUANTIZE
-  kHybrid,    // int8 weights, float activations: quantized while running
-  kWidened8,  // int8 weights behind DEQUANTIZE
-  kWidened4,  // int4 weights behind DEQUANTIZE
-  kInt8,      // int8 activations and weights
-  kInt16,     // int16 activations, int8 weights
+  kFloat,           // stays as it is
+  kFloat16,         // weights as float16 behind DEQUANTIZE
+  kHybrid,          // int8 weights, float activations: quantized while running
+  kWeightOnlyInt8,  // int8 weights behind DEQUANTIZE
+  kWeightOnlyInt4,  // int4 weights behind DEQUANTIZE
+  kInt8,            // int8 activations and weights
+  kInt16,           // int16 activations, int8 weights
 };
 
 struct NodeTreatment {

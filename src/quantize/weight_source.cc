@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
-#include "base/half.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/half.h"
 
 namespace leadline::quantize {
 namespace {

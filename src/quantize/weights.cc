@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "ir/field_finder.h"
 #include "ops/batch_matmul.h"
 #include "ops/registry.h"
@@ -78,8 +78,8 @@ class FlagSetter final : public ir::FieldFinder {
 };
 
 bool rewrites_weights(Treatment treatment) {
-  return treatment == Treatment::kFloat16 || treatment == Treatment::kHybrid || treatment == Treatment::kWidened8 ||
-         treatment == Treatment::kWidened4;
+  return treatment == Treatment::kFloat16 || treatment == Treatment::kHybrid ||
+         treatment == Treatment::kWeightOnlyInt8 || treatment == Treatment::kWeightOnlyInt4;
 }
 
 bool is_float_constant(const ir::Value& value) {
@@ -98,7 +98,7 @@ uint64_t weight_operands(const ir::Node& node, const ops::QuantizationRule& rule
 
 /// The table can be gathered as integers: only the rows that were asked for are widened.
 bool gathers_integers(const ir::Node& node, Treatment treatment) {
-  return is_gather(node) && (treatment == Treatment::kHybrid || treatment == Treatment::kWidened8);
+  return is_gather(node) && (treatment == Treatment::kHybrid || treatment == Treatment::kWeightOnlyInt8);
 }
 
 struct Operand {
@@ -121,7 +121,7 @@ class Decider {
     const ops::OpDef* op = ops::registry().find(node.code, node.op);
     if (op == nullptr) return {{}, "an op without a rule for its weights"};
     const bool hybrid = treatment == Treatment::kHybrid;
-    const auto needed = hybrid ? ops::QuantizationRule::kHybrid : ops::QuantizationRule::kWidened;
+    const auto needed = hybrid ? ops::QuantizationRule::kHybrid : ops::QuantizationRule::kWeightOnly;
     const uint64_t mask = weight_operands(node, op->quantize);
     if (mask == 0) return {{}, "has no weights"};
     if ((op->quantize.forms & needed) == 0 && !is_gather(node)) {
@@ -156,9 +156,9 @@ class Decider {
       std::string obstacle;
       if (!is_float_constant(weights)) {
         obstacle = "its weights are not a dense float constant";
-      } else if (weights.shape.elements() < std::max<int64_t>(options_.smallest_weight, 1)) {
+      } else if (weights.shape.elements() < std::max<int64_t>(options_.min_weight_elements, 1)) {
         obstacle = fmt::format("weights '{}' have {} elements, fewer than {}", weights.name, weights.shape.elements(),
-                               options_.smallest_weight);
+                               options_.min_weight_elements);
       }
       if (obstacle.empty()) {
         decision.operands.push_back({static_cast<int>(i), form(node, treatment, rule, weights)});
@@ -181,7 +181,7 @@ class Decider {
   Form form(const ir::Node& node, Treatment treatment, const ops::QuantizationRule& rule,
             const ir::Value& weights) const {
     Form form;
-    form.dtype = treatment == Treatment::kWidened4 ? DType::kInt4 : DType::kInt8;
+    form.dtype = treatment == Treatment::kWeightOnlyInt4 ? DType::kInt4 : DType::kInt8;
     form.widened = treatment != Treatment::kHybrid && !gathers_integers(node, treatment);
     form.axis = rule.weights_axis;
     const int rank = weights.shape.rank();

@@ -12,9 +12,9 @@
 namespace leadline::quantize {
 
 struct WeightOptions {
-  bool per_channel = true;         // a scale for each output channel where the kernels take it
-  bool per_channel_dense = true;   // and of FULLY_CONNECTED
-  int64_t smallest_weight = 1024;  // constants of fewer elements stay float, but for float16
+  bool per_channel = true;             // a scale for each output channel where the kernels take it
+  bool per_channel_dense = true;       // and of FULLY_CONNECTED
+  int64_t min_weight_elements = 1024;  // constants of fewer elements stay float, but for float16
 };
 
 /// Why none of the node's constants can be treated so; empty when some can, and for treatments that are about more than
@@ -22,11 +22,11 @@ struct WeightOptions {
 std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, Treatment treatment,
                              const WeightOptions& options);
 
-/// Gives nodes with the treatments kFloat16, kHybrid, kWidened8 and kWidened4 their new constants, which are made while
-/// the file is written. Other nodes, those with an obstacle, and what others use as float, stay as they are.
-/// `treatments` has an entry for each node of each subgraph. Values keep their numbers; nodes are added in front of and
-/// behind others: the result is `treatments` in step with them, kFloat for new nodes.
-/// Throws Error(kUnsupported), naming the tensor, for weights that are not finite.
+/// Gives nodes with the treatments kFloat16, kHybrid, kWeightOnlyInt8 and kWeightOnlyInt4 their new constants, which
+/// are made while the file is written. Other nodes, those with an obstacle, and what others use as float, stay as they
+/// are. `treatments` has an entry for each node of each subgraph. Values keep their numbers; nodes are added in front
+/// of and behind others: the result is `treatments` in step with them, kFloat for new nodes. Throws
+/// Error(kUnsupported), naming the tensor, for weights that are not finite.
 Treatments quantize_weights(ir::Graph& graph, const Treatments& treatments, const WeightOptions& options);
 
 }  // namespace leadline::quantize

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/half.h"
+#include "core/half.h"
 #include "ir/verifier.h"
 #include "leadline/error.h"
 #include "model/reader.h"
@@ -120,7 +120,7 @@ TEST(QuantizeWeights, PerTensorWhenAskedFor) {
 TEST(QuantizeWeights, SmallWeightsStayFloat) {
   const auto graph = dense();
   WeightOptions options;
-  options.smallest_weight = 2049;
+  options.min_weight_elements = 2049;
   const ir::Subgraph& subgraph = graph->subgraphs[0];
   EXPECT_EQ(weights_obstacle(subgraph, subgraph.nodes[0], Treatment::kHybrid, options),
             "weights 'w' have 2048 elements, fewer than 2049");
@@ -144,8 +144,8 @@ TEST(QuantizeWeights, Float16TakesAllConstants) {
 TEST(QuantizeWeights, WidenedInt4HalvesTheFileOfInt8) {
   const auto eight = dense();
   const auto four = dense();
-  quantize_weights(*eight, all(*eight, Treatment::kWidened8), {});
-  quantize_weights(*four, all(*four, Treatment::kWidened4), {});
+  quantize_weights(*eight, all(*eight, Treatment::kWeightOnlyInt8), {});
+  quantize_weights(*four, all(*four, Treatment::kWeightOnlyInt4), {});
   ir::verify(*four);
   EXPECT_EQ(ops_of(*eight), "DEQUANTIZE:5 FULLY_CONNECTED:1 ");
   EXPECT_EQ(ops_of(*four), "DEQUANTIZE:6 FULLY_CONNECTED:1 ");

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "runtime/runner.h"
 
 namespace leadline::runtime {

@@ -2,8 +2,8 @@
 // The part of a Runner that gives inputs, outputs and variables their memory: the caller's, or its own.
 #include <cstring>
 
-#include "base/error.h"
-#include "base/run_check.h"
+#include "core/cancel.h"
+#include "core/error.h"
 #include "runtime/runner.h"
 
 namespace leadline::runtime {

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <string>
 
-#include "base/buffer.h"
-#include "base/patient_mutex.h"
+#include "core/buffer.h"
+#include "core/cancellable_mutex.h"
 
 namespace leadline::runtime {
 
@@ -33,7 +33,7 @@ class PackedWeights {
 
  private:
   std::shared_ptr<Budget> budget_;
-  mutable PatientMutex mutex_{"the model's packed weights"};
+  mutable CancellableMutex mutex_{"the model's packed weights"};
   std::map<PackedKey, std::weak_ptr<const Buffer>> entries_;
 };
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
-#include "base/run_check.h"
-#include "base/running_op.h"
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/running_op.h"
 
 namespace leadline::runtime {
 namespace {
@@ -89,8 +89,9 @@ MemoryNeeds Runner::needs() const {
   for (const plan::Segment& segment : plan_.segments()) {
     for (const plan::Step& step : segment.steps) {
       const PackedKey key = packed_key(step);
-      const auto kept = kept_.find(step.node);
-      if (kept == kept_.end() || kept->second->bytes() != step.kept_bytes) needs.variables += step.kept_bytes;
+      const auto persistent = persistent_.find(step.node);
+      if (persistent == persistent_.end() || persistent->second->bytes() != step.persistent_bytes)
+        needs.variables += step.persistent_bytes;
       if (step.packed_bytes == 0 || packed_.contains(key)) continue;
       (session_.packed_weights->holds(key) ? needs.shared_weights : needs.packed_weights) += step.packed_bytes;
     }
@@ -136,7 +137,7 @@ void Runner::allocate() {
       take_arena(0);
     }
     acquire_packed(0);
-    take_kept(0);
+    take_persistent(0);
     if (!callee_) bind(0, bound_[0].arena->data());
     for (auto& [key, runner] : callees_) {
       if (runner->started_) runner->allocate();
@@ -175,7 +176,7 @@ void Runner::acquire_packed(size_t segment) {
     auto held = packed_.find(key);
     if (held == packed_.end()) {
       const plan::NodePlace place(plan_.subgraph(), step.node);
-      ask_run_check();
+      check_cancelled();
       auto memory = session_.packed_weights->acquire(key, [&](std::byte* target) {
         step.kernel->pack(target);
         for (int v : step.replaced_inputs) {
@@ -192,16 +193,16 @@ void Runner::acquire_packed(size_t segment) {
 }
 
 /// A node that is planned during the run keeps its memory from the last one, unless its size has changed.
-void Runner::take_kept(size_t segment) {
+void Runner::take_persistent(size_t segment) {
   for (const plan::Step& step : plan_.segments()[segment].steps) {
-    if (step.kept_bytes == 0) continue;
-    auto& memory = kept_[step.node];
-    if (memory != nullptr && memory->bytes() == step.kept_bytes) continue;
+    if (step.persistent_bytes == 0) continue;
+    auto& memory = persistent_[step.node];
+    if (memory != nullptr && memory->bytes() == step.persistent_bytes) continue;
     give_back(memory, MemoryCategory::kVariables);
     try {
-      memory = take(step.kept_bytes, MemoryCategory::kVariables);
+      memory = take(step.persistent_bytes, MemoryCategory::kVariables);
     } catch (...) {
-      kept_.erase(step.node);
+      persistent_.erase(step.node);
       throw;
     }
   }
@@ -219,8 +220,8 @@ void Runner::release() {
   io_.clear();
   for (auto& [v, memory] : variables_) give_back(memory, MemoryCategory::kVariables);
   variables_.clear();
-  for (auto& [node, memory] : kept_) give_back(memory, MemoryCategory::kVariables);
-  kept_.clear();
+  for (auto& [node, memory] : persistent_) give_back(memory, MemoryCategory::kVariables);
+  persistent_.clear();
   results_.clear();
   bound_base_.reset();
   if (allocated_) {
@@ -243,7 +244,7 @@ void Runner::take_over(Runner& other) {
 void Runner::move_state(Runner& other) {
   io_ = std::exchange(other.io_, {});
   variables_ = std::exchange(other.variables_, {});
-  kept_ = std::exchange(other.kept_, {});
+  persistent_ = std::exchange(other.persistent_, {});
   packed_ = std::exchange(other.packed_, {});
   user_nodes_ = std::exchange(other.user_nodes_, {});
   session_.ledger.enter(-std::exchange(other.folded_entered_, 0), MemoryCategory::kGraph);
@@ -295,8 +296,8 @@ void Runner::bind(size_t segment, std::byte* arena) {
     bound.outputs.clear();
     for (int v : node.outputs) bound.outputs.push_back(view(v));
     bound.scratch = arena + steps[i].scratch_offset;
-    const auto kept = kept_.find(steps[i].node);
-    bound.kept = kept == kept_.end() ? nullptr : kept->second->data();
+    const auto persistent = persistent_.find(steps[i].node);
+    bound.persistent = persistent == persistent_.end() ? nullptr : persistent->second->data();
   }
 }
 
@@ -321,7 +322,7 @@ void Runner::take_memory(size_t segment) {
     take_outputs();
     take_arena(segment);
     acquire_packed(segment);
-    take_kept(segment);
+    take_persistent(segment);
   } catch (const BudgetError& error) {
     const std::vector<plan::Step>& steps = plan_.segments()[segment].steps;
     if (steps.empty()) throw;
@@ -360,13 +361,13 @@ void Runner::run_segment(size_t segment) {
 void Runner::run_step(const plan::Step& step, BoundStep& bound) {
   const ir::Subgraph& subgraph = plan_.subgraph();
   const plan::NodePlace place(subgraph, step.node);
-  ask_run_check();
+  check_cancelled();
   const ir::Node& node = plan_.node(step.node);
   const RunningOpScope scope(plan_.subgraph_index(), step.node, node.op, first_output_name(subgraph, node));
   if (!session_.observers.empty()) notify(step, bound, true);
   ops::RunContext context(subgraph, step.node, bound.inputs, bound.outputs, bound.scratch, bound.packed, session_.pool,
                           *this, &node);
-  context.set_kept(bound.kept);
+  context.set_persistent(bound.persistent);
   if (session_.profile.empty()) {
     step.kernel->run(context);
   } else {
@@ -482,7 +483,7 @@ void Runner::reset_variables() {
     if (plan_.values()[v].storage == Storage::kVariable) clear_variable(static_cast<int>(v));
   }
   initialized_ = false;
-  for (auto& [node, memory] : kept_) std::memset(memory->data(), 0, static_cast<size_t>(memory->bytes()));
+  for (auto& [node, memory] : persistent_) std::memset(memory->data(), 0, static_cast<size_t>(memory->bytes()));
   for (auto& [index, node] : user_nodes_) node->reset();
   for (auto& [key, runner] : callees_) runner->reset_variables();
 }
@@ -526,7 +527,7 @@ std::shared_ptr<const void> Runner::hold_memory(bool leave) {
 
 void Runner::collect_memory(std::vector<std::shared_ptr<const void>>& memory) const {
   for (const BoundSegment& segment : bound_) memory.push_back(segment.arena);
-  for (const auto* buffers : {&io_, &variables_, &kept_}) {
+  for (const auto* buffers : {&io_, &variables_, &persistent_}) {
     for (const auto& [index, buffer] : *buffers) memory.push_back(buffer);
   }
   if (!callee_) {

@@ -93,7 +93,7 @@ class Runner final : public ops::Host, public ops::Callee {
     std::vector<TensorView> outputs;
     std::byte* scratch = nullptr;
     const std::byte* packed = nullptr;
-    std::byte* kept = nullptr;
+    std::byte* persistent = nullptr;
   };
   struct BoundSegment {
     std::shared_ptr<Buffer> arena;  // null: in the caller's workspace, or given back
@@ -116,7 +116,7 @@ class Runner final : public ops::Host, public ops::Callee {
   void copy_constant_outputs();
   void take_outputs();
   void acquire_packed(size_t segment);
-  void take_kept(size_t segment);
+  void take_persistent(size_t segment);
   void collect_memory(std::vector<std::shared_ptr<const void>>& memory) const;
   void bind(size_t segment, std::byte* arena);
   void follow_roots();
@@ -137,9 +137,9 @@ class Runner final : public ops::Host, public ops::Callee {
   std::map<int, std::unique_ptr<ops::UserNode>> user_nodes_;  // by node
   plan::SubgraphPlan plan_;
   std::vector<BoundSegment> bound_;
-  std::map<int, std::shared_ptr<Buffer>> io_;         // main: memory of inputs and outputs by value
-  std::map<int, std::shared_ptr<Buffer>> variables_;  // by value
-  std::map<int, std::shared_ptr<Buffer>> kept_;       // by node
+  std::map<int, std::shared_ptr<Buffer>> io_;          // main: memory of inputs and outputs by value
+  std::map<int, std::shared_ptr<Buffer>> variables_;   // by value
+  std::map<int, std::shared_ptr<Buffer>> persistent_;  // by node
   std::map<PackedKey, std::shared_ptr<const Buffer>> packed_;
   std::map<std::pair<int, int>, std::unique_ptr<Runner>> callees_;
   std::vector<Shape> planned_shapes_;

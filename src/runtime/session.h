@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "core/thread_pool.h"
 #include "ir/changed_nodes.h"
 #include "ir/graph.h"
 #include "leadline/observer.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every case of every op, side by side with LiteRT.
 
-    pytest tests/conformance -k CONV_2D
+pytest tests/conformance -k CONV_2D
 """
 
 from __future__ import annotations

@@ -72,7 +72,18 @@ UNSCALED = {
 # Fixed-point cells and tables with steps of their own, and NEG, which TFLite defines on the stored integers: held to
 # LiteRT in test_conformance.
 OWN_STEPS = {"LSTM", "NEG", "REDUCE_PROD", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
-COARSE_IN_16_BITS = {"ELU", "EXP", "GELU", "HARD_SWISH", "LOG", "LOGISTIC", "RESIZE_BILINEAR", "RSQRT", "SOFTMAX", "TANH"}
+COARSE_IN_16_BITS = {
+    "ELU",
+    "EXP",
+    "GELU",
+    "HARD_SWISH",
+    "LOG",
+    "LOGISTIC",
+    "RESIZE_BILINEAR",
+    "RSQRT",
+    "SOFTMAX",
+    "TANH",
+}
 
 
 def is_activation(t: Tensor) -> bool:

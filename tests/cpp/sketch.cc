@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cpp/sketch.h"
 
-#include "base/error.h"
+#include "core/error.h"
 #include "model/writer.h"
 #include "ops/registry.h"
 

@@ -215,7 +215,7 @@ class Twice final : public CustomOp {
   void infer(InferCall& call) override {
     call.set_output_shape(0, call.input(0).shape);
     call.request_scratch(256);
-    call.request_kept(64);
+    call.request_persistent(64);
   }
   void run(RunCall& call) override {
     const std::vector<float> copy(call.input(0).values<float>().begin(), call.input(0).values<float>().end());
@@ -320,7 +320,7 @@ void sweep_quantizer(const char* name, QuantizationMode mode) {
   const bool integers = mode == QuantizationMode::kInt8 || mode == QuantizationMode::kInt16x8;
   QuantizerOptions options;
   options.mode = mode;
-  options.smallest_weight = 1;
+  options.min_weight_elements = 1;
   options.equalize = mode == QuantizationMode::kInt8;
   const Quantizer rehearsal(samples.model, options);
   Calibrator calibrator(rehearsal.model());

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <string>
 
-#include "base/cgroup.h"
-#include "base/output_file.h"
-#include "base/thread_pool.h"
-#include "base/zip.h"
+#include "core/cgroup.h"
+#include "core/thread_pool.h"
 #include "import/saved_model/test_files.h"
+#include "io/output_file.h"
+#include "io/zip.h"
 #include "leadline/budget.h"
 #include "leadline/converter.h"
 #include "leadline/interpreter.h"

@@ -86,5 +86,3 @@ def op(
 
     feed = case.feeds()[0]
     return view(called or name, model, feed, refuses=refuses, outputs=expect, tolerance=tolerance, budget=budget)
-
-

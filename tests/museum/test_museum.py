@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every case of the museum: the right result, or an error of Leadline's that names the cause.
 
-    pytest tests/museum -k I09
+pytest tests/museum -k I09
 """
 
 from __future__ import annotations

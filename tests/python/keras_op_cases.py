@@ -173,10 +173,19 @@ add("extract_patches", lambda x: ops.image.extract_patches(x, (3, 2)), (9, 8, 3)
 add("extract_patches-strides", lambda x: ops.image.extract_patches(x, 3, strides=2, padding="same"), (9, 8, 2))
 MEAN, VARIANCE = np.arange(6, dtype="float32") / 3, np.arange(1, 7, dtype="float32")
 add("batch_normalization", lambda x: ops.batch_normalization(x, MEAN, VARIANCE, -1), (4, 6))
-add("batch_normalization-all", lambda x: ops.batch_normalization(x, MEAN, VARIANCE, 1, offset=VARIANCE, scale=MEAN), (6, 4))
+add(
+    "batch_normalization-all",
+    lambda x: ops.batch_normalization(x, MEAN, VARIANCE, 1, offset=VARIANCE, scale=MEAN),
+    (6, 4),
+)
 HEADS = [(5, 2, 4), (6, 2, 4), (6, 2, 4)]
 add("dot_product_attention", lambda q, k, v: ops.dot_product_attention(q, k, v), *HEADS)
-add("dot_product_attention-bias", lambda q, k, v, b: ops.dot_product_attention(q, k, v, bias=b, scale=0.3), *HEADS, (2, 5, 6))
+add(
+    "dot_product_attention-bias",
+    lambda q, k, v, b: ops.dot_product_attention(q, k, v, bias=b, scale=0.3),
+    *HEADS,
+    (2, 5, 6),
+)
 add("dot_product_attention-mask", lambda q, k, v, m: ops.dot_product_attention(q, k, v, mask=m > 0), *HEADS, (2, 5, 6))
 add("dot_product_attention-causal", lambda q, k, v: ops.dot_product_attention(q, k, v, is_causal=True), *HEADS)
 add("cumprod", lambda x: ops.cumprod(x, axis=1), POSITIVE)

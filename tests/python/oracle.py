@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """LiteRT in a child process that answers one request after the other, because some models make it crash.
 
-    with Oracle() as oracle:
-        inputs, outputs = oracle.run("model.tflite", seed="model")
+with Oracle() as oracle:
+    inputs, outputs = oracle.run("model.tflite", seed="model")
 """
 
 from __future__ import annotations

@@ -62,7 +62,9 @@ def test_profile_tells_the_products_of_each_node(model):
 
 @pytest.mark.skipif(importlib.util.find_spec("ai_edge_litert") is None, reason="ai-edge-litert is not installed")
 def test_a_peer_runs_in_turns_and_gives_the_same_outputs(model):
-    result = leadline_json("bench", model, "--against", "litert", "--python", sys.executable, "--rounds", "2", "--round-ms", "1")
+    result = leadline_json(
+        "bench", model, "--against", "litert", "--python", sys.executable, "--rounds", "2", "--round-ms", "1"
+    )
     ours, theirs = result["engines"]
     assert theirs["engine"] == "litert"
     assert theirs["runs"] == ours["runs"]
@@ -83,7 +85,9 @@ def test_no_python_is_an_error_that_says_what_to_do(model, tmp_path):
 
 def test_an_engine_that_cannot_run_the_model_does_not_stop_the_others(model, fake_python):
     python = fake_python('{"error": "RuntimeError: no such op"}')
-    ours, theirs = leadline_json("bench", model, "--against", "litert", "--python", python, "--round-ms", "1")["engines"]
+    ours, theirs = leadline_json("bench", model, "--against", "litert", "--python", python, "--round-ms", "1")[
+        "engines"
+    ]
     assert ours["runs"] > 0
     assert theirs["error"] == "RuntimeError: no such op"
 

@@ -216,7 +216,9 @@ def test_values_that_are_not_finite_are_traced_to_sample_and_op(workers):
     samples = [[np.array([1 + i, 2], F32)] for i in range(40)]
     samples[21] = [np.array([1, -1], F32)]
     with concurrent.futures.ThreadPoolExecutor(workers or 1) as pool:
-        with pytest.warns(leadline.DatasetWarning, match="sample 21: 'y', the result of LOG #0, holds values that are NaN"):
+        with pytest.warns(
+            leadline.DatasetWarning, match="sample 21: 'y', the result of LOG #0, holds values that are NaN"
+        ):
             leadline.calibrate(builder.to_tflite(), samples, executor=pool if workers else None)
 
 

@@ -257,7 +257,10 @@ def test_flex_ops_are_listed_and_planned_around(model):
     text = leadline("inspect", path).stdout
     assert "cannot run" in text and "TensorFlow op" in text
     missing = leadline_json("inspect", path)["missing_ops"]
-    assert [(op["name"], op["kind"], op["nodes"]) for op in missing] == [("FlexErf", "flex", 1), ("FlexRoll", "flex", 1)]
+    assert [(op["name"], op["kind"], op["nodes"]) for op in missing] == [
+        ("FlexErf", "flex", 1),
+        ("FlexRoll", "flex", 1),
+    ]
     assert "Planned without FlexErf, FlexRoll" in leadline("plan", path).stdout
     plan = leadline_json("plan", path)
     assert plan["missing_ops"] == ["FlexErf", "FlexRoll"] and len(plan["steps"]) == 2

@@ -225,8 +225,11 @@ def test_dark_mode_has_colours_of_its_own(browser, make):
 def test_a_phone_scrolls_down_only(browser, make, kind):
     page = browser.open(make(kind), width=390, height=844)
     assert page.run("document.documentElement.scrollWidth") <= 390
-    assert page.run("""[...document.querySelectorAll("main *")].filter(e => !e.closest(".table, pre, svg, [hidden]") &&
-      e.getBoundingClientRect().right > 390.5).map(e => e.outerHTML.slice(0, 80))""") == []
+    assert (
+        page.run("""[...document.querySelectorAll("main *")].filter(e => !e.closest(".table, pre, svg, [hidden]") &&
+      e.getBoundingClientRect().right > 390.5).map(e => e.outerHTML.slice(0, 80))""")
+        == []
+    )
     assert_quiet(page)
 
 
@@ -250,9 +253,12 @@ def test_ten_thousand_layers_stay_usable(browser, make):
     page.run('document.getElementById("layers").scrollTop = 1e9')
     page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
     assert percents(column(page, "own error"))[-1] == min(percents(column(page, "own error")))
-    assert page.run("""(() => { const rows = document.querySelectorAll("#layers tr[data-row]");
+    assert (
+        page.run("""(() => { const rows = document.querySelectorAll("#layers tr[data-row]");
       const host = document.getElementById("layers").getBoundingClientRect();
-      return Math.abs(rows[rows.length - 1].getBoundingClientRect().bottom - host.bottom); })()""") < 24
+      return Math.abs(rows[rows.length - 1].getBoundingClientRect().bottom - host.bottom); })()""")
+        < 24
+    )
     # A layer far away is found from the chart's keys.
     click_header(page, "#")
     page.run('document.getElementById("chart").focus()')

@@ -227,7 +227,7 @@ def test_every_subgraph_and_every_scale_counts():
 
 @pytest.mark.parametrize("mode", ["int8", "int16x8", "dynamic", "float16", "weight_only_int8", "weight_only_int4"])
 def test_every_mode_is_compared(mode):
-    settings = {"smallest_weight": 16}
+    settings = {"min_weight_elements": 16}
     quantized = leadline.quantize(convnet(), mode, dataset, **settings)
     result = leadline.debug(convnet(), quantized, dataset)
     assert not result.to_dict()["unmatched"]

@@ -136,7 +136,9 @@ def test_missing_device_falls_back_when_asked_to(model):
     assert interpreter.get_tensor(1).tolist() == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("arguments", [{"device": "the fast one"}, {"device": 3}, {"device": "/GPU:0", "on_missing": "x"}])
+@pytest.mark.parametrize(
+    "arguments", [{"device": "the fast one"}, {"device": 3}, {"device": "/GPU:0", "on_missing": "x"}]
+)
 def test_wrong_device_arguments(model, arguments):
     with pytest.raises(leadline.InvalidArgumentError):
         leadline.lite.Interpreter(model, **arguments)
@@ -144,7 +146,9 @@ def test_wrong_device_arguments(model, arguments):
 
 @needs_program
 def test_run_with_a_device(model):
-    missing = subprocess.run([PROGRAM, "run", model, "--device", "/GPU:77"], capture_output=True, text=True, check=False)
+    missing = subprocess.run(
+        [PROGRAM, "run", model, "--device", "/GPU:77"], capture_output=True, text=True, check=False
+    )
     assert missing.returncode == USAGE and "there is no device /GPU:77" in missing.stderr
     document = leadline_json("run", model, "--device", "/GPU:77", "--on-missing", "fallback")
     assert document["device"] == "/CPU:0" and "there is no device /GPU:77" in document["device_note"]

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the leadline program is
 
 
 def run(*arguments, **options):
-    return subprocess.run([PROGRAM, "guard", *arguments], capture_output=True, text=True, timeout=120, check=False, **options)
+    return subprocess.run(
+        [PROGRAM, "guard", *arguments], capture_output=True, text=True, timeout=120, check=False, **options
+    )
 
 
 def python(code):

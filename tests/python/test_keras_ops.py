@@ -15,7 +15,8 @@ from keras_cases import Case, check, with_class  # noqa: E402
 import leadline  # noqa: E402
 
 # Without an op in the format, with results of unknown size, of complex numbers, of Python functions, or for training.
-REFUSED = set("""
+REFUSED = set(
+    """
     AllClose Angle Arange Bincount BitwiseAnd BitwiseOr BitwiseLeftShift LeftShift Cross Diag Diagflat Full Gcd
     Geomspace Imag I0 IsIn Isreal Kron Lcm Linspace Logspace Median Nanargmax Nanargmin Nancumsum Nancumprod
     Nanmedian Nanpercentile Nanquantile Nanstd Nanvar Ndim Nonzero Percentile Quantile UnravelIndex SearchSorted
@@ -26,7 +27,8 @@ REFUSED = set("""
     MatrixRank Pinv JVP HSVToRGB AffineTransform MapCoordinates PerspectiveTransform GaussianBlur ElasticTransform
     ScaleAndTranslate SobelEdges SSIM Map Scan AssociativeScan Scatter ScatterUpdate SliceUpdate Switch WhileLoop
     ForiLoop Cond VectorizedMap
-""".split())
+""".split()
+)
 # Converted, but another operation takes their place in a model, or they are covered together with others.
 TOGETHER = {"Abs", "Conj", "Array", "ConvertToTensor", "EmptyLike", "Vsplit", "BroadcastTo", "Meshgrid", "SegmentMin",
             "SegmentProd"}  # fmt: skip

@@ -62,7 +62,9 @@ def small_model():
 
 
 def run_loop(model, body, setup="", rounds=ROUNDS, seed=1):
-    code = PROGRAM.format(setup=textwrap.dedent(setup), body=textwrap.indent(textwrap.dedent(body), "    "), rounds=rounds)
+    code = PROGRAM.format(
+        setup=textwrap.dedent(setup), body=textwrap.indent(textwrap.dedent(body), "    "), rounds=rounds
+    )
     environment = {**os.environ, "SEED": str(seed)}
     result = subprocess.run(
         [sys.executable, "-c", code, model], capture_output=True, text=True, check=False, env=environment

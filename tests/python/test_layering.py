@@ -13,14 +13,14 @@ SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 CLEAN = {
     "include/leadline/error.h": SPDX + "#pragma once\n#include <string>\n",
     "include/leadline/model.h": SPDX + '#pragma once\n#include "leadline/error.h"\n',
-    "src/base/error.h": SPDX + '#pragma once\n#include <fmt/format.h>\n#include "leadline/error.h"\n',
-    "src/kernels/gemm/gemm.cc": SPDX + '#include "base/error.h"\n#include "hwy/highway.h"\n',
+    "src/core/error.h": SPDX + '#pragma once\n#include <fmt/format.h>\n#include "leadline/error.h"\n',
+    "src/kernels/gemm/gemm.cc": SPDX + '#include "core/error.h"\n#include "hwy/highway.h"\n',
     "src/kernels/gemm/gemm-inl.h": SPDX + "#if defined(GEMM_INL) == defined(HWY_TARGET_TOGGLE)\n#endif\n",
     "src/ops/conv.cc": SPDX + '#include "kernels/gemm/gemm.h"\n#include "ir/graph.h"\n',
     "src/model/read.cc": SPDX + '#include <flatbuffers/flatbuffers.h>\n#include "model/tflite_generated.h"\n',
     "src/plan/plan_test.cc": SPDX + '#include "runtime/session.h"\n#include "leadline/model.h"\n',
     "src/api/model.cc": SPDX + '#include "leadline/model.h"\n#include "model/read.h"\n',
-    "src/cli/main.cc": SPDX + '#include "leadline/model.h"\n#include "base/zip.h"\n#include "cli/main.h"\n',
+    "src/cli/main.cc": SPDX + '#include "leadline/model.h"\n#include "io/zip.h"\n#include "cli/main.h"\n',
     "python/src/module.cc": SPDX + '#include <nanobind/nanobind.h>\n#include "module.h"\n#include "leadline/model.h"\n',
 }
 
@@ -42,7 +42,7 @@ def test_clean_tree_passes(tmp_path):
 @pytest.mark.parametrize(
     ("name", "line", "message"),
     [
-        ("src/base/a.cc", '#include "ir/graph.h"', "src/base may not include src/ir"),
+        ("src/core/a.cc", '#include "ir/graph.h"', "src/core may not include src/ir"),
         ("src/kernels/a.cc", '#include "ir/graph.h"', "src/kernels may not include src/ir"),
         ("src/ir/a.cc", '#include "kernels/gemm/gemm.h"', "src/ir may not include src/kernels"),
         ("src/ops/a.cc", '#include "plan/plan.h"', "src/ops may not include src/plan"),
@@ -52,18 +52,18 @@ def test_clean_tree_passes(tmp_path):
         ("src/runtime/a.cc", '#include "api/model.h"', "src/runtime may not include src/api"),
         ("src/cli/a.cc", '#include "ir/graph.h"', "src/cli may not include src/ir"),
         ("python/src/a.cc", '#include "runtime/session.h"', "python/src may not include src/runtime"),
-        ("examples/a.cc", '#include "base/error.h"', "may not include src/base"),
+        ("examples/a.cc", '#include "core/error.h"', "may not include src/core"),
         ("src/runtime/a.cc", '#include "leadline/model.h"', "src/runtime may use only the public headers"),
         ("src/ops/a.cc", "#include <flatbuffers/verifier.h>", "only src/model may see flatbuffers"),
         ("src/api/a.cc", '#include "model/tflite_generated.h"', "only src/model may see flatbuffers"),
         ("src/api/a.cc", "#include <Python.h>", "only python/src may see Python"),
         ("src/cli/a.cc", "  #  include <nanobind/nanobind.h>", "only python/src may see Python"),
-        ("include/leadline/a.h", '#pragma once\n#include "base/error.h"', "a public header may include only"),
+        ("include/leadline/a.h", '#pragma once\n#include "core/error.h"', "a public header may include only"),
         ("include/leadline/a.h", "#pragma once\n#include <fmt/format.h>", "a public header may include only"),
-        ("src/base/a.cc", '#include "error.h"', 'include by path from src: "base/error.h"'),
-        ("src/base/a.h", "int x;", "#pragma once is missing"),
+        ("src/core/a.cc", '#include "error.h"', 'include by path from src: "core/error.h"'),
+        ("src/core/a.h", "int x;", "#pragma once is missing"),
         ("src/extra/a.cc", "int x;", "src/extra has no place in the layering"),
-        ("src/base/a.cc", "int x;\n" * 1000, "1001 lines"),
+        ("src/core/a.cc", "int x;\n" * 1000, "1001 lines"),
     ],
 )
 def test_violation_is_named(tmp_path, name, line, message):
@@ -76,13 +76,13 @@ def test_violation_is_named(tmp_path, name, line, message):
 
 
 def test_missing_spdx_line_is_named_in_every_language(tmp_path):
-    files = {"src/base/a.cc": "int x;\n", "tools/a.py": "x = 1\n", "tests/a.sh": "true\n"}
+    files = {"src/core/a.cc": "int x;\n", "tools/a.py": "x = 1\n", "tests/a.sh": "true\n"}
     result = check(tmp_path, files)
     assert result.returncode == 1
     assert [line.split(":")[0] for line in result.stdout.splitlines()[:-1]] == sorted(files)
 
 
 def test_long_file_is_a_warning_below_the_limit(tmp_path):
-    result = check(tmp_path, {"src/base/a.cc": SPDX + "int x;\n" * 700})
+    result = check(tmp_path, {"src/core/a.cc": SPDX + "int x;\n" * 700})
     assert result.returncode == 0
-    assert "src/base/a.cc:701: warning: 701 lines" in result.stdout
+    assert "src/core/a.cc:701: warning: 701 lines" in result.stdout

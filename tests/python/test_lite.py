@@ -459,7 +459,9 @@ def test_plan_is_data():
     assert plan.to_html(title="My <plan>").startswith("<!")
     assert "My &lt;plan&gt;" in plan.to_html(title="My <plan>")
     cell = plan._repr_html_()
-    assert "<style" not in cell and "<iframe" in cell and "lower bound" in cell  # nothing reaches the notebook around it
+    assert (
+        "<style" not in cell and "<iframe" in cell and "lower bound" in cell
+    )  # nothing reaches the notebook around it
 
 
 @pytest.mark.parametrize("name", ["add", "chain", "dense", "quantized", "strings", "where", "two_inputs", "slow"])

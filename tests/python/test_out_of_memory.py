@@ -64,7 +64,9 @@ assert len(seen) > 1, "the first limit should not leave enough"
 """
 
 
-@pytest.mark.parametrize("job,size,step", [("run", 1024, 64 << 10), ("run", 64, 8 << 10), ("quantize", 1024, 256 << 10)])
+@pytest.mark.parametrize(
+    "job,size,step", [("run", 1024, 64 << 10), ("run", 64, 8 << 10), ("quantize", 1024, 256 << 10)]
+)
 def test_every_limit_gives_a_result_or_an_exception(tmp_path, job, size, step):
     path = tmp_path / "model.tflite"
     path.write_bytes(sample_models.dense(size, size))
@@ -72,7 +74,11 @@ def test_every_limit_gives_a_result_or_an_exception(tmp_path, job, size, step):
     environment = os.environ | {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1", "LEADLINE_MEMORY": "1GiB"}
     child = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD), str(path), job, str(step), "150"],
-        capture_output=True, text=True, timeout=300, env=environment, check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+        check=False,
     )
     assert child.returncode == 0, f"{child.returncode}: {child.stdout[-500:]}{child.stderr[-1500:]}"
 

@@ -113,7 +113,7 @@ def test_weights_are_quantized_per_channel_unless_told_otherwise(model):
     assert scales() == {"w1": 32, "w2": 32, "w3": 40}
     assert scales(per_channel=False) == {"w1": 1, "w2": 1, "w3": 1}
     assert scales(per_channel_dense=False) == {"w1": 32, "w2": 32, "w3": 1}
-    assert scales(smallest_weight=1300) == {"w1": 32, "w2": 0, "w3": 0}
+    assert scales(min_weight_elements=1300) == {"w1": 32, "w2": 0, "w3": 0}
 
 
 @pytest.mark.parametrize("dtype", [np.int8, "uint8", leadline.DType.INT8, np.dtype("int8")])
@@ -267,9 +267,9 @@ def test_program_plans_and_complains(model, samples, tmp_path):
     assert not (tmp_path / "model.dynamic.tflite").exists()
     assert "--data" in run_program("quantize", path, expect=USAGE).stderr
     np.save(tmp_path / "wrong.npy", np.zeros((8, 3, 3, 8), np.float32))
-    assert "takes [1, 12, 12, 8]" in run_program(
-        "quantize", path, "--data", tmp_path / "wrong.npy", expect=USAGE
-    ).stderr
+    assert (
+        "takes [1, 12, 12, 8]" in run_program("quantize", path, "--data", tmp_path / "wrong.npy", expect=USAGE).stderr
+    )
     bad = np.concatenate(samples)
     bad[3, 0, 0, 0] = np.nan
     np.save(tmp_path / "bad.npy", bad)

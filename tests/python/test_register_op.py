@@ -34,7 +34,11 @@ def model(op="MyOp", shape=(4,), *, dtype=F32, options=b"", outputs=1, signature
     else:
         source = graph.op("EXP", [x], ("a", dtype, shape)) if dtype == F32 else x
     made = graph.op(
-        op, [source], *[(f"b{i}", dtype, shape) for i in range(outputs)], custom_options=options, quantization=quantization
+        op,
+        [source],
+        *[(f"b{i}", dtype, shape) for i in range(outputs)],
+        custom_options=options,
+        quantization=quantization,
     )
     made = made if isinstance(made, list) else [made]
     if dtype == F32:
@@ -77,7 +81,7 @@ def test_function_with_infer_runs_in_a_complete_plan():
     interpreter = lite.Interpreter(model_content=model())
     plan = interpreter.plan()
     assert plan.complete
-    assert (plan.steps[1].op, plan.steps[1].scratch_bytes, plan.steps[1].kept_bytes) == ("MyOp", 1000, 64)
+    assert (plan.steps[1].op, plan.steps[1].scratch_bytes, plan.steps[1].persistent_bytes) == ("MyOp", 1000, 64)
     close(run(interpreter, X), doubled(X))
     assert plan.peak_bytes == interpreter.counted_peak_bytes() == interpreter.plan().peak_bytes
     interpreter.resize_tensor_input(0, [2, 3])
@@ -503,6 +507,7 @@ def test_flex_ops_are_explained_and_can_be_replaced(shared):
         interpreter.allocate_tensors()
     for part in ("'FlexAddV2'", "TensorFlow ops", "TFLITE_BUILTINS", 'leadline.register_op("FlexAddV2"'):
         assert part in str(caught.value)
+
     @leadline.register_op("FlexAddV2", infer=lambda op, inputs: np.broadcast_shapes(inputs[0].shape, inputs[1].shape))
     def add(op, inputs, outputs):
         np.add(inputs[0], inputs[1], out=outputs[0])

@@ -186,7 +186,7 @@ ENDLESS_JOBS = {
         model, "int8", data, bias_correction=True, progress=False, **limit
     ),
     "debug": lambda model, data, **limit: leadline.debug(
-        model, leadline.quantize(model, "dynamic", smallest_weight=1), data, progress=False, **limit
+        model, leadline.quantize(model, "dynamic", min_weight_elements=1), data, progress=False, **limit
     ),
 }
 
@@ -205,7 +205,7 @@ def test_the_program_gives_up_at_its_timeout(command, tmp_path):
         pytest.skip("the leadline program is not built")
     content = endless_dense()
     (tmp_path / "model.tflite").write_bytes(content)
-    (tmp_path / "small.tflite").write_bytes(leadline.quantize(content, "dynamic", smallest_weight=1))
+    (tmp_path / "small.tflite").write_bytes(leadline.quantize(content, "dynamic", min_weight_elements=1))
     np.save(tmp_path / "data.npy", np.ones((2, 8), F32))
     arguments = {"quantize": ["--data", "data.npy"], "debug": ["small.tflite", "--data", "data.npy"]}
     done = subprocess.run(

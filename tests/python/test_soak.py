@@ -83,7 +83,11 @@ def test_half_a_minute_of_mixed_work_leaves_nothing(place):
         pytest.importorskip("ipykernel", reason="ipykernel is not installed")
     program = Path(__file__).parents[1] / "soak" / "soak.py"
     run = subprocess.run(
-        [sys.executable, str(program), "--seconds", "30", *place], capture_output=True, text=True, timeout=900, check=False
+        [sys.executable, str(program), "--seconds", "30", *place],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "nothing left charged" in run.stdout

@@ -52,9 +52,7 @@ def test_constants_are_those_of_litert(name, litert, interpreter):
     np.testing.assert_array_equal(constant(interpreter, name), theirs.get_tensor(1 + ODD.index(name)), strict=True)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "low", "high"), [(DType.INT4, -8, 7), (DType.UINT4, 0, 15), (DType.INT2, -2, 1)]
-)
+@pytest.mark.parametrize(("dtype", "low", "high"), [(DType.INT4, -8, 7), (DType.UINT4, 0, 15), (DType.INT2, -2, 1)])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 16, 17])
 def test_packing_loses_nothing(dtype, low, high, count):
     numpy_type = _tensors.numpy_type(dtype)

@@ -226,9 +226,7 @@ class ModelBuilder:
             Table({0: Scalar("b", min(code, 127)), 1: custom, 2: Scalar("i", version), 3: Scalar("i", code)})
             for code, custom, version in self._codes
         ]
-        buffers = [
-            Table({0: Vector(np.frombuffer(data, np.uint8), 16)}) if data else Table() for data in self._buffers
-        ]
+        buffers = [Table({0: Vector(np.frombuffer(data, np.uint8), 16)}) if data else Table() for data in self._buffers]
         subgraphs = [subgraph.table() for subgraph in self._subgraphs]
         root = Table({
             0: Scalar("I", 3), 1: codes, 2: subgraphs, 3: "made for a test", 4: buffers, 7: self._signatures or None

@@ -100,7 +100,9 @@ def assert_good_outputs(litert, float_content, ours, theirs, data):
         here = run(leadline.lite.Interpreter, ours, sample)
         for name, expected in exact.items():
             span = float(np.ptp(expected)) or 1.0
-            np.testing.assert_allclose(here[name], mine[name], atol=span * 0.02)  # LiteRT's own kernels differ by a step
+            np.testing.assert_allclose(
+                here[name], mine[name], atol=span * 0.02
+            )  # LiteRT's own kernels differ by a step
             errors["ours"] += float(np.mean((mine[name] - expected) ** 2))
             errors["theirs"] += float(np.mean((other[name] - expected) ** 2))
     assert errors["ours"] <= errors["theirs"] * 1.25 + 1e-9, errors  # chance: a rounding here or there

@@ -25,7 +25,9 @@ STRING = tf.string.as_datatype_enum
 def dump(directory, out, *signatures):
     """The model as model.json has it; its text form under "text"."""
     out.mkdir(exist_ok=True)
-    run = subprocess.run([PROGRAM, directory, out, *signatures], capture_output=True, text=True, check=False, timeout=60)
+    run = subprocess.run(
+        [PROGRAM, directory, out, *signatures], capture_output=True, text=True, check=False, timeout=60
+    )
     assert run.returncode == 0, run.stderr
     return {**json.loads((out / "model.json").read_text()), "text": run.stdout, "out": out}
 
@@ -87,7 +89,9 @@ class Rebuilder:
         attrs = {}
         for name, value in node["attrs"].items():
             if not name.startswith("_"):
-                attrs[name] = list_attr(value) if isinstance(value, dict) else v1.AttrValue.FromString(bytes.fromhex(value))
+                attrs[name] = (
+                    list_attr(value) if isinstance(value, dict) else v1.AttrValue.FromString(bytes.fromhex(value))
+                )
         graph = v1.get_default_graph()
         definition = v1.NodeDef(name=graph.unique_name("node"), op=op, attr=self.with_defaults(op, attrs))
         made = framework_ops.Operation.from_node_def(definition, graph, [graph.capture(x) for x in operands])
@@ -189,9 +193,7 @@ def test_control_flow(tmp_path):
         @tf.function(input_signature=[tf.TensorSpec([2, 4], tf.float32, name="x")])
         def __call__(self, x):
             big = tf.constant(np.random.rand(4, 4).astype(np.float32))
-            i, y = tf.while_loop(
-                lambda i, _: i < self.n, lambda i, y: (i + 1, tf.tanh(y @ self.w + y @ big)), [0, x]
-            )
+            i, y = tf.while_loop(lambda i, _: i < self.n, lambda i, y: (i + 1, tf.tanh(y @ self.w + y @ big)), [0, x])
             z = tf.cond(tf.reduce_sum(y) > 0, lambda: y @ self.w, lambda: y - self.t)
             q = tf.switch_case(tf.shape(x)[0] % 3, [lambda: z + 1.0, lambda: z * 2.0, lambda: z @ big])
             # A variable's value as the start of a loop, and a branch in a loop that reads a variable.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "import/hdf5/filters.h"
 
 namespace leadline::hdf5 {
@@ -206,7 +206,7 @@ void read_chunks(const FileBytes& file, const Dataset& dataset, const std::share
   ChunkUnpacker unpacker(dataset, budget);
   ChunkCopy copy(dataset, out);
   for_each_chunk(file, dataset, [&](const Chunk& chunk) {
-    ask_run_check();
+    check_cancelled();
     uint64_t number = 0;
     for (size_t i = 0; i < counts.size(); ++i) {
       // What was cut off when a dataset shrank may still be listed.

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "base/buffer.h"
+#include "core/buffer.h"
 #include "import/hdf5/dataset.h"
 
 namespace leadline::hdf5 {

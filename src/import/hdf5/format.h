@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::hdf5 {
 

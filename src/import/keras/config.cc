@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
-#include "base/json.h"
+#include "core/error.h"
+#include "io/json.h"
 #include "leadline/types.h"
 
 namespace leadline::keras {

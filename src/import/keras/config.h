@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_fwd.h"
+#include "io/json_fwd.h"
 
 namespace leadline::keras {
 

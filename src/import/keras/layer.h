@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/emitter.h"
 #include "import/keras/config.h"
 #include "import/keras/weight_source.h"

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <utility>
 
-#include "base/error.h"
-#include "base/zip.h"
+#include "core/error.h"
 #include "import/hdf5/file.h"
+#include "io/zip.h"
 #include "ir/sources.h"
 
 namespace leadline::keras {

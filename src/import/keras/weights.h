@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
+#include "io/mapped_file.h"
 #include "ir/constant_source.h"
 #include "leadline/budget.h"
 #include "leadline/types.h"

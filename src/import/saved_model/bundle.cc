@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
-#include "base/string_tensor.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
 #include "import/saved_model/crc32c.h"
 #include "import/saved_model/tensor_proto.h"
 

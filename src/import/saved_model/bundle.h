@@ -42,7 +42,7 @@ class Bundle {
   const std::vector<Entry>& entries() const noexcept { return entries_; }
   const Entry* find(std::string_view key) const;
 
-  /// Reads a whole tensor; strings in the layout of base/string_tensor.h. Parts are put together. The source keeps
+  /// Reads a whole tensor; strings in the layout of core/string_tensor.h. Parts are put together. The source keeps
   /// its data file mapped, checks the checksum on every read and lets go of the mapped pages after it.
   std::shared_ptr<const ir::ConstantSource> source(const Entry& entry);
   /// Reads one stored part of a tensor. Throws Error(kUnsupported) when it was not stored so.

@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "base/error.h"
-#include "base/string_tensor.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
 #include "import/saved_model/crc32c.h"
 #include "import/saved_model/snappy.h"
 #include "import/saved_model/test_files.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/flexbuffer_map_builder.h"
+#include "io/flexbuffer_map_builder.h"
 
 namespace leadline::saved_model {
 namespace {

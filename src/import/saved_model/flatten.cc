@@ -8,7 +8,7 @@
 #include <set>
 #include <unordered_set>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/op_call.h"
 #include "import/saved_model/resolver.h"
 #include "import/saved_model/state_check.h"

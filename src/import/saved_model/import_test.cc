@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "ir/sources.h"
 #include "passes/passes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/saved_model/importer.h"
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/custom_op.h"
 #include "import/saved_model/import.h"
 #include "import/saved_model/op_call.h"

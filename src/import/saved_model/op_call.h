@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/importer.h"
 #include "ir/attributes.h"
 

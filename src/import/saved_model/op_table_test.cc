@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/import.h"
 #include "import/saved_model/op_rows.h"
 #include "ir/sources.h"

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <limits>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/op_outputs.h"
 
 namespace leadline::saved_model {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::saved_model {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/bundle.h"
 #include "import/saved_model/flatten.h"
 

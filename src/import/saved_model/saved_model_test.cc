@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/bundle.h"
 #include "import/saved_model/test_models.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::saved_model {
 namespace {

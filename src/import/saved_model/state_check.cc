@@ -2,7 +2,7 @@
 // Errs on the safe side: a write counts wherever it stands in a function, also after all reads.
 #include "import/saved_model/state_check.h"
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::saved_model {
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/crc32c.h"
 #include "import/saved_model/snappy.h"
 

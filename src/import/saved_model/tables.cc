@@ -8,9 +8,9 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "base/error.h"
-#include "base/mapped_file.h"
-#include "base/string_tensor.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
+#include "io/mapped_file.h"
 
 namespace leadline::saved_model {
 namespace {

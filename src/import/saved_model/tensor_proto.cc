@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/error.h"
-#include "base/string_tensor.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
 
 namespace leadline::saved_model {
 namespace {

@@ -18,7 +18,7 @@ int64_t tensor_bytes(TfType type, const TensorShape& shape, const std::string& w
 int64_t element_count(const TensorShape& shape, const std::string& what);
 
 /// Checks the tensor against its type and shape. Values come as elements in memory order, strings in the layout of
-/// base/string_tensor.h. `file` holds the tensor and is kept alive.
+/// core/string_tensor.h. `file` holds the tensor and is kept alive.
 std::shared_ptr<const ir::ConstantSource> make_tensor_source(std::shared_ptr<WireFile> file, const TensorProto& tensor,
                                                              const std::string& what);
 

@@ -6,8 +6,8 @@
 #include <bit>
 #include <cstring>
 
-#include "base/error.h"
-#include "base/string_tensor.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
 #include "import/saved_model/test_files.h"
 
 namespace leadline::saved_model {

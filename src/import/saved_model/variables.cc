@@ -6,8 +6,8 @@
 
 #include <charconv>
 
-#include "base/error.h"
-#include "base/string_tensor.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
 #include "import/saved_model/resolver.h"
 #include "import/saved_model/tensor_proto.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "core/error.h"
 
 namespace leadline::saved_model {
 namespace {

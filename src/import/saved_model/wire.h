@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/mapped_file.h"
+#include "io/mapped_file.h"
 #include "leadline/budget.h"
 
 namespace leadline::saved_model {

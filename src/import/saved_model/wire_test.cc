@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "core/error.h"
 #include "import/saved_model/protos.h"
 #include "import/saved_model/test_files.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/buffer.h"
-#include "base/run_check.h"
+#include "core/buffer.h"
+#include "core/cancel.h"
 #include "kernels/conv/im2col.h"
 #include "kernels/conv/winograd.h"
 #include "kernels/gemm/gemm_f32.h"
@@ -85,7 +85,7 @@ void run_part(const ConvF32& conv, const Part& part, std::byte* workspace) {
       for (int64_t k0 = 0; k0 < g.k; k0 += kChunkDepth) {
         const int64_t k1 = std::min(g.k, k0 + kChunkDepth);
         g.lda = k1 - k0;
-        ask_run_check();
+        check_cancelled();
         im2col(s, conv.input, group, pixel, pixel + g.m, k0, k1, 0.0F, gathered, g.lda);
         gemm_f32_slice(g, 0, g.m, part.col_begin, part.col_end, k0, k1);
       }
@@ -112,7 +112,7 @@ void run_part_i8(const ConvShape& s, const T* input, const Output& whole, Elemen
     out.scale = whole.scale + group * g.n;
     if constexpr (requires { out.row_scale; }) out.bias = whole.bias == nullptr ? nullptr : whole.bias + group * g.n;
     for (int64_t pixel = part.pixel_begin; pixel < part.pixel_end; pixel += chunk) {
-      ask_run_check();
+      check_cancelled();
       g.m = std::min(chunk, part.pixel_end - pixel);
       out.c = output + pixel * s.out_c + group * g.n;
       if (in_place(s)) {

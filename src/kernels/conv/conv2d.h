@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/thread_pool.h"
+#include "core/thread_pool.h"
 
 namespace leadline::kernels {
 
@@ -41,8 +41,8 @@ struct ConvShape {
 /// The fastest method for these sizes on this CPU. Winograd's integers have the bits of the plain method; its floats
 /// are rounded elsewhere (winograd.h).
 ConvMethod conv_method_f32(const ConvShape& s);
-/// What bounds the sums of an 8-bit convolution: of filter values minus their zero point, the largest magnitude and, for
-/// any one filter, the sum of magnitudes.
+/// What bounds the sums of an 8-bit convolution: of filter values minus their zero point, the largest magnitude and,
+/// for any one filter, the sum of magnitudes.
 struct FilterBounds {
   int32_t value = 128;
   int64_t sum = 0;

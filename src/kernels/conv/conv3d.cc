@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/buffer.h"
-#include "base/run_check.h"
+#include "core/buffer.h"
+#include "core/cancel.h"
 #include "kernels/conv/im2col.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/split.h"
@@ -81,7 +81,7 @@ void run_part(const Conv3DF32& conv, PartRange pixels, PartRange columns, std::b
     for (int64_t k0 = 0; k0 < g.k; k0 += kChunkDepth) {
       const int64_t k1 = std::min(g.k, k0 + kChunkDepth);
       g.lda = k1 - k0;
-      ask_run_check();
+      check_cancelled();
       im2col_3d(s, conv.input, pixel, pixel + g.m, k0, k1, gathered);
       gemm_f32_slice(g, 0, g.m, columns.begin, columns.end, k0, k1);
     }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/conv/winograd.h"
 #include "kernels/gemm/tile-inl.h"
 
@@ -278,7 +278,7 @@ HWY_INLINE void for_each_block(const WinogradGrid& grid, const WinogradPart& par
   const int64_t step =
       std::min(grid.block(), (each + WinogradGrid::kRows - 1) / WinogradGrid::kRows * WinogradGrid::kRows);
   for (int64_t tile = part.tile_begin; tile < part.tile_end; tile += step) {
-    ask_run_check();
+    check_cancelled();
     body(tile, std::min(step, part.tile_end - tile));
   }
 }

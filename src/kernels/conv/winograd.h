@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/buffer.h"
-#include "base/thread_pool.h"
+#include "core/buffer.h"
+#include "core/thread_pool.h"
 #include "kernels/conv/conv2d.h"
 
 namespace leadline::kernels {

@@ -2,7 +2,7 @@
 // float32 Winograd convolution. Every output is one fixed chain of operations on its tile, so bands and threads do not
 // change it. Outputs of a tile that are not finite are computed again without the transforms, which would spread a NaN
 // or an infinity to neighbours and may overflow where plain sums do not.
-#include "base/half.h"
+#include "core/half.h"
 #include "kernels/conv/winograd.h"
 #include "kernels/simd_targets.h"
 

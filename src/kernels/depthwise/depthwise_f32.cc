@@ -2,7 +2,7 @@
 // Depthwise convolution in float32: vectors of channels for four neighbouring pixels at a time.
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/depthwise/taps.h"
 #include "kernels/simd_targets.h"

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/depthwise/taps.h"
 #ifndef HWY_WANT_AVX3_DL

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/half.h"
+#include "core/half.h"
 
 namespace leadline::kernels {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 
 namespace leadline::kernels {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/split.h"
 #include "kernels/simd_targets.h"
 

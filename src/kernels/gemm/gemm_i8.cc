@@ -8,8 +8,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/buffer.h"
-#include "base/run_check.h"
+#include "core/buffer.h"
+#include "core/cancel.h"
 #include "kernels/gemm/split.h"
 #include "kernels/simd_targets.h"
 
@@ -91,7 +91,7 @@ int64_t unsigned_sum(const uint8_t* row, int64_t count, uint8_t flip) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto sums = hn::Zero(d64);
   while (i + lanes <= count) {
-    if (i > 0) ask_run_check();
+    if (i > 0) check_cancelled();
     const int64_t end = i + std::min(kCopyPiece, (count - i) / lanes * lanes);
     for (; i < end; i += lanes) {
       sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, row + i), hn::Set(d, flip))));

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/thread_pool.h"
+#include "core/thread_pool.h"
 #include "kernels/gemm/gemm_f32.h"
 
 namespace leadline::kernels {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/gemm/split.h"
 #include "kernels/simd_targets.h"
 
@@ -63,7 +63,7 @@ void some_dots(const float* x, const float* b, int64_t ldb, int64_t k, float* y)
   unroll<Rows>([&](auto r) HWY_ATTR { sums.template at<r, 0>() = sums.template at<r, 1>() = hn::Zero(d); });
   int64_t i = 0;
   while (i + 2 * kLanes <= k) {
-    if (i > 0) ask_run_check();
+    if (i > 0) check_cancelled();
     const int64_t end = i + std::min(kDepth, (k - i) / (2 * kLanes) * (2 * kLanes));
     for (; i < end; i += 2 * kLanes) {
       const V x0 = hn::LoadU(d, x + i);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/thread_pool.h"
+#include "core/thread_pool.h"
 
 namespace leadline::kernels {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE

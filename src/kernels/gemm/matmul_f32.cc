@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/buffer.h"
-#include "base/run_check.h"
+#include "core/buffer.h"
+#include "core/cancel.h"
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/split.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 
 namespace leadline::kernels {
 namespace {
@@ -208,7 +208,7 @@ void fill_elements(std::byte* to, int64_t count, const std::byte* element, int64
   std::memcpy(to, element, static_cast<size_t>(element_bytes));
   for (int64_t done = element_bytes; done < total;) {
     const int64_t step = std::min({done, total - done, kCopyPiece / element_bytes * element_bytes});
-    ask_run_check();
+    check_cancelled();
     std::memcpy(to + done, to, static_cast<size_t>(step));
     done += step;
   }

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/thread_pool.h"
+#include "core/thread_pool.h"
 #include "leadline/types.h"
 
 namespace leadline::kernels {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE

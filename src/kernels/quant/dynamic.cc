@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/quant/rounding.h"
 #include "kernels/quant/row_quantize.h"
 #include "kernels/simd_targets.h"

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "core/thread_pool.h"
 #include "kernels/kernel_test_util.h"
 #include "kernels/quant/row_quantize.h"
 

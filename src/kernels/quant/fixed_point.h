@@ -40,7 +40,9 @@ inline double scale_ratio(float a, float b, float c) {
 }
 
 /// Whether kernels that scale by a float can use that ratio.
-inline bool finite_ratio(float a, float b, float c) { return scale_ratio(a, b, c) <= std::numeric_limits<float>::max(); }
+inline bool finite_ratio(float a, float b, float c) {
+  return scale_ratio(a, b, c) <= std::numeric_limits<float>::max();
+}
 
 inline int32_t saturate_i32(int64_t value) {
   return static_cast<int32_t>(

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/half.h"
+#include "core/half.h"
 
 namespace leadline::kernels {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/quant/fixed_math.h"
 #include "kernels/recurrent/dot.h"
 

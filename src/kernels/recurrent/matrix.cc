@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "kernels/recurrent/dot.h"
 

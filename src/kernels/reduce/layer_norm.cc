@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,7 +26,7 @@ constexpr int64_t kPiece = int64_t{1} << 18;  // values between two questions wh
 
 /// The end of the whole groups of `group` values in the piece that begins at i. Asks before all but the first.
 HWY_INLINE int64_t piece_end(int64_t i, int64_t count, int64_t group) {
-  if (i > 0) ask_run_check();
+  if (i > 0) check_cancelled();
   return i + std::min(kPiece, (count - i) / group * group);
 }
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/simd_targets.h"
 

@@ -18,7 +18,7 @@
 #include <span>
 #include <type_traits>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 
 namespace leadline::kernels {
 

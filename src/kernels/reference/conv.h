@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/reference/contraction.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/run_check.h"
+#include "core/cancel.h"
 #include "kernels/reference/contraction.h"
 
 namespace leadline::kernels::reference {

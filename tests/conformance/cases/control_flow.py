@@ -230,8 +230,7 @@ def loops():
     )
     # The number of rounds depends on the data alone.
     body = lambda g, a: [op(g, "MUL", [a, const(g, 2, F32)], F32)]  # noqa: E731
-    cond = lambda g, a: op(g, "LESS", [op(g, "SUM", [a, const(g, [0], I32)], F32), const(g, 100, F32)],
-        bool)  # noqa: E731
+    cond = lambda g, a: op(g, "LESS", [op(g, "SUM", [a, const(g, [0], I32)], F32), const(g, 100, F32)], bool)  # noqa: E731
     runs = [[np.array(v, F32)] for v in ([1, 1, 1], [99, 0, 0], [200, 0, 0])]
     yield Case(
         "WHILE",

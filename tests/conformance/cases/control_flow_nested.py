@@ -27,8 +27,7 @@ def nested():
         values = (zero, x)
         inner = subgraph(builder, "inner cond", values, lambda g, i, a: [below(inner_rounds)(g, i)])
         shape = (0, 0) if grows else ()
-        twice = lambda g, a: op(g, "CONCATENATION", [a, a], F32, shape) if grows else op(g, "ADD", [a, a],
-            F32)  # noqa: E731
+        twice = lambda g, a: op(g, "CONCATENATION", [a, a], F32, shape) if grows else op(g, "ADD", [a, a], F32)  # noqa: E731
         work = subgraph(builder, "inner body", values, lambda g, i, a: [plus(g, i, 1, I32), twice(g, a)])
 
         def body(g, i, a):
@@ -353,8 +352,7 @@ def around():
         )
 
     def many_rounds() -> bytes:
-        body = lambda g, i, a: [plus(g, i, 1, I32),
-            op(g, "MUL", [plus(g, a, 0.5), const(g, 0.75, F32)], F32)]  # noqa: E731
+        body = lambda g, i, a: [plus(g, i, 1, I32), op(g, "MUL", [plus(g, a, 0.5), const(g, 0.75, F32)], F32)]  # noqa: E731
         return loop((zero, x), below(1000), body)
 
     yield Case("WHILE", "1000 rounds", [given(zero), given(x)], [result(I32), result(F32)], build=many_rounds)

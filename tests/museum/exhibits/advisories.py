@@ -76,29 +76,63 @@ def _2020():
         op("GATHER", [given(floats(2, 3)), constant(ints(0))], [result(F32)], refuses=axis, axis=-3),
     )
     yield Exhibit("CVE-2020-15208", "dimensions that must be equal differ", "CVE-2020-15208, MatchingDim").shows(
-        op("FULLY_CONNECTED", [given(floats(1, 4)), constant(floats(2, 3))], [result(F32)],
-           refuses=("FULLY_CONNECTED", "4", "3")),
-        op("BATCH_MATMUL", [given(floats(2, 3)), given(floats(4, 2))], [result(F32)],
-           refuses=("BATCH_MATMUL", "3", "4")),
+        op(
+            "FULLY_CONNECTED",
+            [given(floats(1, 4)), constant(floats(2, 3))],
+            [result(F32)],
+            refuses=("FULLY_CONNECTED", "4", "3"),
+        ),
+        op(
+            "BATCH_MATMUL",
+            [given(floats(2, 3)), given(floats(4, 2))],
+            [result(F32)],
+            refuses=("BATCH_MATMUL", "3", "4"),
+        ),
         _conv("DEPTHWISE_CONV_2D", floats(1, 3, 3, 2), floats(1, 2, 2, 3), refuses=("DEPTHWISE_CONV_2D", "channels")),
     )
     yield Exhibit("CVE-2020-15209", "an operand whose buffer is the empty one", "CVE-2020-15209").shows(
-        op("ADD", [given(floats(4)), constant(floats(4))], [result(F32)], edit=without_data("input1"),
-           refuses=("input1", "not computed before it is used")),
+        op(
+            "ADD",
+            [given(floats(4)), constant(floats(4))],
+            [result(F32)],
+            edit=without_data("input1"),
+            refuses=("input1", "not computed before it is used"),
+        ),
     )
     yield Exhibit("CVE-2020-15210", "a tensor that is input and output of one node", "CVE-2020-15210").shows(
-        op("ADD", [given(floats(4)), given(floats(4))], [result(F32)], refuses=("input0",),
-           edit=lambda m: setattr(m.subgraphs[0].operators[0], "outputs", [1])),
-        op("RELU", [given(floats(4))], [result(F32)], refuses=("output0",), called="RELU on what it writes",
-           edit=lambda m: setattr(m.subgraphs[0].operators[0], "inputs", [0])),
+        op(
+            "ADD",
+            [given(floats(4)), given(floats(4))],
+            [result(F32)],
+            refuses=("input0",),
+            edit=lambda m: setattr(m.subgraphs[0].operators[0], "outputs", [1]),
+        ),
+        op(
+            "RELU",
+            [given(floats(4))],
+            [result(F32)],
+            refuses=("output0",),
+            called="RELU on what it writes",
+            edit=lambda m: setattr(m.subgraphs[0].operators[0], "inputs", [0]),
+        ),
     )
     yield Exhibit("CVE-2020-15211", "-1 where an operand is not optional", "CVE-2020-15211").shows(
-        op("MUL", [given(floats(4)), given(floats(4))], [result(F32)], edit=absent(inputs=1),
-           refuses=("MUL", "input 1"),
-           called="input"),
-        op("MUL", [given(floats(4)), given(floats(4))], [result(F32)], edit=absent(outputs=0),
-           refuses=("MUL", "output"),
-           called="output"),
+        op(
+            "MUL",
+            [given(floats(4)), given(floats(4))],
+            [result(F32)],
+            edit=absent(inputs=1),
+            refuses=("MUL", "input 1"),
+            called="input",
+        ),
+        op(
+            "MUL",
+            [given(floats(4)), given(floats(4))],
+            [result(F32)],
+            edit=absent(outputs=0),
+            refuses=("MUL", "output"),
+            called="output",
+        ),
     )
 
     def segments(ids, refuses):
@@ -118,20 +152,38 @@ def _2020():
 def _2021_spring():
     image = floats(1, 4, 4, 1)
     yield Exhibit("CVE-2021-29585", "padding is computed with stride 0", "CVE-2021-29585, ComputeOutSize").shows(
-        *(_conv("CONV_2D", image, floats(1, 2, 2, 1), refuses=("CONV_2D", "stride"), padding=padding, stride_w=0,
-                called=name)
-          for padding, name in ((SAME, "SAME"), (VALID, "VALID")))
+        *(
+            _conv(
+                "CONV_2D",
+                image,
+                floats(1, 2, 2, 1),
+                refuses=("CONV_2D", "stride"),
+                padding=padding,
+                stride_w=0,
+                called=name,
+            )
+            for padding, name in ((SAME, "SAME"), (VALID, "VALID"))
+        )
     )
     yield Exhibit("CVE-2021-29586", "pooling with stride 0", "CVE-2021-29586").shows(
-        *(_pool(kind, (kind, "stride"), stride_h=0, stride_w=0)
-          for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"))
+        *(
+            _pool(kind, (kind, "stride"), stride_h=0, stride_w=0)
+            for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+        )
     )
     yield Exhibit("CVE-2021-29587", "SPACE_TO_DEPTH with block size 0", "CVE-2021-29587").shows(
         op("SPACE_TO_DEPTH", [given(image)], [result(F32)], refuses=("SPACE_TO_DEPTH", "block"), block_size=0)
     )
     yield Exhibit("CVE-2021-29588", "TRANSPOSE_CONV with stride 0", "CVE-2021-29588").shows(
-        op("TRANSPOSE_CONV", [constant(ints(1, 8, 8, 1)), constant(floats(1, 2, 2, 1)), given(image)], [result(F32)],
-           refuses=("TRANSPOSE_CONV", "stride"), padding=SAME, stride_w=0, stride_h=0)
+        op(
+            "TRANSPOSE_CONV",
+            [constant(ints(1, 8, 8, 1)), constant(floats(1, 2, 2, 1)), given(image)],
+            [result(F32)],
+            refuses=("TRANSPOSE_CONV", "stride"),
+            padding=SAME,
+            stride_w=0,
+            stride_h=0,
+        )
     )
     yield Exhibit("CVE-2021-29589", "GATHER_ND from empty params", "CVE-2021-29589").shows(
         _gather_nd(ints([0, 0]), ("GATHER_ND", "outside"), np.zeros((0, 2), F32))
@@ -139,74 +191,135 @@ def _2021_spring():
     empty = np.zeros((0, 4), F32)
     yield Exhibit("CVE-2021-29590", "MINIMUM and MAXIMUM with one empty input", "CVE-2021-29590").shows(
         op("MINIMUM", [given(empty), given(floats(1, 4))], [result(F32)], expect=[empty]),
-        op("MAXIMUM", [given(np.zeros((0,), F32)), given(floats(3, 4))], [result(F32)],
-           refuses=("MAXIMUM", "broadcast")),
+        op(
+            "MAXIMUM",
+            [given(np.zeros((0,), F32)), given(floats(3, 4))],
+            [result(F32)],
+            refuses=("MAXIMUM", "broadcast"),
+        ),
     )
     yield Exhibit("CVE-2021-29591", "WHILE whose body and condition are the same subgraph", "CVE-2021-29591").shows(
         view("not(x) is both", _one_subgraph_twice, [np.array([False])], outputs=[np.array([True])]),
         view("a subgraph calls itself", _recursion, [np.array([False])], refuses=("subgraph", "calls itself")),
     )
     yield Exhibit("CVE-2021-29592", "RESHAPE whose shape tensor has no data", "CVE-2021-29592").shows(
-        op("RESHAPE", [given(floats(4)), constant(ints(2, 2))], [result(F32)], edit=without_data("input1"),
-           refuses=("input1", "not computed before it is used"))
+        op(
+            "RESHAPE",
+            [given(floats(4)), constant(ints(2, 2))],
+            [result(F32)],
+            edit=without_data("input1"),
+            refuses=("input1", "not computed before it is used"),
+        )
     )
     for name, number in (("BATCH_TO_SPACE_ND", "29593"), ("SPACE_TO_BATCH_ND", "29597")):
         margins = constant(np.zeros((2, 2), I32))
         yield Exhibit(f"CVE-2021-{number}", f"{name} with a block size of 0", f"CVE-2021-{number}").shows(
-            op(name, [given(floats(4, 2, 2, 1)), constant(ints(0, 2)), margins], [result(F32)],
-               refuses=(name, "block")),
-            op(name, [given(floats(4, 2, 2, 1)), given(ints(2, 0)), margins], [result(F32)], refuses=(name, "block"),
-               called="block at run time"),
+            op(
+                name, [given(floats(4, 2, 2, 1)), constant(ints(0, 2)), margins], [result(F32)], refuses=(name, "block")
+            ),
+            op(
+                name,
+                [given(floats(4, 2, 2, 1)), given(ints(2, 0)), margins],
+                [result(F32)],
+                refuses=(name, "block"),
+                called="block at run time",
+            ),
         )
     yield Exhibit("CVE-2021-29594", "CONV_2D with dimensions of 0", "CVE-2021-29594").shows(
-        _conv("CONV_2D", floats(1, 4, 4, 0), floats(1, 2, 2, 0), refuses=("CONV_2D", "filter", "empty"),
-              called="channels"),
+        _conv(
+            "CONV_2D", floats(1, 4, 4, 0), floats(1, 2, 2, 0), refuses=("CONV_2D", "filter", "empty"), called="channels"
+        ),
         _conv("CONV_2D", image, floats(1, 0, 0, 1), refuses=("CONV_2D", "filter"), called="filter size"),
         _conv("CONV_2D", floats(0, 4, 4, 1), floats(3, 2, 2, 1), expect=[np.zeros((0, 3, 3, 3), F32)], called="batch"),
     )
     yield Exhibit("CVE-2021-29595", "DEPTH_TO_SPACE with block size 0", "CVE-2021-29595").shows(
-        op("DEPTH_TO_SPACE", [given(floats(1, 2, 2, 4))], [result(F32)], refuses=("DEPTH_TO_SPACE", "block"),
-           block_size=0)
+        op(
+            "DEPTH_TO_SPACE",
+            [given(floats(1, 2, 2, 4))],
+            [result(F32)],
+            refuses=("DEPTH_TO_SPACE", "block"),
+            block_size=0,
+        )
     )
     yield Exhibit("CVE-2021-29596", "EMBEDDING_LOOKUP in a table without rows", "CVE-2021-29596").shows(
-        op("EMBEDDING_LOOKUP", [given(ints(0)), given(np.zeros((0, 3), F32))], [result(F32)],
-           refuses=("EMBEDDING_LOOKUP", "outside"))
+        op(
+            "EMBEDDING_LOOKUP",
+            [given(ints(0)), given(np.zeros((0, 3), F32))],
+            [result(F32)],
+            refuses=("EMBEDDING_LOOKUP", "outside"),
+        )
     )
     yield _svdf("CVE-2021-29598", "SVDF with rank 0", ("SVDF", "rank"), rank=0)
     yield Exhibit("CVE-2021-29599", "SPLIT into 0 parts", "CVE-2021-29599").shows(
         op("SPLIT", [constant(np.int32(0)), given(floats(4))], [result(F32)], refuses=("SPLIT",), num_splits=0)
     )
     yield Exhibit("CVE-2021-29600", "ONE_HOT of indices with a dimension of 0", "CVE-2021-29600").shows(
-        op("ONE_HOT", [given(np.zeros((2, 0), I32)), constant(np.int32(3)), constant(F32(1)), constant(F32(0))],
-           [result(F32)], expect=[np.zeros((2, 0, 3), F32)], axis=-1)
+        op(
+            "ONE_HOT",
+            [given(np.zeros((2, 0), I32)), constant(np.int32(3)), constant(F32(1)), constant(F32(0))],
+            [result(F32)],
+            expect=[np.zeros((2, 0, 3), F32)],
+            axis=-1,
+        )
     )
     yield Exhibit("CVE-2021-29601", "CONCATENATION whose size overflows", "CVE-2021-29601").shows(
         view("3 x (2^31 - 1) rows", lambda: _concatenation((HUGE, 1)), refuses=("budget", "GiB")),
     )
     yield Exhibit("CVE-2021-29602", "DEPTHWISE_CONV_2D without input channels", "CVE-2021-29602").shows(
-        _conv("DEPTHWISE_CONV_2D", floats(1, 4, 4, 0), floats(1, 2, 2, 0), refuses=("DEPTHWISE_CONV_2D", "filter",
-                                                                                    "empty"))
+        _conv(
+            "DEPTHWISE_CONV_2D",
+            floats(1, 4, 4, 0),
+            floats(1, 2, 2, 0),
+            refuses=("DEPTHWISE_CONV_2D", "filter", "empty"),
+        )
     )
     yield Exhibit("CVE-2021-29603", "ARG_MIN and ARG_MAX with an axis outside the rank", "CVE-2021-29603").shows(
-        *(op(kind, [given(floats(2, 3)), constant(np.int32(axis))], [result(I32)], refuses=(kind, "axis"),
-             output_type=2,
-             called=f"{kind} {axis}")
-          for kind in ("ARG_MIN", "ARG_MAX") for axis in (2, 1000, -3))
+        *(
+            op(
+                kind,
+                [given(floats(2, 3)), constant(np.int32(axis))],
+                [result(I32)],
+                refuses=(kind, "axis"),
+                output_type=2,
+                called=f"{kind} {axis}",
+            )
+            for kind in ("ARG_MIN", "ARG_MAX")
+            for axis in (2, 1000, -3)
+        )
     )
     yield Exhibit("CVE-2021-29604", "HASHTABLE_LOOKUP with no values", "CVE-2021-29604").shows(
-        op("HASHTABLE_LOOKUP", [given(ints(5)), given(np.zeros(0, I32)), given(np.zeros((0, 2), F32))],
-           [result(F32), result(np.uint8)], expect=[np.zeros((1, 2), F32), np.zeros(1, np.uint8)]),
-        op("HASHTABLE_LOOKUP", [given(ints(5)), given(ints(5)), given(np.zeros((0, 2), F32))],
-           [result(F32), result(np.uint8)], refuses=("HASHTABLE_LOOKUP",), called="one key, no values"),
+        op(
+            "HASHTABLE_LOOKUP",
+            [given(ints(5)), given(np.zeros(0, I32)), given(np.zeros((0, 2), F32))],
+            [result(F32), result(np.uint8)],
+            expect=[np.zeros((1, 2), F32), np.zeros(1, np.uint8)],
+        ),
+        op(
+            "HASHTABLE_LOOKUP",
+            [given(ints(5)), given(ints(5)), given(np.zeros((0, 2), F32))],
+            [result(F32), result(np.uint8)],
+            refuses=("HASHTABLE_LOOKUP",),
+            called="one key, no values",
+        ),
     )
-    yield Exhibit("CVE-2021-29605", "more dimensions than memory for their sizes",
-                  "CVE-2021-29605, TfLiteIntArray").shows(
+    yield Exhibit(
+        "CVE-2021-29605", "more dimensions than memory for their sizes", "CVE-2021-29605, TfLiteIntArray"
+    ).shows(
         view("a shape of 2^29 dimensions", _shape_of_many_dimensions, refuses=("damaged",)),
         view("a shape of 40 dimensions", lambda: _with_shape([1] * 40), refuses=("rank 40", "up to 8")),
     )
     yield Exhibit("CVE-2021-29606", "SPLIT_V with an axis outside the rank", "CVE-2021-29606").shows(
-        *(op("SPLIT_V", [given(floats(4, 2)), constant(ints(2, 2)), constant(np.int32(axis))], [result(F32)] * 2,
-             refuses=("SPLIT_V", "axis"), num_splits=2, called=f"axis {axis}") for axis in (2, -3, HUGE))
+        *(
+            op(
+                "SPLIT_V",
+                [given(floats(4, 2)), constant(ints(2, 2)), constant(np.int32(axis))],
+                [result(F32)] * 2,
+                refuses=("SPLIT_V", "axis"),
+                num_splits=2,
+                called=f"axis {axis}",
+            )
+            for axis in (2, -3, HUGE)
+        )
     )
 
 
@@ -214,8 +327,9 @@ def _svdf(number, title, words, *, edit=None, rank=1):
     operands = [
         given(floats(1, 3)), constant(floats(4, 3)), constant(floats(4, 5)), None, state((1, 20)),
     ]  # fmt: skip
-    return Exhibit(number, title, number).shows(op("SVDF", operands, [result(F32)], refuses=words, edit=edit,
-                                                   rank=rank))
+    return Exhibit(number, title, number).shows(
+        op("SVDF", operands, [result(F32)], refuses=words, edit=edit, rank=rank)
+    )
 
 
 def _one_subgraph_twice() -> bytes:
@@ -266,16 +380,36 @@ def _shape_of_many_dimensions() -> bytes:
 
 def _2021_summer():
     yield Exhibit("CVE-2021-37680", "FULLY_CONNECTED with filters of no inputs", "CVE-2021-37680").shows(
-        op("FULLY_CONNECTED", [given(floats(2, 3)), given(np.zeros((2, 0), F32))], [result(F32)],
-           refuses=("FULLY_CONNECTED",)),
-        op("FULLY_CONNECTED", [given(np.zeros((2, 0), F32)), given(np.zeros((3, 0), F32))], [result(F32)],
-           expect=[np.zeros((2, 3), F32)], called="no inputs at all"),
+        op(
+            "FULLY_CONNECTED",
+            [given(floats(2, 3)), given(np.zeros((2, 0), F32))],
+            [result(F32)],
+            refuses=("FULLY_CONNECTED",),
+        ),
+        op(
+            "FULLY_CONNECTED",
+            [given(np.zeros((2, 0), F32)), given(np.zeros((3, 0), F32))],
+            [result(F32)],
+            expect=[np.zeros((2, 3), F32)],
+            called="no inputs at all",
+        ),
     )
-    yield _svdf("CVE-2021-37681", "SVDF whose state is no variable", ("SVDF", "not computed before it is used"),
-                edit=_state_is_no_variable)
+    yield _svdf(
+        "CVE-2021-37681",
+        "SVDF whose state is no variable",
+        ("SVDF", "not computed before it is used"),
+        edit=_state_is_no_variable,
+    )
     yield Exhibit("CVE-2021-37682", "quantized ops on tensors without quantization", "CVE-2021-37682").shows(
-        op("CONV_2D", [given(np.zeros((1, 4, 4, 1), np.int8)), constant(np.ones((1, 2, 2, 1), np.int8))],
-           [result(np.int8)], refuses=("CONV_2D", "scale"), padding=VALID, stride_w=1, stride_h=1),
+        op(
+            "CONV_2D",
+            [given(np.zeros((1, 4, 4, 1), np.int8)), constant(np.ones((1, 2, 2, 1), np.int8))],
+            [result(np.int8)],
+            refuses=("CONV_2D", "scale"),
+            padding=VALID,
+            stride_w=1,
+            stride_h=1,
+        ),
         op("SOFTMAX", [given(np.zeros((1, 4), np.int8))], [result(np.int8)], refuses=("SOFTMAX", "scale"), beta=1.0),
         op("LOGISTIC", [given(np.zeros((1, 4), np.uint8))], [result(np.uint8)], refuses=("LOGISTIC", "scale")),
         op("ADD", [given(np.zeros(4, np.int8))] * 2, [result(np.int8)], refuses=("ADD", "scale")),
@@ -284,47 +418,108 @@ def _2021_summer():
         op("DIV", [given(ints(1, 2)), given(ints(1, 0))], [result(I32)], refuses=("DIV", "0")),
         op("DIV", [given(ints(1, 2)), constant(ints(1, 0))], [result(I32)], refuses=("DIV", "0"), called="constant"),
         op("FLOOR_MOD", [given(ints(1, 2)), given(ints(1, 0))], [result(I32)], refuses=("FLOOR_MOD", "0")),
-        op("DIV", [given(floats(2)), given(np.zeros(2, F32))], [result(F32)], expect=[np.full(2, np.inf, F32)],
-           called="floats"),
+        op(
+            "DIV",
+            [given(floats(2)), given(np.zeros(2, F32))],
+            [result(F32)],
+            expect=[np.full(2, np.inf, F32)],
+            called="floats",
+        ),
     )
     yield Exhibit("CVE-2021-37684", "pooling with divisors of 0", "CVE-2021-37684").shows(
-        *(_pool(kind, (kind,), filter_width=0, filter_height=0, called=f"{kind}, filter of 0")
-          for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")),
+        *(
+            _pool(kind, (kind,), filter_width=0, filter_height=0, called=f"{kind}, filter of 0")
+            for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+        ),
         _pool("AVERAGE_POOL_2D", ("AVERAGE_POOL_2D", "stride"), "stride_w of 0", stride_w=0),
     )
     yield Exhibit("CVE-2021-37685", "EXPAND_DIMS with axis -100000", "CVE-2021-37685").shows(
-        *(op("EXPAND_DIMS", [given(floats(2, 2)), constant(np.int32(axis))], [result(F32)],
-             refuses=("EXPAND_DIMS", "axis", str(axis)), called=f"axis {axis}")
-          for axis in (-100000, 4, HUGE, -HUGE - 1))
+        *(
+            op(
+                "EXPAND_DIMS",
+                [given(floats(2, 2)), constant(np.int32(axis))],
+                [result(F32)],
+                refuses=("EXPAND_DIMS", "axis", str(axis)),
+                called=f"axis {axis}",
+            )
+            for axis in (-100000, 4, HUGE, -HUGE - 1)
+        )
     )
     yield Exhibit("CVE-2021-37686", "STRIDED_SLICE with an ellipsis after an added axis", "CVE-2021-37686").shows(
-        op("STRIDED_SLICE", [given(floats(2, 3)), constant(ints(0, 0, 0)), constant(ints(0, 0, 1)),
-                             constant(ints(1, 1, 1))],
-           [result(F32)], expect=[floats(2, 3)[None, ..., 0]], new_axis_mask=1, ellipsis_mask=2, shrink_axis_mask=4),
-        op("STRIDED_SLICE", [given(floats(2, 3)), constant(ints(0, 0)), constant(ints(0, 0)), constant(ints(1, 1))],
-           [result(F32)], refuses=("STRIDED_SLICE", "ellips"), ellipsis_mask=3, called="two ellipses"),
-        op("STRIDED_SLICE", [given(floats(2, 3)), constant(ints(0, 0)), constant(ints(2, 3)), constant(ints(1, 0))],
-           [result(F32)], refuses=("STRIDED_SLICE", "stride"), called="stride 0"),
+        op(
+            "STRIDED_SLICE",
+            [given(floats(2, 3)), constant(ints(0, 0, 0)), constant(ints(0, 0, 1)), constant(ints(1, 1, 1))],
+            [result(F32)],
+            expect=[floats(2, 3)[None, ..., 0]],
+            new_axis_mask=1,
+            ellipsis_mask=2,
+            shrink_axis_mask=4,
+        ),
+        op(
+            "STRIDED_SLICE",
+            [given(floats(2, 3)), constant(ints(0, 0)), constant(ints(0, 0)), constant(ints(1, 1))],
+            [result(F32)],
+            refuses=("STRIDED_SLICE", "ellips"),
+            ellipsis_mask=3,
+            called="two ellipses",
+        ),
+        op(
+            "STRIDED_SLICE",
+            [given(floats(2, 3)), constant(ints(0, 0)), constant(ints(2, 3)), constant(ints(1, 0))],
+            [result(F32)],
+            refuses=("STRIDED_SLICE", "stride"),
+            called="stride 0",
+        ),
     )
     yield Exhibit("CVE-2021-37687", "GATHER_ND with negative indices", "CVE-2021-37687").shows(
         _gather_nd(ints([-1, 0]), ("GATHER_ND", "-1")),
         op("GATHER", [given(floats(4)), given(ints(-2))], [result(F32)], refuses=("GATHER", "-2"), axis=0),
     )
     yield Exhibit("CVE-2021-37688", "optimized kernels with a null operand", "CVE-2021-37688").shows(
-        op("CONV_2D", [given(floats(1, 4, 4, 1)), constant(floats(1, 2, 2, 1)), constant(floats(1))], [result(F32)],
-           edit=absent(inputs=1), refuses=("CONV_2D", "input 1"), padding=VALID, stride_w=1, stride_h=1),
-        op("FULLY_CONNECTED", [given(floats(2, 3)), constant(floats(2, 3)), None], [result(F32)], edit=absent(inputs=1),
-           refuses=("FULLY_CONNECTED", "input 1")),
+        op(
+            "CONV_2D",
+            [given(floats(1, 4, 4, 1)), constant(floats(1, 2, 2, 1)), constant(floats(1))],
+            [result(F32)],
+            edit=absent(inputs=1),
+            refuses=("CONV_2D", "input 1"),
+            padding=VALID,
+            stride_w=1,
+            stride_h=1,
+        ),
+        op(
+            "FULLY_CONNECTED",
+            [given(floats(2, 3)), constant(floats(2, 3)), None],
+            [result(F32)],
+            edit=absent(inputs=1),
+            refuses=("FULLY_CONNECTED", "input 1"),
+        ),
     )
-    yield Exhibit("CVE-2021-37689", "L2 normalization over no axes", "CVE-2021-37689, K09", ours=l2_over_no_axes,
-                  theirs=L2_IN_TENSORFLOW, peer="tensorflow").shows(
+    yield Exhibit(
+        "CVE-2021-37689",
+        "L2 normalization over no axes",
+        "CVE-2021-37689, K09",
+        ours=l2_over_no_axes,
+        theirs=L2_IN_TENSORFLOW,
+        peer="tensorflow",
+    ).shows(
         op("L2_NORMALIZATION", [given(np.zeros((2, 0), F32))], [result(F32)], expect=[np.zeros((2, 0), F32)]),
     )
     yield Exhibit("CVE-2021-37691", "LSH_PROJECTION of an input without rows", "CVE-2021-37691").shows(
-        op("LSH_PROJECTION", [constant(floats(2, 2)), given(np.zeros((0, 2), I32))], [result(I32)],
-           refuses=("LSH_PROJECTION",), type=2),
-        op("LSH_PROJECTION", [constant(np.zeros((0, 2), F32)), given(ints([1, 2]))], [result(I32)],
-           expect=[np.zeros(0, I32)], type=1, called="no seeds"),
+        op(
+            "LSH_PROJECTION",
+            [constant(floats(2, 2)), given(np.zeros((0, 2), I32))],
+            [result(I32)],
+            refuses=("LSH_PROJECTION",),
+            type=2,
+        ),
+        op(
+            "LSH_PROJECTION",
+            [constant(np.zeros((0, 2), F32)), given(ints([1, 2]))],
+            [result(I32)],
+            expect=[np.zeros(0, I32)],
+            type=1,
+            called="no seeds",
+        ),
     )
 
 
@@ -348,28 +543,53 @@ def _state_is_no_variable(model) -> None:
 
 def _2022():
     yield Exhibit("CVE-2022-21741", "DEPTHWISE_CONV_2D with divisors of 0", "CVE-2022-21741").shows(
-        *(_conv("DEPTHWISE_CONV_2D", floats(1, 4, 4, 1), floats(1, 2, 2, 1), refuses=("DEPTHWISE_CONV_2D", word),
+        *(
+            _conv(
+                "DEPTHWISE_CONV_2D",
+                floats(1, 4, 4, 1),
+                floats(1, 2, 2, 1),
+                refuses=("DEPTHWISE_CONV_2D", word),
                 called=name,
-                **{name: 0})
-          for name, word in (("stride_w", "stride"), ("dilation_w_factor", "dilation"))),
-        _conv("DEPTHWISE_CONV_2D", floats(1, 2, 2, 1), np.ones((1, 2, 2, 1), F32),
-              expect=[np.full((1, 1, 1, 1), 10, F32)],
-              depth_multiplier=0, called="depth_multiplier, which the shapes tell too"),
+                **{name: 0},
+            )
+            for name, word in (("stride_w", "stride"), ("dilation_w_factor", "dilation"))
+        ),
+        _conv(
+            "DEPTHWISE_CONV_2D",
+            floats(1, 2, 2, 1),
+            np.ones((1, 2, 2, 1), F32),
+            expect=[np.full((1, 1, 1, 1), 10, F32)],
+            depth_multiplier=0,
+            called="depth_multiplier, which the shapes tell too",
+        ),
     )
     yield Exhibit("CVE-2022-23557", "a bias of size 0", "CVE-2022-23557, BiasAndClamp").shows(
         _conv("CONV_2D", floats(1, 4, 4, 1), floats(2, 2, 2, 1), bias=np.zeros(0, F32), refuses=("CONV_2D", "bias")),
-        op("FULLY_CONNECTED", [given(floats(2, 3)), constant(floats(2, 3)), given(np.zeros(0, F32))], [result(F32)],
-           refuses=("FULLY_CONNECTED", "bias")),
+        op(
+            "FULLY_CONNECTED",
+            [given(floats(2, 3)), constant(floats(2, 3)), given(np.zeros(0, F32))],
+            [result(F32)],
+            refuses=("FULLY_CONNECTED", "bias"),
+        ),
     )
     yield Exhibit("CVE-2022-23558", "a shape whose product overflows", "CVE-2022-23558, TfLiteIntArray").shows(
         view("3 dimensions", lambda: _with_shape([HUGE, HUGE, HUGE]), [floats(2)], refuses=("2147483647",)),
         view("a reshape", lambda: _reshape_to([65536, 65536, 65536, 65536]), [floats(1)], refuses=("RESHAPE",)),
     )
     yield Exhibit("CVE-2022-23559", "EMBEDDING_LOOKUP_SPARSE whose size overflows", "CVE-2022-23559").shows(
-        op("EMBEDDING_LOOKUP_SPARSE",
-           [given(ints(0)), given(ints([0, 0, 0])), given(ints(65536, 65536, 2)), given(floats(1)),
-            given(floats(2, 3))],
-           [result(F32)], refuses=("EMBEDDING_LOOKUP_SPARSE", "48 GiB", "budget"), combiner=0)
+        op(
+            "EMBEDDING_LOOKUP_SPARSE",
+            [
+                given(ints(0)),
+                given(ints([0, 0, 0])),
+                given(ints(65536, 65536, 2)),
+                given(floats(1)),
+                given(floats(2, 3)),
+            ],
+            [result(F32)],
+            refuses=("EMBEDDING_LOOKUP_SPARSE", "48 GiB", "budget"),
+            combiner=0,
+        )
     )
     for number, words, change in (
         ("23560", ("column", "index"), lambda d: d[1].array_indices.values.__setitem__(0, 1_000_000)),
@@ -385,33 +605,74 @@ def _2022():
         )  # fmt: skip
     values = np.array([[-128, -3, 4, 127]], np.int8)
     yield Exhibit("CVE-2022-29212", "a scale above 1", "CVE-2022-29212").shows(
-        op("LESS", [given(values, 2.0, 0), given(values[:, ::-1].copy(), 2.0, 0)], [result(np.bool_)],
-           expect=[values < values[:, ::-1]]),
-        op("MUL", [given(values, 4.0, 0), given(values, 4.0, 0)], [result(np.int8, 1.0, 0)],
-           expect=[np.clip(16 * values.astype(int) ** 2, -128, 127).astype(np.int8)]),
+        op(
+            "LESS",
+            [given(values, 2.0, 0), given(values[:, ::-1].copy(), 2.0, 0)],
+            [result(np.bool_)],
+            expect=[values < values[:, ::-1]],
+        ),
+        op(
+            "MUL",
+            [given(values, 4.0, 0), given(values, 4.0, 0)],
+            [result(np.int8, 1.0, 0)],
+            expect=[np.clip(16 * values.astype(int) ** 2, -128, 127).astype(np.int8)],
+        ),
     )
     yield Exhibit("CVE-2022-35937", "GATHER_ND with an index past the end", "CVE-2022-35937").shows(
         _gather_nd(ints([0, 2]), ("GATHER_ND", "2")), _gather_nd(ints([HUGE, HUGE]), ("GATHER_ND",), called="huge")
     )
     yield Exhibit("CVE-2022-35938", "GATHER_ND with constants past the end", "CVE-2022-35938").shows(
         op("GATHER_ND", [constant(floats(2, 2)), constant(ints([5, 0]))], [result(F32)], refuses=("GATHER_ND", "5")),
-        op("GATHER_ND", [given(floats(2, 2)), given(np.array([[2**40, 0]], np.int64))], [result(F32)],
-           refuses=("GATHER_ND",), called="int64"),
+        op(
+            "GATHER_ND",
+            [given(floats(2, 2)), given(np.array([[2**40, 0]], np.int64))],
+            [result(F32)],
+            refuses=("GATHER_ND",),
+            called="int64",
+        ),
     )
     yield Exhibit("CVE-2022-35939", "SCATTER_ND outside its output", "CVE-2022-35939").shows(
-        *(op("SCATTER_ND", [given(ints([at])), given(floats(1)), constant(ints(4))], [result(F32)],
-             refuses=("SCATTER_ND", str(at)), called=f"index {at}") for at in (4, -1, HUGE))
+        *(
+            op(
+                "SCATTER_ND",
+                [given(ints([at])), given(floats(1)), constant(ints(4))],
+                [result(F32)],
+                refuses=("SCATTER_ND", str(at)),
+                called=f"index {at}",
+            )
+            for at in (4, -1, HUGE)
+        )
     )
-    yield Exhibit("CVE-2022-36027", "TRANSPOSE_CONV with per-channel weights", "CVE-2022-36027, K08",
-                  ours=converted_transpose_conv, theirs=TRANSPOSE_CONV_IN_TENSORFLOW, peer="tensorflow")
+    yield Exhibit(
+        "CVE-2022-36027",
+        "TRANSPOSE_CONV with per-channel weights",
+        "CVE-2022-36027, K08",
+        ours=converted_transpose_conv,
+        theirs=TRANSPOSE_CONV_IN_TENSORFLOW,
+        peer="tensorflow",
+    )
     yield Exhibit("CVE-2022-41894", "CONV_3D_TRANSPOSE into a smaller output", "CVE-2022-41894").shows(
-        op("CONV_3D_TRANSPOSE", [constant(ints(1, 2, 2, 2, 1)), constant(floats(2, 2, 2, 1, 1)),
-                                 given(floats(1, 4, 4, 4, 1))],
-           [result(F32)], refuses=("CONV_3D_TRANSPOSE",), padding=VALID, stride_d=1, stride_w=1, stride_h=1),
-        op("CONV_3D_TRANSPOSE", [constant(ints(1, 3, 3, 3, 1)), constant(floats(2, 2, 2, 1, 2)),
-                                 given(floats(1, 2, 2, 2, 1))],
-           [result(F32)], refuses=("CONV_3D_TRANSPOSE", "channel"), padding=VALID, stride_d=1, stride_w=1, stride_h=1,
-           called="channels"),
+        op(
+            "CONV_3D_TRANSPOSE",
+            [constant(ints(1, 2, 2, 2, 1)), constant(floats(2, 2, 2, 1, 1)), given(floats(1, 4, 4, 4, 1))],
+            [result(F32)],
+            refuses=("CONV_3D_TRANSPOSE",),
+            padding=VALID,
+            stride_d=1,
+            stride_w=1,
+            stride_h=1,
+        ),
+        op(
+            "CONV_3D_TRANSPOSE",
+            [constant(ints(1, 3, 3, 3, 1)), constant(floats(2, 2, 2, 1, 2)), given(floats(1, 2, 2, 2, 1))],
+            [result(F32)],
+            refuses=("CONV_3D_TRANSPOSE", "channel"),
+            padding=VALID,
+            stride_d=1,
+            stride_w=1,
+            stride_h=1,
+            called="channels",
+        ),
     )
 
 

@@ -251,7 +251,9 @@ def grow(work, rounds, first):
         work()
     print(f"result: grew by {(resident() - before) / 1e6:.1f} MB in {rounds - first} rounds")
 """
-_CONVERSIONS = GROWTH + """
+_CONVERSIONS = (
+    GROWTH
+    + """
 import leadline
 from leadline import tf, lite
 
@@ -263,12 +265,18 @@ def f(x):
 
 grow(lambda: lite.TFLiteConverter.from_concrete_functions([f.get_concrete_function()]).convert(), 60, 20)
 """
-_CONVERSIONS_IN_TENSORFLOW = GROWTH + """
+)
+_CONVERSIONS_IN_TENSORFLOW = (
+    GROWTH
+    + """
 import tensorflow as tf
 model = tf.keras.Sequential([tf.keras.layers.Input((512,)), tf.keras.layers.Dense(512), tf.keras.layers.Dense(512)])
 grow(lambda: tf.lite.TFLiteConverter.from_keras_model(model).convert(), 20, 5)
 """
-_CALIBRATIONS = GROWTH + """
+)
+_CALIBRATIONS = (
+    GROWTH
+    + """
 import leadline
 content = open(sys.argv[1], "rb").read()
 samples = [[np.random.default_rng(i).random((64, 64), np.float32)] for i in range(20)]
@@ -280,13 +288,17 @@ def work():
 
 grow(work, 60, 20)
 """
-_CALIBRATIONS_IN_TENSORFLOW = GROWTH + """
+)
+_CALIBRATIONS_IN_TENSORFLOW = (
+    GROWTH
+    + """
 import tensorflow as tf
 from tensorflow.lite.python.optimize import calibrator
 content = open(sys.argv[1], "rb").read()
 samples = [[np.random.default_rng(i).random((64, 64), np.float32)] for i in range(20)]
 grow(lambda: calibrator.Calibrator(content).calibrate(lambda: iter(samples)), 60, 20)
 """
+)
 
 
 def flat(program: str, model: bytes = b"", megabytes: float = 2.0) -> str:
@@ -360,7 +372,7 @@ def _no_integers() -> str:
     builder.output(y)
     return refusal(
         lambda: quietly(leadline.quantize, builder.to_tflite(), "int8", lambda: iter([[GOOD]] * 4), allow_float=False),
-        "COS"
+        "COS",
     )
 
 
@@ -383,6 +395,7 @@ def _debugger() -> str:
     samples = [np.random.default_rng(i).normal(size=(1, 4, 4, 2)).astype(F32) for i in range(8)]
     debugger = leadline.lite.experimental.QuantizationDebugger
     with tempfile.TemporaryDirectory() as folder:
+
         class Converter:
             optimizations = [leadline.lite.Optimize.DEFAULT]
             representative_dataset = staticmethod(lambda: ([sample] for sample in samples))
@@ -453,8 +466,9 @@ def _versions() -> str:
     )
     assert run(old.convert(), GOOD)[0].tolist() == [[10, 10, 10, 10]]
     said = refusal(
-        lambda: _leadline.Converter.from_keras_config(_dense(4, layer="TFSMLayer"), lambda path: []), "TFSMLayer",
-        "SavedModel"
+        lambda: _leadline.Converter.from_keras_config(_dense(4, layer="TFSMLayer"), lambda path: []),
+        "TFSMLayer",
+        "SavedModel",
     )
     with tempfile.TemporaryDirectory() as folder:
         for name, content, words in (

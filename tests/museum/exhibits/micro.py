@@ -21,8 +21,9 @@ def _three_layers() -> bytes:
     """CONV_2D, AVERAGE_POOL_2D, FULLY_CONNECTED."""
     builder = leadline.ModelBuilder()
     x = builder.input("x", F32, [1, 8, 8, 2])
-    a, b, c = (builder.tensor(name, F32, shape) for name, shape in (("a", [1, 8, 8, 4]), ("b", [1, 1, 1, 4]),
-                                                                    ("c", [1, 3])))
+    a, b, c = (
+        builder.tensor(name, F32, shape) for name, shape in (("a", [1, 8, 8, 4]), ("b", [1, 1, 1, 4]), ("c", [1, 3]))
+    )
     builder.node("CONV_2D", [x, builder.constant("w", np.ones((4, 3, 3, 2), F32)),
                              builder.constant("b", np.zeros(4, F32))], [a], padding=SAME, stride_w=1,
                  stride_h=1)  # fmt: skip

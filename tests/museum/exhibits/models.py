@@ -81,8 +81,14 @@ def vision_block() -> tuple[bytes, np.ndarray, np.ndarray]:
 
     names: list[str] = []
     x = builder.input("image", F32, image.shape)
-    tokens = node("CONV_2D", [x, constant(patches), constant(np.zeros(wide, F32))], [1, 2, 2, wide], padding=1,
-                  stride_w=4, stride_h=4)
+    tokens = node(
+        "CONV_2D",
+        [x, constant(patches), constant(np.zeros(wide, F32))],
+        [1, 2, 2, wide],
+        padding=1,
+        stride_w=4,
+        stride_h=4,
+    )
     tokens = node("RESHAPE", [tokens, constant(np.array([4, wide], np.int32))], [4, wide])
     axis = constant(np.array([1], np.int32))
     mean = node("MEAN", [tokens, axis], [4, 1], keep_dims=True)

@@ -112,8 +112,9 @@ def _scalar_outputs() -> bytes:
     x = builder.input("x", F32, [1, 640, 480, 1])
     edges = builder.tensor("edges", F32, [])
     weights = builder.constant("w", np.array([1, 0, -1, 2, 0, -2, 1, 0, -1], F32).reshape(1, 3, 3, 1))
-    builder.node("CONV_2D", [x, weights, builder.constant("b", np.zeros(1, F32))], [edges], padding=VALID, stride_w=1,
-                 stride_h=1)
+    builder.node(
+        "CONV_2D", [x, weights, builder.constant("b", np.zeros(1, F32))], [edges], padding=VALID, stride_w=1, stride_h=1
+    )
     mean = builder.tensor("mean", F32, [])
     builder.node("MEAN", [edges, builder.constant("axes", ints(0, 1, 2, 3))], [mean])
     builder.output(edges, mean)
@@ -149,8 +150,9 @@ def _wide_depthwise():
 def _conv(image, weights, refuses, called, **attributes):
     options = dict(padding=VALID, stride_w=1, stride_h=1) | attributes
     bias = constant(np.zeros(weights.shape[0], F32))
-    return op("CONV_2D", [given(image), constant(weights), bias], [result(F32)], refuses=refuses, called=called,
-              **options)
+    return op(
+        "CONV_2D", [given(image), constant(weights), bias], [result(F32)], refuses=refuses, called=called, **options
+    )
 
 
 def _missing_operands():

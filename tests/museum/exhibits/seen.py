@@ -102,7 +102,9 @@ def _mutants() -> str:
     return f"right result: of {MUTANTS} mutants {counts['result']} run, {counts['error']} are refused"
 
 
-_DEBUG_ROUNDS = GROWTH + """
+_DEBUG_ROUNDS = (
+    GROWTH
+    + """
 import leadline
 from leadline.lite import experimental
 content = open(sys.argv[1], "rb").read()
@@ -116,7 +118,10 @@ def work():
 
 grow(work, 60, 20)
 """
-_DEBUG_ROUNDS_IN_TENSORFLOW = GROWTH + """
+)
+_DEBUG_ROUNDS_IN_TENSORFLOW = (
+    GROWTH
+    + """
 import tensorflow as tf
 layers = tf.keras.layers
 model = tf.keras.Sequential([
@@ -134,6 +139,7 @@ def work():
 
 grow(work, 12, 4)
 """
+)
 
 
 def _gru() -> str:

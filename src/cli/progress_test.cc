@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace leadline {
+namespace {
+
+TEST(ProgressBar, LineFitsTheTerminal) {
+  EXPECT_EQ(ProgressBar::line("Converting", 1, 2, 80, 63), "Converting [###############               ]  50 %  1:03");
+  EXPECT_EQ(ProgressBar::line("Converting", 0, 0, 80, 0), "Converting [##############################] 100 %  0:00");
+  EXPECT_EQ(ProgressBar::line("Converting", 1, 2, 12, 0), "Converting [");
+}
+
+TEST(StopOnSignal, NoticesTheFirstSignal) {
+  const StopOnSignal stop;
+  EXPECT_FALSE(StopOnSignal::stopped());
+  std::raise(SIGINT);
+  EXPECT_TRUE(StopOnSignal::stopped());
+}
+
+}  // namespace
+}  // namespace leadline
