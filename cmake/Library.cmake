@@ -20,11 +20,15 @@ target_include_directories(leadline SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
 target_link_libraries(leadline
   PRIVATE fmt::fmt Threads::Threads ZLIB::ZLIB $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 
+# Kernels include little, and Highway compiles them for several instruction sets at once.
+leadline_precompile(leadline)
+set(kernel_sources ${library_sources})
+list(FILTER kernel_sources INCLUDE REGEX "/src/kernels/")
+set_source_files_properties(${kernel_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+
 # Sanitized loops of SIMD take minutes to compile for each instruction set: one of them is enough, on x86 SSE4, which has
 # vectors (the plain one has none). Under libFuzzer they are without sanitizers and counters: branches in them lead nowhere new.
 if(LEADLINE_SANITIZE)
-  set(kernel_sources ${library_sources})
-  list(FILTER kernel_sources INCLUDE REGEX "/src/kernels/")
   set(kernel_options -DHWY_COMPILE_ONLY_STATIC)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     list(APPEND kernel_options -march=x86-64-v2 -maes -mpclmul)

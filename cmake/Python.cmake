@@ -23,6 +23,8 @@ set_target_properties(_leadline PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/leadline)
 target_link_libraries(_leadline PRIVATE leadline fmt::fmt)
+leadline_precompile(_leadline <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>
+  <nanobind/stl/shared_ptr.h> <nanobind/stl/optional.h> <nanobind/stl/pair.h>)
 # The module offers PyInit__leadline and nothing else.
 target_link_options(_leadline PRIVATE -Wl,--exclude-libs,ALL)
 add_dependencies(product _leadline)

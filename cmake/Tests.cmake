@@ -66,6 +66,7 @@ if(test_sources)
   add_dependencies(leadline_tests fake_nvml)
   target_link_libraries(leadline_tests PRIVATE
     leadline GTest::gtest_main fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads)
+  leadline_precompile(leadline_tests <gtest/gtest.h>)
   if(TARGET leadline_cli_parts)
     target_link_libraries(leadline_tests PRIVATE leadline_cli_parts)
   endif()
