@@ -28,7 +28,7 @@ from bench_models import FOLDER, file_names
 
 import leadline
 
-WORKER = Path(leadline.__file__).with_name("_bench_engine.py")
+WORKER = Path(__file__).parents[1] / "src" / "cli" / "bench_engine.py"
 ENGINES = ("leadline", "litert", "openvino")
 
 

@@ -10,7 +10,7 @@ endif()
 
 find_package(CLI11 REQUIRED)
 # The Python script that runs peers for `leadline bench` is part of the program.
-set(bench_engine ${PROJECT_SOURCE_DIR}/python/leadline/_bench_engine.py)
+set(bench_engine ${PROJECT_SOURCE_DIR}/src/cli/bench_engine.py)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${bench_engine})
 file(READ ${bench_engine} LEADLINE_BENCH_ENGINE)
 set(bench_engine_source ${PROJECT_BINARY_DIR}/generated/cli/bench_engine.cc)

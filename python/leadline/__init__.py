@@ -41,9 +41,9 @@ from leadline._leadline import (
     read_memory_limits,
     time_limit,
 )
-from leadline._model_builder import ModelBuilder
 from leadline.custom_ops import CustomOp, register_op, registered_ops, unregister_op
 from leadline.keras_layers import register_keras_layer, registered_keras_layers, unregister_keras_layer
+from leadline.model_builder import ModelBuilder
 
 __all__ = [
     "Budget",
@@ -113,32 +113,32 @@ __all__ = [
 ]
 
 _LATER = {
-    "DatasetWarning": "_dataset",
-    "DebugResult": "_debugger",
-    "DeviceList": "_doctor",
-    "DoctorReport": "_doctor",
-    "GuardError": "_guard",
-    "LapReport": "_laps",
-    "Laps": "_laps",
-    "LiveObject": "_laps",
-    "MemoryLimitError": "_watch",
-    "TuneResult": "_tuning",
-    "Watch": "_watch",
-    "WatchReport": "_watch",
-    "all_postmortems": "_postmortem",
-    "calibrate": "_calibration",
-    "debug": "_debugger",
-    "devices": "_doctor",
-    "doctor": "_doctor",
-    "guard": "_guard",
-    "laps": "_laps",
-    "largest_objects": "_largest",
-    "lint_dataset": "_calibration",
-    "live_objects": "_laps",
-    "postmortem": "_postmortem",
-    "quantize": "_quantizer",
-    "tune": "_tuning",
-    "watch": "_watch",
+    "DatasetWarning": "jobs.dataset",
+    "DebugResult": "jobs.debug",
+    "DeviceList": "_guard.doctor",
+    "DoctorReport": "_guard.doctor",
+    "GuardError": "_guard.guard",
+    "LapReport": "_guard.laps",
+    "Laps": "_guard.laps",
+    "LiveObject": "_guard.laps",
+    "MemoryLimitError": "_guard.watch",
+    "TuneResult": "jobs.tune",
+    "Watch": "_guard.watch",
+    "WatchReport": "_guard.watch",
+    "all_postmortems": "_guard.postmortem",
+    "calibrate": "jobs.calibrate",
+    "debug": "jobs.debug",
+    "devices": "_guard.doctor",
+    "doctor": "_guard.doctor",
+    "guard": "_guard.guard",
+    "laps": "_guard.laps",
+    "largest_objects": "_guard.largest",
+    "lint_dataset": "jobs.calibrate",
+    "live_objects": "_guard.laps",
+    "postmortem": "_guard.postmortem",
+    "quantize": "jobs.quantize",
+    "tune": "jobs.tune",
+    "watch": "_guard.watch",
 }
 
 
@@ -157,15 +157,15 @@ def __getattr__(name: str):
 
 
 def load_ipython_extension(ipython) -> None:
-    """`%load_ext leadline`: the magics of leadline._magics, and the watch of the notebook."""
-    from leadline import _magics, _watch_notebook
+    """`%load_ext leadline`: the magics, and the watch of the notebook."""
+    from leadline.notebook import magics, watch
 
-    _magics.register(ipython)
-    _watch_notebook.load(ipython)
+    magics.register(ipython)
+    watch.load(ipython)
 
 
 def unload_ipython_extension(ipython) -> None:
     """`%unload_ext leadline`: ends the watch."""
-    from leadline import _watch_notebook
+    from leadline.notebook import watch
 
-    _watch_notebook.unload(ipython)
+    watch.unload(ipython)

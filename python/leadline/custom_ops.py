@@ -32,8 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from leadline import _leadline, _tensors
+from leadline import _leadline
 from leadline._leadline import DType, InvalidArgumentError
+from leadline._native import tensors
 
 __all__ = ["CustomOp", "Operand", "register_op", "registered_ops", "unregister_op"]
 
@@ -56,14 +57,14 @@ class Operand:
 
     def __init__(self, native: _leadline.Operand):
         info = native.info
-        self.spec = _tensors.TensorSpec.of(info)
+        self.spec = tensors.TensorSpec.of(info)
         self.name = info.name
         self.shape = info.shape
         self.dtype = self.spec.dtype
         self.scales = info.scales
         self.zero_points = info.zero_points
         self.quantized_dimension = info.quantized_dimension
-        self.data = None if native.memory is None else _tensors.to_numpy(native.memory, self.spec)
+        self.data = None if native.memory is None else tensors.to_numpy(native.memory, self.spec)
 
     @property
     def quantization(self) -> tuple[float, int]:
@@ -100,7 +101,7 @@ class CustomOp:
         self = super().__new__(cls)
         self.op, self.index, self.name, self.version, self.options = op, index, name, version, options
         self.outputs: tuple[Operand, ...] = ()
-        self._input_specs: list[_tensors.TensorSpec | None] = []
+        self._input_specs: list[tensors.TensorSpec | None] = []
         self.scratch = self.kept = np.empty(0, np.uint8)
         self._early: list[np.ndarray] | None = None
         return self
@@ -232,12 +233,12 @@ class CustomOp:
             np.ndarray(memory.nbytes, np.uint8, memory)[...] = data.reshape(-1).view(np.uint8)
 
     def _views(self, inputs: list) -> list[np.ndarray | None]:
-        return [None if m is None else _tensors.to_numpy(m, spec) for m, spec in zip(inputs, self._input_specs)]
+        return [None if m is None else tensors.to_numpy(m, spec) for m, spec in zip(inputs, self._input_specs)]
 
     def _run_in_place(self, inputs: list, outputs: list, scratch: Any, kept: Any) -> list:
         self.scratch = np.ndarray(scratch.nbytes, np.uint8, scratch)
         self.kept = np.ndarray(kept.nbytes, np.uint8, kept)
-        views = [_tensors.to_numpy(m, o.spec) if o.spec.plain else None for m, o in zip(outputs, self.outputs)]
+        views = [tensors.to_numpy(m, o.spec) if o.spec.plain else None for m, o in zip(outputs, self.outputs)]
         try:
             results = self.run(self._views(inputs), views)
             if results is None:
@@ -272,7 +273,7 @@ def _to_bytes(result: Any, output: Operand) -> np.ndarray:
         raise InvalidArgumentError(
             f"run returned shape {list(array.shape)} for output '{output.name}', planned is {list(expected.shape)}"
         )
-    return _tensors.to_bytes(array, expected)
+    return tensors.to_bytes(array, expected)
 
 
 def _number_or_function(value: Any, what: str) -> Callable:

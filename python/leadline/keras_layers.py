@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from leadline import _leadline, _tensors
+from leadline import _leadline
 from leadline._leadline import DType, InvalidArgumentError
-from leadline._model_builder import _dtype_of
+from leadline._native import tensors
+from leadline.model_builder import _dtype_of
 
 __all__ = [
     "KerasLayer",
@@ -52,7 +53,7 @@ class KerasTensor:
         self._call = call
         self.index = index
         self.name, dtype, self.shape = call.tensor(index)
-        self.dtype = np.dtype(_tensors.numpy_type(dtype))
+        self.dtype = np.dtype(tensors.numpy_type(dtype))
 
     @property
     def ndim(self) -> int:
@@ -78,7 +79,7 @@ class KerasWeight:
         self._native = native
         self.name = native.name
         self.shape = native.shape
-        self.dtype = np.dtype(_tensors.numpy_type(native.dtype))
+        self.dtype = np.dtype(tensors.numpy_type(native.dtype))
 
     @property
     def nbytes(self) -> int:
@@ -202,10 +203,10 @@ class KerasLayerBuilder:
         elif dtype is None and array.dtype == np.int64 and not isinstance(value, (np.ndarray, np.generic)):
             array = array.astype(np.int32)
         kind = _dtype_of(array.dtype if dtype is None else dtype)
-        spec = _tensors.TensorSpec(0, name, kind, np.dtype(_tensors.numpy_type(kind)), array.shape, False)
+        spec = tensors.TensorSpec(0, name, kind, np.dtype(tensors.numpy_type(kind)), array.shape, False)
         if dtype is not None and kind is not DType.STRING:
             array = array.astype(spec.dtype)
-        data = _tensors.to_bytes(array, spec).reshape(-1).view(np.uint8)
+        data = tensors.to_bytes(array, spec).reshape(-1).view(np.uint8)
         return KerasTensor(self._call, self._call.add_constant(name, kind, list(array.shape), data))
 
     def node(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/debugger.h. Results cross as JSON; leadline/_debugger.py gives them a face.
+// leadline/debugger.h. Results cross as JSON; leadline/jobs/debug.py gives them a face.
 #include "leadline/debugger.h"
 
 #include <nanobind/stl/shared_ptr.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/interpreter.h. Tensors cross as flat buffers of bytes; leadline/_tensors.py gives them dtype and shape.
+// leadline/interpreter.h. Tensors cross as flat buffers of bytes; leadline/_native/tensors.py gives them dtype and shape.
 #include "leadline/interpreter.h"
 
 #include <nanobind/stl/shared_ptr.h>

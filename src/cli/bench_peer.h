@@ -12,7 +12,7 @@
 
 namespace leadline::cli {
 
-/// The script that runs an engine; python/leadline/_bench_engine.py describes what it reads and writes.
+/// The script that runs an engine; src/cli/bench_engine.py describes what it reads and writes.
 extern const char* const kBenchEngine;
 
 class Peer {

@@ -81,7 +81,7 @@ def test_the_error_of_a_guarded_cell_is_short_enough_to_read(notebook):
     assert len(outputs) == 1 and outputs[0].ename == "GuardError"
     assert "more than its memory limit" in outputs[0].evalue and "line 3 in <module>" in outputs[0].evalue
     shown = outputs[0].traceback
-    assert sum(line.count("\n") + 1 for line in shown) < 25 and "".join(shown).count("_guard.py") <= 1
+    assert sum(line.count("\n") + 1 for line in shown) < 25 and "".join(shown).count("_guard/guard.py") <= 1
     assert data(notebook[0]["after"])["text/plain"] == "2"
 
 

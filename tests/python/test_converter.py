@@ -109,7 +109,7 @@ def test_progress_is_told_and_may_stop(tmp_path):
 
 
 def test_progress_bar_appears_when_it_takes_long(capsys):
-    from leadline._progress import ProgressBar, progress_of
+    from leadline.jobs.progress import ProgressBar, progress_of
 
     with ProgressBar("Converting") as quick:
         quick(1, 2)

@@ -9,7 +9,7 @@ import pytest
 
 import leadline
 from leadline import lite
-from leadline._converter_quantization import request
+from leadline.lite.converter_quantization import request
 
 INT16X8 = lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
 DEFAULT = [lite.Optimize.DEFAULT]

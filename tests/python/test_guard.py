@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 
 import leadline
-from leadline import GuardError, _guard, _guard_transport, guard
+from leadline import GuardError, guard
+from leadline._guard import guard as guard_module
+from leadline._guard import transport
 
 MB = 1_000_000
 LONG = os.environ.get("LEADLINE_LONG") == "1"
@@ -27,11 +29,11 @@ LONG = os.environ.get("LEADLINE_LONG") == "1"
 @pytest.fixture(autouse=True, scope="module")
 def leave_nothing():
     """No process, descriptor or shared memory of these tests outlives them."""
-    _guard._close_idle()
+    guard_module._close_idle()
     others = set(descendants())  # such as the resource tracker of process pools in other tests
     before = descriptors(), shared_memory()
     yield
-    _guard._close_idle()
+    guard_module._close_idle()
     gc.collect()
     assert set(descendants()) <= others
     assert (descriptors(), shared_memory()) == before
@@ -156,7 +158,7 @@ def test_exceptions_come_back_as_themselves():
         guard(fails_with, KeyError("lost"))
     assert caught.value.args == ("lost",)
     cause = str(caught.value.__cause__)
-    assert "fails_with" in cause and "test_guard.py" in cause and "_guard_worker" not in cause
+    assert "fails_with" in cause and "test_guard.py" in cause and "_guard/worker.py" not in cause
 
 
 def test_exceptions_that_hold_what_cannot_travel_arrive_without_it(monkeypatch, tmp_path):
@@ -317,7 +319,7 @@ def test_memory_of_children_counts():
 def test_segmentation_fault():
     error = death(ctypes.string_at, 0)
     assert (error.cause, error.signal) == ("signal", signal.SIGSEGV)
-    assert "string_at" in error.python_stack and "_guard_worker" not in error.python_stack
+    assert "string_at" in error.python_stack and "_guard/worker.py" not in error.python_stack
     assert "SIGSEGV" in str(error) and error.advice
 
 
@@ -479,7 +481,7 @@ def test_ctrl_c_kills_what_does_not_listen(monkeypatch, interrupt_after):
         while True:
             time.sleep(1)
 
-    monkeypatch.setattr(_guard, "_INTERRUPT_SECONDS", 0.3)
+    monkeypatch.setattr(guard_module, "_INTERRUPT_SECONDS", 0.3)
     pid = guard(os.getpid)
     interrupt_after(0.5)
     with pytest.raises(KeyboardInterrupt):
@@ -509,7 +511,7 @@ def test_a_forked_copy_of_the_caller_leaves_the_child_alone():
     pid = guard(os.getpid)
     copy = os.fork()
     if copy == 0:
-        _guard._idle.clear()
+        guard_module._idle.clear()
         gc.collect()
         os._exit(0 if guard(int) == 0 else 1)
     assert os.waitpid(copy, 0)[1] == 0
@@ -556,7 +558,7 @@ def test_guards_can_be_nested():
 
 def test_many_calls_leave_nothing():
     guard(int)
-    _guard._close_idle()
+    guard_module._close_idle()
     gc.collect()
     before = descriptors(), shared_memory(), descendants()
     array = np.ones(300_000)
@@ -565,7 +567,7 @@ def test_many_calls_leave_nothing():
             death(os.abort)
         else:
             assert guard(double, array)[0] == 2
-    _guard._close_idle()
+    guard_module._close_idle()
     gc.collect()
     assert (descriptors(), shared_memory(), descendants()) == before
 
@@ -591,13 +593,13 @@ def test_what_is_not_a_message_is_refused():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(b"x" * 100)
-        with pytest.raises(_guard_transport.ProtocolError):
-            _guard_transport.receive(ours)
+        with pytest.raises(transport.ProtocolError):
+            transport.receive(ours)
         theirs.close()
         while True:
             try:
-                _guard_transport.receive(ours)
-            except _guard_transport.ProtocolError:
+                transport.receive(ours)
+            except transport.ProtocolError:
                 continue
             except EOFError:
                 break

@@ -13,7 +13,8 @@ import pytest
 from tflite_builder import ModelBuilder
 
 import leadline
-from leadline import _laps, _leadline, lite
+from leadline import _leadline, lite
+from leadline._guard import laps as laps_module
 
 ROUNDS = 20
 
@@ -289,6 +290,6 @@ def test_cells_of_notebooks_have_numbers(monkeypatch):
         get_ipython = staticmethod(lambda: Shell)
 
     monkeypatch.setitem(sys.modules, "IPython", IPython)
-    assert _laps._where("/tmp/ipykernel_1/123.py", 2) == "cell 7, line 2"
-    assert _laps._where("/home/x/train.py", 12) == "train.py:12"
-    assert _laps._where(None, 0) == "an unknown place"
+    assert laps_module._where("/tmp/ipykernel_1/123.py", 2) == "cell 7, line 2"
+    assert laps_module._where("/home/x/train.py", 12) == "train.py:12"
+    assert laps_module._where(None, 0) == "an unknown place"

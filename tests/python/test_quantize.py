@@ -97,7 +97,7 @@ def test_models_come_as_path_bytes_or_model(model, tmp_path):
     wanted = leadline.quantize(model, "dynamic")
     for form in (path, str(path), bytearray(model), leadline.Model.load(path)):
         assert leadline.quantize(form, "dynamic") == wanted
-    with pytest.raises(leadline.InvalidArgumentError, match="expected a path"):
+    with pytest.raises(leadline.InvalidArgumentError, match="should be the path"):
         leadline.quantize(3, "dynamic")
 
 

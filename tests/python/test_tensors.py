@@ -6,14 +6,15 @@ import pytest
 import sample_models
 
 import leadline
-from leadline import _tensors, lite
+from leadline import lite
+from leadline._native import tensors
 from leadline._leadline import DType
 
 ODD = list(sample_models.ODD_CONSTANTS)
 
 
-def spec(dtype: DType, shape: tuple[int, ...]) -> _tensors.TensorSpec:
-    return _tensors.TensorSpec(7, "odd", dtype, np.dtype(_tensors.numpy_type(dtype)), shape, plain=False)
+def spec(dtype: DType, shape: tuple[int, ...]) -> tensors.TensorSpec:
+    return tensors.TensorSpec(7, "odd", dtype, np.dtype(tensors.numpy_type(dtype)), shape, plain=False)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_bfloat16_is_that_of_ml_dtypes(interpreter):
     value = constant(interpreter, "bfloat16")
     assert value.dtype == ml_dtypes.bfloat16
     assert value.astype(np.float32).tolist() == [1.0, -2.5, 0.15625]
-    raw = _tensors.to_bytes(value, spec(DType.BFLOAT16, (3,)))
+    raw = tensors.to_bytes(value, spec(DType.BFLOAT16, (3,)))
     assert raw.tobytes() == sample_models.ODD_CONSTANTS["bfloat16"][2]
 
 
@@ -55,32 +56,32 @@ def test_constants_are_those_of_litert(name, litert, interpreter):
 @pytest.mark.parametrize(("dtype", "low", "high"), [(DType.INT4, -8, 7), (DType.UINT4, 0, 15), (DType.INT2, -2, 1)])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 16, 17])
 def test_packing_loses_nothing(dtype, low, high, count):
-    numpy_type = _tensors.numpy_type(dtype)
+    numpy_type = tensors.numpy_type(dtype)
     values = np.random.default_rng(count).integers(low, high + 1, count).astype(numpy_type)
-    packed = _tensors.to_bytes(values, spec(dtype, (count,)))
+    packed = tensors.to_bytes(values, spec(dtype, (count,)))
     assert packed.size == -(-count * (2 if dtype is DType.INT2 else 4) // 8)
-    np.testing.assert_array_equal(_tensors._unpack(packed, dtype, (count,)), values, strict=True)
+    np.testing.assert_array_equal(tensors._unpack(packed, dtype, (count,)), values, strict=True)
 
 
 @pytest.mark.parametrize(("dtype", "value"), [(DType.INT4, 8), (DType.INT4, -9), (DType.UINT4, 16), (DType.INT2, 2)])
 def test_values_that_do_not_fit_are_refused(dtype, value):
     with pytest.raises(leadline.InvalidArgumentError, match="must be between"):
-        _tensors.to_bytes(np.array([value], _tensors.numpy_type(dtype)), spec(dtype, (1,)))
+        tensors.to_bytes(np.array([value], tensors.numpy_type(dtype)), spec(dtype, (1,)))
 
 
 @pytest.mark.parametrize("dtype", [DType.FLOAT8E4M3FN, DType.FLOAT8E5M2])
 @pytest.mark.parametrize("numpy_type", [np.int8, np.uint8])
 def test_small_floats_are_raw_bits(dtype, numpy_type):
     values = np.array([1, 2, 127], numpy_type)
-    assert _tensors.to_bytes(values, spec(dtype, (3,))).tobytes() == b"\x01\x02\x7f"
+    assert tensors.to_bytes(values, spec(dtype, (3,))).tobytes() == b"\x01\x02\x7f"
 
 
 @pytest.mark.parametrize("dtype", [DType.RESOURCE, DType.VARIANT])
 def test_resources_cannot_be_set(dtype):
     with pytest.raises(leadline.InvalidArgumentError, match="expected type"):
-        _tensors.to_bytes(np.array([None]), spec(dtype, (1,)))
+        tensors.to_bytes(np.array([None]), spec(dtype, (1,)))
 
 
 def test_damaged_string_buffers_read_as_empty():
     for raw in (b"", b"\2\0", b"\2\0\0\0", b"\xff\xff\xff\xff", b"\3\0\0\0" + bytes(64)):
-        assert _tensors._read_strings(np.frombuffer(raw, np.uint8), (2,)).tolist() == [b"", b""]
+        assert tensors._read_strings(np.frombuffer(raw, np.uint8), (2,)).tolist() == [b"", b""]

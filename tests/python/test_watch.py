@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import leadline
-from leadline import _watch
+from leadline._guard import watch as watch_module
 
 MB = 1_000_000
 
@@ -32,7 +32,7 @@ def flights(tmp_path, monkeypatch):
     gc.collect()
     before = resource.getrlimit(resource.RLIMIT_DATA)
     yield tmp_path / "flights"
-    assert not _watch._stack
+    assert not watch_module._stack
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
     assert not [thread for thread in os.listdir("/proc/self/task") if name_of(thread) == "leadline-watch"]
 
@@ -172,10 +172,10 @@ def test_impossible_limits(limit):
 
 
 def test_limits_of_all_kinds():
-    assert _watch._limits(0.5) == (0.5, 0)
-    assert _watch._limits("80%") == (0.8, 0)
-    assert _watch._limits("3GB") == (0.92, 3_000_000_000)
-    assert _watch._limits(1 << 30) == (0.92, 1 << 30)
+    assert watch_module._limits(0.5) == (0.5, 0)
+    assert watch_module._limits("80%") == (0.8, 0)
+    assert watch_module._limits("3GB") == (0.92, 3_000_000_000)
+    assert watch_module._limits(1 << 30) == (0.92, 1 << 30)
 
 
 def test_many_watches_leave_nothing_behind():
@@ -250,7 +250,7 @@ IPYTHON = """
     report = shell.run_line_magic("watch", "")
     assert any(cell["first_line"] == "x + 1" for cell in report.cells), report
     shell.run_cell("%unload_ext leadline")
-    assert not leadline._watch._stack
+    assert not leadline._guard.watch._stack
 """
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from leadline import lite
 from leadline._leadline import BudgetError, Model
-from leadline._model_builder import ModelBuilder
+from leadline.model_builder import ModelBuilder
 from leadline.tf import memory
 
 # An op alone is worth the engine's call when it has at least this many elements to read and write.

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from leadline._files import write_file
 from leadline._leadline import InvalidArgumentError, Model, UnsupportedError
+from leadline._native.files import write_file
 from leadline.tf import memory, shapes
 from leadline.tf.engine import Stretch
 from leadline.tf.functions import ConcreteFunction

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from leadline import _postmortem, _watch
+from leadline._guard import postmortem, watch
 from leadline._leadline import InvalidArgumentError, format_bytes
 
 USAGE = """usage: %watch [report | cells [on | off] | LIMIT | on | off]
@@ -21,10 +21,10 @@ class NotebookWatch:
 
     def __init__(self, shell) -> None:
         self._shell = shell
-        self._watch: _watch.Watch | None = None
+        self._watch: watch.Watch | None = None
         self._print_cells = False
         self._last = 0  # number of the last cell; 0: unknown
-        self._limit: float | str = os.environ.get("LEADLINE_WATCH") or _watch.DEFAULT_FRACTION
+        self._limit: float | str = os.environ.get("LEADLINE_WATCH") or watch.DEFAULT_FRACTION
         try:
             self._limit = float(self._limit)
         except ValueError:
@@ -33,7 +33,7 @@ class NotebookWatch:
     def load(self) -> None:
         """Tells of a death before, and starts the watch unless LEADLINE_WATCH=off."""
         session = session_of(self._shell)
-        if line := _postmortem.tell_previous_death(session):
+        if line := postmortem.tell_previous_death(session):
             print(line, file=sys.stderr)
         self._shell.events.register("pre_run_cell", self._before)
         self._shell.events.register("post_run_cell", self._after)
@@ -49,7 +49,7 @@ class NotebookWatch:
 
     def start(self, limit: float | str) -> None:
         self.stop()
-        self._watch = _watch.Watch(limit, session=session_of(self._shell), _cells_only=True)
+        self._watch = watch.Watch(limit, session=session_of(self._shell), _cells_only=True)
         self._limit = limit
 
     def stop(self) -> None:
@@ -72,7 +72,7 @@ class NotebookWatch:
         cell = self._watch.end_cell()
         error = getattr(result, "error_in_exec", None)
         if _was_refused(error):
-            print(_watch.explain_refusal(self._watch), file=sys.stderr)
+            print(watch.explain_refusal(self._watch), file=sys.stderr)
         if self._print_cells and cell is not None:
             growth = cell["after"] - cell["before"]
             print(
@@ -91,11 +91,11 @@ class NotebookWatch:
         if words[0] == "cells" and words[1:] in ([], ["on"], ["off"]):
             self._print_cells = words[1:] != ["off"]
             if self._watch is None and self._print_cells:
-                self.start(_watch.DEFAULT_FRACTION)
+                self.start(watch.DEFAULT_FRACTION)
         elif words == ["off"]:
             self.stop()
         elif words == ["on"]:
-            self.start(self._limit if self._limit != "off" else _watch.DEFAULT_FRACTION)
+            self.start(self._limit if self._limit != "off" else watch.DEFAULT_FRACTION)
         elif len(words) == 1 and words[0][0].isdigit():
             try:
                 self.start(float(words[0]))
@@ -108,7 +108,7 @@ class NotebookWatch:
 
 def _was_refused(error: BaseException | None) -> bool:
     """Whether a library raised it for memory that it did not get, and without a word about who has it."""
-    if error is None or isinstance(error, _watch.MemoryLimitError):
+    if error is None or isinstance(error, watch.MemoryLimitError):
         return False
     words = ("OOM when allocating", "RESOURCE_EXHAUSTED", "can't allocate memory", "Out of memory")
     return isinstance(error, MemoryError) or any(word in str(error)[:2000] for word in words)

@@ -10,7 +10,7 @@ import socket
 import sys
 import traceback
 
-from leadline import _guard_errors, _guard_transport
+from leadline._guard import errors, transport
 from leadline._leadline import die_with_parent
 
 
@@ -28,7 +28,7 @@ def main(connection_fd: int, stack_fd: int, stack_signal: int, parent: int) -> N
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
     connection = socket.socket(fileno=connection_fd)
-    _guard_transport.send(connection, ("ready", None, None))
+    transport.send(connection, ("ready", None, None))
     while _serve(connection):
         pass
 
@@ -48,19 +48,19 @@ def _serve(connection: socket.socket) -> bool:
         except (OSError, ValueError):  # the called code closed it
             pass
     try:
-        _guard_transport.send(connection, reply)
+        transport.send(connection, reply)
     except OSError:
         return False
     except BaseException as error:  # noqa: BLE001
         _, thing, text = reply
         note = f"The result, of type {type(thing).__qualname__}, cannot be sent from the guarded process: {error}"
-        _guard_transport.send(connection, ("unsendable", note, text))
+        transport.send(connection, ("unsendable", note, text))
     return True
 
 
 def _call(connection: socket.socket) -> tuple[str, object, str | None]:
     try:
-        function, args, kwargs, folder, path = _guard_transport.receive(connection)
+        function, args, kwargs, folder, path = transport.receive(connection)
         if os.getcwd() != folder:
             os.chdir(folder)
         if sys.path != path:
@@ -78,4 +78,4 @@ def _call(connection: socket.socket) -> tuple[str, object, str | None]:
         inner = error.__traceback__.tb_next if error.__traceback__ else None  # without this function
         text = "".join(traceback.format_exception(type(error), error, inner))
         error.__traceback__ = None
-        return "error", _guard_errors.pack(error), text
+        return "error", errors.pack(error), text

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One engine in a process of its own, timed by whoever writes to its standard input.
 
-    python _bench_engine.py ENGINE MODEL.tflite THREADS INPUTS.npz
+    python bench_engine.py ENGINE MODEL.tflite THREADS INPUTS.npz
 
 ENGINE: leadline, litert, litert_reference (LiteRT without its fast kernels) or openvino. The file holds the inputs by
 position: input_0, input_1, ... The process loads the model, runs it once and tells how long that took; then it answers

@@ -19,8 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from leadline import _guard_errors
-from leadline import _guard_transport as transport
+from leadline._guard import errors, transport
 from leadline._leadline import Error, GuardedProcess, GuardReport, InvalidArgumentError, parse_bytes
 
 _STACK_SIGNAL = signal.SIGRTMIN + 7
@@ -138,7 +137,7 @@ def _call(fn, args, kwargs, memory, timeout, processes):
     if kind == "result":
         return value
     if kind == "error":
-        raise _guard_errors.unpack(value) from _ChildTraceback(text)
+        raise errors.unpack(value) from _ChildTraceback(text)
     cause = _ChildTraceback(text) if text else None
     if kind == "unreadable":
         raise InvalidArgumentError(
@@ -165,7 +164,7 @@ class _Worker:
         try:
             fds = (other.fileno(), self._stack)
             code = (
-                f"import sys; sys.path[:] = {sys.path!r}; from leadline._guard_worker import main; "
+                f"import sys; sys.path[:] = {sys.path!r}; from leadline._guard.worker import main; "
                 f"main({fds[0]}, {fds[1]}, {int(_STACK_SIGNAL)}, {os.getpid()})"
             )
             # Options such as -X and -W, as multiprocessing passes them on.
@@ -308,7 +307,7 @@ class _Worker:
 
 def _own_frames(stack: str) -> str:
     """What faulthandler wrote, without the frames of the worker below the function's."""
-    below = ("_guard_worker.py", 'File "<string>"', "in _run_cell")
+    below = ("_guard/worker.py", 'File "<string>"', "in _run_cell")
     return "\n".join(line for line in stack.splitlines() if not any(text in line for text in below)).strip()
 
 

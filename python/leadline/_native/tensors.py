@@ -8,10 +8,11 @@ each, 8-bit floats are their raw bits as int8, bfloat16 is ml_dtypes' where that
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
-from leadline._leadline import DType, InvalidArgumentError, TensorInfo, TensorMemory, UnsupportedError
+from leadline._leadline import DType, Interpreter, InvalidArgumentError, TensorInfo, TensorMemory, UnsupportedError
 
 _NUMPY_TYPES: dict[DType, type] = {
     DType.FLOAT32: np.float32,
@@ -233,3 +234,12 @@ def _pack(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
     values[: array.size] = array.reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
     shifted = values.reshape(-1, lanes) << np.arange(0, 8, bits, dtype=np.uint8)
     return np.bitwise_or.reduce(shifted, axis=1)
+
+
+def set_inputs(interpreter: Interpreter, arrays: Sequence[np.ndarray]) -> None:
+    """Gives the inputs of a native interpreter these shapes and values."""
+    for index, array in zip(interpreter.inputs, arrays):
+        interpreter.resize_input(index, array.shape)
+    for index, array in zip(interpreter.inputs, arrays):
+        spec = TensorSpec.of(interpreter.tensor_info(index))
+        interpreter.set_tensor(index, to_bytes(array, spec))

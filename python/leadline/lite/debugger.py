@@ -1,200 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What quantization did to a model: leadline.debug, and tf.lite's QuantizationDebugger on the same engine."""
+"""tf.lite.experimental's QuantizationDebugger: runs debug models and gathers statistics of their layers."""
 
 from __future__ import annotations
 
 import copy
 import csv
-import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from leadline import _leadline, _tensors
-from leadline._dataset import DatasetReader, open_dataset, to_array
+from leadline import _leadline
 from leadline._leadline import Budget, InvalidArgumentError, Model
-from leadline._progress import progress_of, tell, with_timeout
+from leadline._native import tensors
+from leadline._native.arguments import as_budget, as_model, as_threads
+from leadline.jobs.calibrate import calibrate
+from leadline.jobs.dataset import open_dataset, to_array
+from leadline.jobs.progress import progress_of, tell, with_timeout
+from leadline.jobs.quantize import quantize, quantize_to_model
+from leadline.lite import converter_quantization
 
 _LAYER_METRICS = ("num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error")
-
-
-def _load(model, budget: Budget | None = None) -> Model:
-    if isinstance(model, Model):
-        return model
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return Model.from_bytes(model, budget)
-    return Model.load(os.fspath(model), budget)
-
-
-# leadline.debug ---------------------------------------------------------------------------------
-
-
-class DebugResult:
-    """What debugging found, as data: `layers`, `outputs`, `suspects`, each a list of dicts.
-
-    A layer has the error it adds by itself (`own`: against the float node on the same inputs) and all error so far
-    (`accumulated`: against the float model). `rmse_over_scale` counts in quantization steps: rounding alone costs
-    1/sqrt(12) = 0.289 of them.
-    """
-
-    def __init__(self, native: _leadline.DebugResult, run: _leadline.DebugRun | None = None):
-        self._native = native
-        self._run = run or _leadline.DebugRun()
-        self._data: dict[str, Any] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as dicts and lists."""
-        if self._data is None:
-            self._data = json.loads(self._native.to_json())
-        return self._data
-
-    @property
-    def plan(self) -> dict[str, Any]:
-        """What memory it was planned to take: `peak_bytes`, and by category."""
-        return self.to_dict()["plan"]
-
-    @property
-    def layers(self) -> list[dict[str, Any]]:
-        return self.to_dict()["layers"]
-
-    @property
-    def outputs(self) -> list[dict[str, Any]]:
-        return self.to_dict()["outputs"]
-
-    @property
-    def suspects(self) -> list[dict[str, Any]]:
-        """The layers that deserve a look, the worst first, with `why` and `try_this`."""
-        return self.to_dict()["suspects"]
-
-    @property
-    def samples(self) -> int:
-        return self.to_dict()["samples"]
-
-    def to_json(self) -> str:
-        return self._native.to_json()
-
-    def to_csv(self) -> str:
-        """One line per layer."""
-        return self._native.to_csv()
-
-    def to_html(self) -> str:
-        """One self-contained page: verdict, suspects, error along the network, all layers, histograms."""
-        return self._native.to_html(self._run)
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes .html, .json, .csv or .txt, as the name says."""
-        path = Path(path)
-        forms = {".html": self.to_html, ".json": self.to_json, ".csv": self.to_csv, ".txt": self._native.to_text}
-        if path.suffix not in forms:
-            raise InvalidArgumentError(f"'{path}' should end with one of {', '.join(forms)}")
-        path.write_text(forms[path.suffix](), encoding="utf-8")
-
-    def __str__(self) -> str:
-        return self._native.to_text()
-
-    def __repr__(self) -> str:
-        return (
-            f"<leadline.DebugResult: {self.samples} samples, {len(self.layers)} layers, {len(self.suspects)} suspects>"
-        )
-
-    def _repr_html_(self) -> str:
-        return self._native.to_notebook_html(self._run)
-
-
-@with_timeout
-def debug(
-    float_model,
-    quantized_model,
-    dataset,
-    *,
-    own_error: bool = True,
-    equalized: bool = False,
-    num_threads: int | None = None,
-    budget: Budget | int | str | None = None,
-    worst_channels: int = 8,
-    histograms: int = 16,
-    progress: bool | Callable[[int, int | None], object] | None = None,
-) -> DebugResult:
-    """Compares a quantized model with its float model on samples, layer by layer.
-
-        result = leadline.debug("model.tflite", "model_int8.tflite", [[image] for image in images])
-        print(result.suspects[0]["why"])
-        result.save("report.html")
-
-    Both models run side by side in one planned graph, one node at a time in memory. Every quantization mode will do.
-
-    Args:
-      float_model, quantized_model: .tflite files, their bytes, or leadline.Models.
-      dataset: samples for the float model in any form that TFLiteConverter.representative_dataset takes.
-      own_error: also tell what each layer adds by itself, which takes a second run of each float node.
-      equalized: the quantized model was made with equalize=True, which scales the channels of float layers before they
-        are quantized: layers are compared with those. Otherwise that scaling would look like an error.
-      progress, timeout: as in leadline.calibrate.
-    """
-    from leadline.lite import _budget, _thread_count
-
-    start = time.perf_counter()
-    budget = _budget(budget)
-    if budget is None:
-        budget = float_model.budget if isinstance(float_model, Model) else Budget.machine_default()
-    budget = budget.child()  # counts this job alone
-    reference, quantized = _load(float_model, budget), _load(quantized_model, budget)
-    if equalized:
-        from leadline._quantizer import equalized as equalized_form
-
-        reference = equalized_form(reference, budget)
-    reader = DatasetReader(reference)
-    samples, total = open_dataset(dataset)
-    native = None
-    with progress_of(progress, "Debugging") as report:
-        for number, sample in enumerate(reader.samples(samples)):
-            if native is None:
-                native = _leadline.QuantizationDebugger(
-                    reference,
-                    quantized,
-                    num_threads=_thread_count(num_threads),
-                    budget=budget,
-                    subgraph=sample.subgraph,
-                    own_error=own_error,
-                    worst_channels=worst_channels,
-                    histograms=histograms,
-                )
-                subgraph = sample.subgraph
-            if sample.subgraph != subgraph:
-                raise InvalidArgumentError(
-                    f"sample {number} is for another signature than those before; debug them apart"
-                )
-            _set_inputs(native.interpreter, sample.arrays)
-            native.add_sample()
-            tell(report, number + 1, total)
-    run = _leadline.DebugRun(
-        _path_of(float_model),
-        _path_of(quantized_model),
-        seconds=time.perf_counter() - start,
-        counted_bytes=budget.peak,
-    )
-    return DebugResult(native.result(), run)
-
-
-def _path_of(model) -> str:
-    """The path that a model was given by, or nothing."""
-    return os.fsdecode(model) if isinstance(model, (str, os.PathLike)) else ""
-
-
-def _set_inputs(interpreter: _leadline.Interpreter, arrays: Sequence[np.ndarray]) -> None:
-    for index, array in zip(interpreter.inputs, arrays):
-        interpreter.resize_input(index, array.shape)
-    for index, array in zip(interpreter.inputs, arrays):
-        spec = _tensors.TensorSpec.of(interpreter.tensor_info(index))
-        interpreter.set_tensor(index, _tensors.to_bytes(array, spec))
-
-
-# tf.lite.experimental ---------------------------------------------------------------------------
 
 
 class QuantizationDebugOptions:
@@ -254,11 +82,9 @@ class QuantizationDebugger:
         num_threads: int | None = None,
         budget: Budget | int | str | None = None,
     ) -> None:
-        from leadline.lite import _budget, _thread_count
-
         _leadline.remember_object(self)
-        self._budget = _budget(budget)
-        self._threads = _thread_count(num_threads)
+        self._budget = as_budget(budget)
+        self._threads = as_threads(num_threads)
         self._data_gen = debug_dataset
         self._debug_options = debug_options or QuantizationDebugOptions()
         self.converter = converter
@@ -273,33 +99,29 @@ class QuantizationDebugger:
                     "a debug model (quant_debug_model_path or _content) or a converter is needed"
                 )
             other = float_model_content if float_model_path is None else float_model_path
-            self._float = None if other is None else _load(other, self._budget)
+            self._float = None if other is None else as_model(other, self._budget)
             if self._debug_options.model_debug_metrics and self._float is None:
                 raise InvalidArgumentError("model_debug_metrics need a float model: float_model_path or _content")
-            self._use(_load(model, self._budget))
+            self._use(as_model(model, self._budget))
 
     # From a converter
 
     def _start_from_converter(self, converter) -> None:
-        from leadline import _converter_quantization
-
         if not converter.optimizations:
             raise InvalidArgumentError("converter object must set optimizations to lite.Optimize.DEFAULT")
         if not converter.representative_dataset:
             raise InvalidArgumentError("converter object must set representative_dataset")
-        self._request = _converter_quantization.request(converter)
+        self._request = converter_quantization.request(converter)
         self._float = _float_model(converter, self._budget)
         self._calibration = None
         self._use_debug_model()
 
     def _quantized(self, quantize: Callable[..., Any]) -> Any:
-        """What `quantize` (one of the functions of leadline._quantizer) makes of the float model."""
+        """What `quantize` (one of the functions of leadline.jobs.quantize) makes of the float model."""
         if self._request is None:
             raise InvalidArgumentError(
                 "No converter found, use this function with the converter option in the constructor."
             )
-        from leadline._calibration import calibrate
-
         asked, options = self._request, self._debug_options
         if self._calibration is None and asked.representative_dataset is not None:
             self._calibration = calibrate(self._float, asked.representative_dataset, "min-max", budget=self._budget)
@@ -312,21 +134,15 @@ class QuantizationDebugger:
         return quantize(self._float, asked.mode, calibration=self._calibration, **settings)
 
     def _use_debug_model(self) -> None:
-        from leadline._quantizer import quantize_to_model
-
         quantized = self._quantized(quantize_to_model)
         self._use(_leadline.debug_model_of(self._float, quantized))
 
     def get_nondebug_quantized_model(self) -> bytes:
         """The quantized model without NumericVerify nodes. Raises ValueError without a converter."""
-        from leadline._quantizer import quantize
-
         return self._quantized(quantize)
 
     def get_debug_quantized_model(self) -> bytes:
         """The quantized model with NumericVerify nodes. Raises ValueError without a converter."""
-        from leadline._quantizer import quantize_to_model
-
         quantized = self._quantized(quantize_to_model)
         return _leadline.make_debug_model(self._float, quantized)
 
@@ -450,7 +266,7 @@ class _CustomMetrics:
         self._types = []
         for layer in layers:
             tensor = model.subgraph(layer.subgraph).tensors[layer.tensor] if self.wanted else None
-            self._types.append(None if tensor is None else _tensors.numpy_type(tensor.dtype))
+            self._types.append(None if tensor is None else tensors.numpy_type(tensor.dtype))
         self.values: list[dict[str, list]] = [{} for _ in layers]
 
     @property
@@ -484,7 +300,7 @@ def _float_model(converter, budget: Budget | None) -> Model:
     plain.target_spec = copy.copy(converter.target_spec)
     plain.target_spec.supported_types = []
     plain.inference_input_type = plain.inference_output_type = np.float32
-    return _load(plain.convert(), budget)
+    return as_model(plain.convert(), budget)
 
 
 def _recipe(options: QuantizationDebugOptions) -> list[dict[str, str]]:
@@ -494,13 +310,13 @@ def _recipe(options: QuantizationDebugOptions) -> list[dict[str, str]]:
 
 def _run(interpreter: _leadline.Interpreter, inputs: Sequence[np.ndarray]) -> None:
     arrays = [_as_input(interpreter.tensor_info(index), array) for index, array in zip(interpreter.inputs, inputs)]
-    _set_inputs(interpreter, arrays)
+    tensors.set_inputs(interpreter, arrays)
     interpreter.invoke()
 
 
 def _as_input(info: _leadline.TensorInfo, array: np.ndarray) -> np.ndarray:
     """Real numbers for an input of integers are rounded and clipped, as QUANTIZE does it."""
-    dtype = np.dtype(_tensors.numpy_type(info.dtype))
+    dtype = np.dtype(tensors.numpy_type(info.dtype))
     if array.dtype.kind != "f" or dtype.kind not in "iu" or not info.scales:
         return array
     limits = np.iinfo(dtype)
@@ -513,7 +329,7 @@ def _outputs(interpreter: _leadline.Interpreter) -> list[np.ndarray]:
     result = []
     for index in interpreter.outputs:
         info = interpreter.tensor_info(index)
-        array = np.array(_tensors.to_numpy(interpreter.tensor(index), _tensors.TensorSpec.of(info)))
+        array = np.array(tensors.to_numpy(interpreter.tensor(index), tensors.TensorSpec.of(info)))
         if info.scales and array.dtype.kind in "iu":
             array = ((array.astype(np.float64) - info.zero_points[0]) * info.scales[0]).astype(np.float32)
         result.append(array)

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 from leadline._leadline import InvalidArgumentError, Model, UnsupportedError
-from leadline._quantizer import quantize, type_name
+from leadline.jobs.quantize import quantize, type_name
 
 # Attributes of tf.lite.TFLiteConverter that are about quantization, with its defaults.
 ATTRIBUTES = {

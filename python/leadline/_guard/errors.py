@@ -12,7 +12,7 @@ import io
 import pickle
 import sys
 
-from leadline import _guard_transport as transport
+from leadline._guard import transport
 
 
 def pack(error: BaseException) -> tuple[bytes | None, list[tuple[str, str]], str]:

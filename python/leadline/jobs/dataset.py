@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from leadline import _tensors
 from leadline._leadline import Calibration, DType, InvalidArgumentError, Model
+from leadline._native import tensors
 
 FEW_SAMPLES = 32
 _FLOATS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64)
@@ -384,7 +384,7 @@ def _signature(model: Model, key: str | None, subgraph: int, names: dict[int, st
         tensor = info.tensors[index]
         name = names.get(index, tensor.name)
         signature = tuple(tensor.shape_signature) or tuple(tensor.shape)
-        spec = _Input(name, tensor.name, tensor.dtype, np.dtype(_tensors.numpy_type(tensor.dtype)), signature)
+        spec = _Input(name, tensor.name, tensor.dtype, np.dtype(tensors.numpy_type(tensor.dtype)), signature)
         _look_ahead(info, index, spec)
         inputs.append(spec)
         by_name.setdefault(tensor.name, position)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leadline._leadline import InvalidArgumentError, NativeWatch, accounted_bytes, format_bytes, parse_bytes
-from leadline._reports import escape, html_table
+from leadline.notebook.html import escape, html_table
 
 DEFAULT_FRACTION = 0.92
 _stack: list[Watch] = []  # the last one watches; those before it go on when it stops
@@ -168,7 +168,7 @@ class Watch:
     def laps(self):
         """The rounds that lap() counted: a leadline.Laps."""
         if self._laps is None:
-            from leadline._laps import Laps
+            from leadline._guard.laps import Laps
 
             self._laps = Laps()
         return self._laps
@@ -321,7 +321,7 @@ def _on_alarm(_signum: int, _frame: Any) -> None:
     alarm = native.take_alarm() if native is not None else None
     if alarm is None:
         return
-    from leadline._largest import largest_objects
+    from leadline._guard.largest import largest_objects
 
     largest = largest_objects(10, seconds=0.5)
     native.note_raised()
@@ -359,7 +359,7 @@ def _message(alarm: dict[str, Any], largest: list[Any]) -> str:
 
 def explain_refusal(current: Watch) -> str:
     """For a MemoryError that a library raised because the system refused it memory."""
-    from leadline._largest import largest_objects
+    from leadline._guard.largest import largest_objects
 
     sample = current.sample()
     where = "the container" if sample["container"] else "the machine"

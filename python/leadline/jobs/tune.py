@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leadline._debugger import DebugResult, _load, debug
 from leadline._leadline import Budget, InvalidArgumentError, Model
-from leadline._progress import progress_of, tell
-
+from leadline._native.arguments import as_budget, as_model
+from leadline.jobs.calibrate import calibrate
+from leadline.jobs.debug import DebugResult, debug
+from leadline.jobs.progress import progress_of, tell
+from leadline.jobs.quantize import equalized, quantize
 
 _STEPS = 4  # from a layer to nodes that read it, when a range travels on
 
@@ -95,14 +97,10 @@ def tune(
       progress: called with each Trial; None, True and False show a bar as in leadline.calibrate.
       settings: more arguments of leadline.quantize.
     """
-    from leadline._calibration import calibrate
-    from leadline._quantizer import equalized, quantize
-    from leadline.lite import _budget
-
     if "recipe" in settings or "calibration" in settings or "representative_dataset" in settings:
         raise InvalidArgumentError("tune makes recipe and calibration itself")
-    budget = _budget(budget)
-    model = _load(float_model, budget)
+    budget = as_budget(budget)
+    model = as_model(float_model, budget)
     if settings.pop("equalize", False):
         model = equalized(model, budget)  # once; layers are compared with it too
     integers = mode in ("int8", "int16x8") or keep in ("int8", "int16x8")

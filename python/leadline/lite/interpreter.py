@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drop-in for `tf.lite` and `ai_edge_litert.interpreter`: the same names, arguments, dicts and kinds of errors.
-
-What is different: views from `tensor()` never make another call fail, memory is planned before it is taken (`plan()`,
-`budget=`), and what cannot run says why.
-"""
+"""tf.lite's Interpreter and SignatureRunner."""
 
 from __future__ import annotations
 
@@ -17,32 +13,18 @@ import numpy as np
 
 from leadline import _leadline
 from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError, time_limit
-from leadline._reports import Profile, interpreter_html
-from leadline._session import Session, op_details, tensor_details
-from leadline._tensors import shown
-
-_CONVERSION = ("Optimize", "OpsSet", "RepresentativeDataset", "TFLiteConverter", "TargetSpec")
-_MODULES = ("experimental",)
-
-__all__ = ["Interpreter", "OpResolverType", "SignatureRunner", "load_delegate", *_CONVERSION, *_MODULES]
-
-
-def __getattr__(name: str):
-    # Converting needs modules that running does not, and their imports take time.
-    if name in _CONVERSION:
-        from leadline import _converter
-
-        return getattr(_converter, name)
-    if name == "experimental":
-        from leadline import _experimental
-
-        return _experimental
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+from leadline._native.arguments import as_budget, as_threads
+from leadline._native.session import Session, op_details, tensor_details
+from leadline._native.tensors import shown
+from leadline.lite.profile import Profile
+from leadline.notebook.html import interpreter_html
 
 
 @enum.unique
 class OpResolverType(enum.Enum):
     """tf.lite's choices of kernels. Leadline has one set of kernels; all of these select it."""
+
+    __module__ = "leadline.lite"  # where users find it
 
     AUTO = 0
     BUILTIN = 1
@@ -57,20 +39,6 @@ def load_delegate(library: str, options: dict | None = None) -> Any:
         f"Failed to load delegate from {library}\n"
         "Leadline runs models on the CPU and does not take delegates: create the Interpreter without one."
     )
-
-
-def _thread_count(num_threads: int | None) -> int:
-    if num_threads is None:
-        return -1
-    try:
-        threads = operator.index(num_threads)
-    except TypeError:
-        raise InvalidArgumentError(
-            f"type of num_threads should be int, None or -1 for all CPUs; got {type(num_threads).__name__}"
-        ) from None
-    if threads < 1 and threads != -1:
-        raise InvalidArgumentError(f"num_threads should >= 1, or None or -1 for all CPUs; got {threads}")
-    return threads
 
 
 def _device(device: str | None, on_missing: str) -> str:
@@ -89,19 +57,6 @@ def _device(device: str | None, on_missing: str) -> str:
     return name
 
 
-def _budget(budget: Budget | int | str | None) -> Budget | None:
-    if budget is None or isinstance(budget, Budget):
-        return budget
-    if isinstance(budget, str):
-        return Budget(budget)
-    try:
-        return Budget(operator.index(budget))
-    except TypeError:
-        raise InvalidArgumentError(
-            f"budget should be a number of bytes, a text such as '200MB', or a Budget; got {type(budget).__name__}"
-        ) from None
-
-
 class SignatureRunner:
     """Runs one signature of a model by the names of its inputs. Made by Interpreter.get_signature_runner().
 
@@ -109,6 +64,8 @@ class SignatureRunner:
     result = runner(tokens=np.array([[1, 2, 3]], np.int32))
     print(result["state"])
     """
+
+    __module__ = "leadline.lite"  # where users find it
 
     def __init__(self, interpreter: Interpreter, signature_key: str):
         signature = interpreter._signatures.get(signature_key)
@@ -162,6 +119,8 @@ class Interpreter:
     Calls from several threads take turns; different interpreters run in parallel. Python's lock is free while a model
     loads, plans or runs.
     """
+
+    __module__ = "leadline.lite"  # where users find it
 
     def __init__(
         self,
@@ -221,10 +180,10 @@ class Interpreter:
                 "experimental_delegates: Leadline runs models on the CPU and does not take delegates"
             )
         reference = getattr(experimental_op_resolver_type, "name", None) == "BUILTIN_REF"
-        threads = _thread_count(num_threads)
+        threads = as_threads(num_threads)
         self._device = _device(device, on_missing)
         # What only this interpreter may take, when the model is shared and charged elsewhere.
-        self._own_budget = None if model is None else _budget(budget)
+        self._own_budget = None if model is None else as_budget(budget)
         self._model = self._load(model_path, model_content, model, budget)
         self._signatures = {signature.key: signature for signature in self._model.signatures}
         self._options = {
@@ -256,9 +215,9 @@ class Interpreter:
         if path and content:
             raise InvalidArgumentError("Can't both provide `model_path` and `model_content`")
         if path:
-            return Model.load(os.fspath(path), _budget(budget))
+            return Model.load(os.fspath(path), as_budget(budget))
         if content:
-            return Model.from_bytes(content, _budget(budget))
+            return Model.from_bytes(content, as_budget(budget))
         raise InvalidArgumentError("`model_path` or `model_content` must be specified.")
 
     def _session(self, subgraph: int) -> Session:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from leadline import _leadline
 from leadline._leadline import Device, Finding, InstalledPackage, format_bytes
-from leadline._reports import escape, html_table
+from leadline.notebook.html import escape, html_table
 
 
 class DoctorReport:

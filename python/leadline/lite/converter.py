@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from leadline import _converter_quantization
-from leadline._files import write_file
 from leadline._leadline import (
     Budget,
     ConversionPlan,
@@ -22,8 +20,10 @@ from leadline._leadline import (
     UnsupportedError,
     remember_object,
 )
-from leadline._live_keras import weights_by_path
-from leadline._progress import progress_of, with_timeout
+from leadline._native.files import write_file
+from leadline.jobs.live_keras import weights_by_path
+from leadline.jobs.progress import progress_of, with_timeout
+from leadline.lite import converter_quantization
 
 
 @enum.unique
@@ -136,7 +136,7 @@ class TFLiteConverter(_Settings):
         self.inference_output_type = None
         self.allow_custom_ops = False
         self.exclude_conversion_metadata = False
-        _converter_quantization.add_attributes(self)
+        converter_quantization.add_attributes(self)
         self._made = True
         remember_object(self)
 
@@ -285,13 +285,13 @@ class TFLiteConverter(_Settings):
         True always, with False never. A function is called with the bytes done and those of the file, and stops the
         conversion when it returns False. After `timeout` seconds it ends with TimeLimitError.
         """
-        asked = _converter_quantization.request(self)
+        asked = converter_quantization.request(self)
         with progress_of(progress, "Converting") as report:
             if asked is None:
                 return self._ready().convert(report)
             model = self._ready().convert_to_model(report)
         # A function was told about bytes; samples are another count.
-        return _converter_quantization.fulfil(asked, model, False if callable(progress) else progress)
+        return converter_quantization.fulfil(asked, model, False if callable(progress) else progress)
 
     @with_timeout
     def convert_to(self, path, *, progress: bool | Callable[[int, int], object] | None = None) -> None:
@@ -299,7 +299,7 @@ class TFLiteConverter(_Settings):
 
         A float model is never held in memory: plan().file_peak_bytes.
         """
-        if _converter_quantization.request(self) is not None:
+        if converter_quantization.request(self) is not None:
             write_file(path, self.convert(progress=progress))
             return
         with progress_of(progress, "Converting") as report:

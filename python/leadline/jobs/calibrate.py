@@ -17,10 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-
-from leadline import _leadline, _tensors
-from leadline._dataset import DatasetReader, Finding, Sample, open_dataset
-from leadline._dataset import lint_dataset as _lint_model_dataset
+from leadline import _leadline
 from leadline._leadline import (
     Budget,
     Calibration,
@@ -30,7 +27,11 @@ from leadline._leadline import (
     InvalidArgumentError,
     Model,
 )
-from leadline._progress import progress_of, tell, with_timeout
+from leadline._native import tensors
+from leadline._native.arguments import as_budget, as_model, as_threads
+from leadline.jobs.dataset import DatasetReader, Finding, Sample, open_dataset
+from leadline.jobs.dataset import lint_dataset as _lint_model_dataset
+from leadline.jobs.progress import progress_of, tell, with_timeout
 
 _METHODS = {
     "min-max": CalibrationMethod.MIN_MAX,
@@ -97,14 +98,12 @@ def calibrate(
 
     Warns with leadline.DatasetWarning about samples that may not be what was meant (see lint_dataset).
     """
-    from leadline.lite import _budget, _thread_count
-
-    budget = _budget(budget)
-    loaded = _load(model, budget)
+    budget = as_budget(budget)
+    loaded = as_model(model, budget)
     options = {
         "histograms": method is None or calibration_method(method) not in _WITHOUT_HISTOGRAMS,
         "keep_state": bool(keep_state),
-        "num_threads": _thread_count(num_threads),
+        "num_threads": as_threads(num_threads),
     }
     if executor is not None and keep_state:
         raise InvalidArgumentError("keep_state needs the samples in one piece: leave out executor=")
@@ -131,15 +130,7 @@ def calibrate(
 def lint_dataset(model: Model | bytes | str | os.PathLike, dataset: Any, limit: int | None = None) -> list[Finding]:
     """Checks a representative dataset without running the model: shapes, types, NaN, constant inputs, values far
     outside of what is usual. Reads all samples, or the first `limit`; an error ends the reading and comes last."""
-    return _lint_model_dataset(_load(model, None), dataset, limit)
-
-
-def _load(model: Any, budget: Budget | None) -> Model:
-    if isinstance(model, Model):
-        return model
-    if isinstance(model, (str, os.PathLike)):
-        return Model.load(os.fspath(model), budget)
-    return Model.from_bytes(model, budget)
+    return _lint_model_dataset(as_model(model, None), dataset, limit)
 
 
 def _details(error: Error) -> dict[str, Any]:
@@ -159,7 +150,7 @@ class _Runner:
 
     def __init__(self, model: Model, budget: Budget | None, options: dict[str, Any]):
         self.calibrator = Calibrator(model, budget=budget, **options)
-        self._specs: dict[int, list[_tensors.TensorSpec]] = {}
+        self._specs: dict[int, list[tensors.TensorSpec]] = {}
 
     def run(self, number: int, sample: Sample) -> None:
         try:
@@ -173,10 +164,10 @@ class _Runner:
         if specs is None or any(spec.shape != array.shape for spec, array in zip(specs, sample.arrays)):
             for index, array in zip(interpreter.inputs, sample.arrays, strict=True):
                 interpreter.resize_input(index, array.shape)
-            specs = [_tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
+            specs = [tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
             self._specs[sample.subgraph] = specs
         for spec, array in zip(specs, sample.arrays, strict=True):
-            interpreter.set_tensor(spec.index, _tensors.to_bytes(array, spec))
+            interpreter.set_tensor(spec.index, tensors.to_bytes(array, spec))
         self.calibrator.add_sample(sample.subgraph)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline import _leadline, _tensors
+from leadline import _leadline
 from leadline._leadline import DType
+from leadline._native import tensors
 
-_DTYPES = {np.dtype(kind): dtype for dtype, kind in _tensors._NUMPY_TYPES.items() if kind is not np.object_}
+_DTYPES = {np.dtype(kind): dtype for dtype, kind in tensors._NUMPY_TYPES.items() if kind is not np.object_}
 # Several types share numpy's 8-bit ones; these are what an array without further word is.
 _DTYPES |= {np.dtype(np.int8): DType.INT8, np.dtype(np.uint8): DType.UINT8}
 
@@ -58,8 +59,8 @@ class Subgraph:
         kind = _dtype_of(array.dtype if dtype is None else dtype)
         dims = array.shape if shape is None else tuple(shape)
         info = self._info(name, kind, dims, scales, zero_points, axis, signature, False)
-        spec = _tensors.TensorSpec(0, name, kind, np.dtype(_tensors.numpy_type(kind)), array.shape, False)
-        data = _tensors.to_bytes(array, spec)
+        spec = tensors.TensorSpec(0, name, kind, np.dtype(tensors.numpy_type(kind)), array.shape, False)
+        data = tensors.to_bytes(array, spec)
         return self._builder.add_constant(self.index, info, data.reshape(-1).view(np.uint8), sparsity)
 
     def node(self, op, inputs, outputs, *, custom_options=b"", intermediates=(), version=0, **attributes) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from leadline import _leadline
 from leadline._leadline import Budget, DType, InvalidArgumentError, Model, QuantizationMode
-from leadline._progress import progress_of, tell, with_timeout
+from leadline._native.arguments import as_budget, as_model
+from leadline.jobs.progress import progress_of, tell, with_timeout
 
 MODES = {
     "float16": QuantizationMode.FLOAT16,
@@ -118,7 +119,7 @@ def _quantize(
                 if options.mode in _INTEGERS
                 else "the recipe quantizes activations and needs representative_dataset"
             )
-        from leadline._calibration import calibrate
+        from leadline.jobs.calibrate import calibrate
 
         if bias_correction and hasattr(representative_dataset, "__next__"):
             representative_dataset = list(representative_dataset)  # it is read twice
@@ -140,12 +141,12 @@ def _quantize(
 
 
 def _channel_means(model: Model, dataset, budget: Budget | None, progress) -> _leadline.ChannelMeans:
-    from leadline import _tensors
-    from leadline._dataset import DatasetReader, open_dataset
+    from leadline._native import tensors
+    from leadline.jobs.dataset import DatasetReader, open_dataset
 
     means = _leadline.ChannelMeans(model, 1, budget)
     interpreter = means.interpreter
-    specs: list[_tensors.TensorSpec] = []
+    specs: list[tensors.TensorSpec] = []
     samples, total = open_dataset(dataset)
     with progress_of(False if callable(progress) else progress, "Correcting biases") as report:
         for number, sample in enumerate(DatasetReader(model).samples(samples)):
@@ -154,9 +155,9 @@ def _channel_means(model: Model, dataset, budget: Budget | None, progress) -> _l
             if [spec.shape for spec in specs] != [array.shape for array in sample.arrays]:
                 for index, array in zip(interpreter.inputs, sample.arrays, strict=True):
                     interpreter.resize_input(index, array.shape)
-                specs = [_tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
+                specs = [tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
             for spec, array in zip(specs, sample.arrays, strict=True):
-                interpreter.set_tensor(spec.index, _tensors.to_bytes(array, spec))
+                interpreter.set_tensor(spec.index, tensors.to_bytes(array, spec))
             means.add_sample()
             tell(report, number + 1, total)
     return means
@@ -184,7 +185,7 @@ def make_options(
     **settings,
 ) -> _leadline.QuantizerOptions:
     """Checks and gathers the arguments of quantize()."""
-    from leadline._calibration import calibration_method  # takes time to import
+    from leadline.jobs.calibrate import calibration_method  # takes time to import
 
     options = _leadline.QuantizerOptions()
     options.mode = _choice("mode", mode, MODES)
@@ -221,22 +222,6 @@ def read_recipe(recipe) -> list[_leadline.RecipeRule]:
         except TypeError as error:
             raise InvalidArgumentError(f"recipe: {error}") from error
     return _leadline.parse_recipe(recipe)
-
-
-def as_model(model, budget: Budget | None = None) -> Model:
-    """A model from a path, bytes or a Model."""
-    if isinstance(model, Model):
-        return model
-    if isinstance(model, (str, os.PathLike)):
-        return Model.load(model, budget)
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return Model.from_bytes(model, budget)
-    raise InvalidArgumentError(f"model is a {type(model).__name__}, expected a path, bytes or leadline.Model")
-
-
-def as_budget(budget) -> Budget | None:
-    """A Budget from itself, bytes or a text such as '200MB'."""
-    return budget if budget is None or isinstance(budget, Budget) else Budget(budget)
 
 
 def type_name(dtype) -> str:

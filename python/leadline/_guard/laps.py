@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 
 from leadline import _leadline
 from leadline._leadline import LapSample, format_bytes
-from leadline._reports import escape, html_table
 from leadline.lite import Interpreter
+from leadline.notebook.html import escape, html_table
 
 T = TypeVar("T")
 

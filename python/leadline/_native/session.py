@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from leadline import _leadline, _tensors
+from leadline import _leadline
 from leadline._leadline import Error, InvalidArgumentError, Model
+from leadline._native import tensors
 
 
 class CallLock:
@@ -68,7 +69,7 @@ class Session:
         self._native: _leadline.Interpreter | None = None
         self._description: _leadline.SubgraphInfo | None = None
         self._tensors: list[_leadline.TensorInfo] | None = None
-        self._specs: dict[int, _tensors.TensorSpec] = {}
+        self._specs: dict[int, tensors.TensorSpec] = {}
 
     @property
     def description(self) -> _leadline.SubgraphInfo:
@@ -138,19 +139,19 @@ class Session:
         if changed:
             self.ready = False
 
-    def spec(self, index: int) -> _tensors.TensorSpec:
+    def spec(self, index: int) -> tensors.TensorSpec:
         spec = self._specs.get(index)
         if spec is None:
-            spec = self._specs[index] = _tensors.TensorSpec.of(self.info(index))
+            spec = self._specs[index] = tensors.TensorSpec.of(self.info(index))
         return spec
 
     def set(self, index: int, value: Any) -> None:
         spec = self.spec(operator.index(index))
-        data = _tensors.to_bytes(value, spec)
+        data = tensors.to_bytes(value, spec)
         if not self.ready:
             raise InvalidArgumentError(
                 f"Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first for input {index}, "
-                f"name: {_tensors.shown(spec.name)}"
+                f"name: {tensors.shown(spec.name)}"
             )
         self.native.set_tensor(index, data)
 
@@ -159,16 +160,16 @@ class Session:
         if array is None:
             self.native.unbind_tensor(index)
             return
-        self.native.bind_tensor(index, _tensors.to_memory(array, self.spec(index)), np.shape(array))
+        self.native.bind_tensor(index, tensors.to_memory(array, self.spec(index)), np.shape(array))
 
     def array(self, index: int) -> np.ndarray:
         """The tensor, as a view where numpy can express one."""
         spec = self.spec(operator.index(index))
         if not self.ready and not self.info(index).constant:
             raise InvalidArgumentError(
-                f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {_tensors.shown(spec.name)}"
+                f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {tensors.shown(spec.name)}"
             )
-        return _tensors.to_numpy(self.native.tensor(index), spec)
+        return tensors.to_numpy(self.native.tensor(index), spec)
 
     def get(self, index: int) -> np.ndarray:
         array = self.array(index)
@@ -213,7 +214,7 @@ def tensor_details(session: Session, index: int) -> dict[str, Any]:
         "index": info.index,
         "shape": np.array(info.shape, np.int32),
         "shape_signature": np.array(signature, np.int32),
-        "dtype": _tensors.numpy_type(info.dtype),
+        "dtype": tensors.numpy_type(info.dtype),
         "quantization": (scales[0], zero_points[0] if zero_points else 0) if per_tensor else (0.0, 0),
         "quantization_parameters": {
             "scales": np.array(scales, np.float32),
@@ -225,9 +226,9 @@ def tensor_details(session: Session, index: int) -> dict[str, Any]:
     }
 
 
-def op_details(node: _leadline.NodeInfo, tensors: Sequence[_leadline.TensorInfo]) -> dict[str, Any]:
+def op_details(node: _leadline.NodeInfo, infos: Sequence[_leadline.TensorInfo]) -> dict[str, Any]:
     def types(indices: Iterable[int]) -> list[type]:
-        return [_tensors.numpy_type(tensors[index].dtype) for index in indices if index != -1]
+        return [tensors.numpy_type(infos[index].dtype) for index in indices if index != -1]
 
     return {
         "index": node.index,

@@ -8,7 +8,7 @@ import ast
 import shlex
 from typing import Any
 
-from leadline._guard import guard
+from leadline._guard.guard import guard
 from leadline._leadline import InvalidArgumentError
 
 
@@ -102,9 +102,9 @@ def register(shell) -> None:
     shell.register_magic_function(guard_magic, magic_kind="cell", magic_name="guard")
 
     def watch_magic(line: str) -> Any:
-        from leadline import _watch_notebook
+        from leadline.notebook import watch
 
-        return _watch_notebook.load(shell).run_magic(line)
+        return watch.load(shell).run_magic(line)
 
     watch_magic.__doc__ = "`%watch [report | cells [on | off] | LIMIT | on | off]`: the watch of this notebook."
     shell.register_magic_function(watch_magic, magic_kind="line", magic_name="watch")

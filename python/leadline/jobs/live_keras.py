@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from leadline._leadline import DType, KerasWeight
-from leadline._model_builder import _dtype_of
+from leadline.model_builder import _dtype_of
 
 
 def weights_by_path(model) -> dict[str, list[KerasWeight]]:
