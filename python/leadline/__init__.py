@@ -10,6 +10,8 @@
 `leadline.lite` has the interface of `tf.lite`. Everything Leadline raises is a `leadline.Error`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from leadline import _leadline, lite
 from leadline._leadline import (
     Budget,
@@ -44,6 +46,20 @@ from leadline._leadline import (
 from leadline.custom_ops import CustomOp, register_op, registered_ops, unregister_op
 from leadline.keras_layers import register_keras_layer, registered_keras_layers, unregister_keras_layer
 from leadline.model_builder import ModelBuilder
+
+if TYPE_CHECKING:  # __getattr__ imports these when they are needed: running does without, and they take time
+    from leadline import tf
+    from leadline._guard.doctor import DeviceList, DoctorReport, devices, doctor
+    from leadline._guard.guard import GuardError, guard
+    from leadline._guard.laps import LapReport, Laps, LiveObject, laps, live_objects
+    from leadline._guard.largest import largest_objects
+    from leadline._guard.postmortem import all_postmortems, postmortem
+    from leadline._guard.watch import MemoryLimitError, Watch, WatchReport, watch
+    from leadline.jobs.calibrate import calibrate, lint_dataset
+    from leadline.jobs.dataset import DatasetWarning
+    from leadline.jobs.debug import DebugResult, debug
+    from leadline.jobs.quantize import quantize
+    from leadline.jobs.tune import TuneResult, tune
 
 __all__ = [
     "Budget",
@@ -90,10 +106,10 @@ __all__ = [
     "format_bytes",
     "guard",
     "known_ops",
-    "list_passes",
     "laps",
     "largest_objects",
     "lint_dataset",
+    "list_passes",
     "lite",
     "live_objects",
     "parse_bytes",
@@ -137,6 +153,7 @@ _LATER = {
     "live_objects": "_guard.laps",
     "postmortem": "_guard.postmortem",
     "quantize": "jobs.quantize",
+    "tf": "tf",
     "tune": "jobs.tune",
     "watch": "_guard.watch",
 }
@@ -145,18 +162,22 @@ _LATER = {
 _leadline.set_package_folder(f"{__path__[0]}/")  # for live_objects(): lines below it are not the user's
 
 
-def __getattr__(name: str):
-    # Running needs none of these, and their imports take time.
-    if name in _LATER or name == "tf":
-        import importlib
+if not TYPE_CHECKING:  # or every misspelled name would have the type Any
 
-        if name == "tf":
-            return importlib.import_module("leadline.tf")
-        return getattr(importlib.import_module(f"leadline.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str):
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        module = import_module(f"{__name__}.{_LATER[name]}")
+        return module if _LATER[name] == name else getattr(module, name)
 
 
-def load_ipython_extension(ipython) -> None:
+def __dir__() -> list[str]:
+    return list({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
+def load_ipython_extension(ipython: Any) -> None:
     """`%load_ext leadline`: the magics, and the watch of the notebook."""
     from leadline.notebook import magics, watch
 
@@ -164,7 +185,7 @@ def load_ipython_extension(ipython) -> None:
     watch.load(ipython)
 
 
-def unload_ipython_extension(ipython) -> None:
+def unload_ipython_extension(ipython: Any) -> None:
     """`%unload_ext leadline`: ends the watch."""
     from leadline.notebook import watch
 

@@ -16,6 +16,8 @@ from leadline.notebook.html import escape, html_table
 class DoctorReport:
     """What doctor() saw and found. Print it, show it in a notebook, or read `findings`."""
 
+    __module__ = "leadline"  # where users find it
+
     def __init__(self, native: _leadline.DoctorReport):
         self._native = native
 
@@ -119,6 +121,8 @@ def _holds_packages(path: str) -> bool:
 class DeviceList(list[Device]):
     """Devices of this machine, "/CPU:0" first: a list with a text and an HTML form. `notes` says why others were not
     found."""
+
+    __module__ = "leadline"  # where users find it
 
     def __init__(self, native: _leadline.DeviceList):
         super().__init__(native.devices)

@@ -39,6 +39,8 @@ class GuardError(Error):
     was, when the interpreter could still say; `advice` is what to do about it.
     """
 
+    __module__ = "leadline"  # where users find it
+
     code = "guard"
 
     def __init__(self, message: str, details: dict[str, Any] | None = None):

@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar
 
 from leadline import _leadline
 from leadline._leadline import LapSample, format_bytes
-from leadline.lite import Interpreter
 from leadline.notebook.html import escape, html_table
 
 T = TypeVar("T")
@@ -35,6 +34,8 @@ _COMMON = frozenset(
 class LiveObject:
     """An object of Leadline's that lives: `kind` such as 'Interpreter', the `file` and `line` that made it (None, 0 when
     unknown), and the `bytes` it accounts for itself (an interpreter's without its model's)."""
+
+    __module__ = "leadline"  # where users find it
 
     kind: str
     file: str | None
@@ -70,15 +71,9 @@ def live_objects() -> LiveObjects:
     """Every Model, Interpreter, TFLiteConverter, QuantizationDebugger and Calibration that lives, oldest first, with the
     line that made it and the bytes it accounts for."""
     return LiveObjects(
-        LiveObject(type(thing).__name__, file, line, _bytes_of(thing)) for thing, file, line in _leadline.live_objects()
+        LiveObject(type(thing).__name__, file, line, getattr(thing, "memory_bytes", 0))
+        for thing, file, line in _leadline.live_objects()
     )
-
-
-def _bytes_of(thing: Any) -> int:
-    if isinstance(thing, Interpreter):
-        natives = [session._native for session in tuple(thing._sessions.values())]
-        return sum(native.memory_bytes for native in natives if native is not None)
-    return getattr(thing, "memory_bytes", 0)
 
 
 def _where(file: str | None, line: int) -> str:
@@ -115,6 +110,8 @@ class LapReport:
     `types` the Python types that have more objects than after the third round. `memory`, `allocated`, `accounted` and
     `objects` are the growth of the process, of its heap, of Leadline's bytes and of Python's blocks, each for itself.
     """
+
+    __module__ = "leadline"  # where users find it
 
     def __init__(self, native: _leadline.LapReport, live: list[GrownObjects], types: dict[str, int]):
         self._native = native
@@ -183,6 +180,8 @@ class Laps:
         laps.lap()
     print(laps.report())
     """
+
+    __module__ = "leadline"  # where users find it
 
     def __init__(self, *, collect: bool = True):
         """collect: run Python's garbage collector before each sample, so that garbage is not taken for a leak."""
@@ -253,7 +252,7 @@ def _grown_types(before: dict[str, int], least: float) -> dict[str, int]:
     return dict(found[:_MOST_SHOWN])
 
 
-class laps(Laps, Generic[T]):  # in small letters, for it reads as a function
+def laps(iterable: Iterable[T], *, report: bool = True, collect: bool = True) -> LoopLaps[T]:
     """`for item in leadline.laps(iterable):` runs a loop and says at its end whether it leaks.
 
         for _ in leadline.laps(range(50)):
@@ -263,8 +262,13 @@ class laps(Laps, Generic[T]):  # in small letters, for it reads as a function
     notebook; `report=False` keeps it quiet. Keep the object to ask again: `rounds = leadline.laps(...)`,
     `rounds.report()`.
     """
+    return LoopLaps(iterable, report=report, collect=collect)
 
-    def __init__(self, iterable: Iterable[T], *, report: bool = True, collect: bool = True):
+
+class LoopLaps(Laps, Generic[T]):
+    """The Laps of a `for` loop, which samples after each turn. Made by leadline.laps()."""
+
+    def __init__(self, iterable: Iterable[T], *, report: bool, collect: bool) -> None:
         super().__init__(collect=collect)
         self._iterable = iterable
         self._tells = report

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leadline._leadline import InvalidArgumentError, NativeWatch, accounted_bytes, format_bytes, parse_bytes
+from leadline._leadline import Error, InvalidArgumentError, NativeWatch, accounted_bytes, format_bytes, parse_bytes
 from leadline.notebook.html import escape, html_table
 
 DEFAULT_FRACTION = 0.92
@@ -23,11 +23,14 @@ _LIBRARIES = (
 )  # fmt: skip
 
 
-class MemoryLimitError(MemoryError):
+class MemoryLimitError(Error, MemoryError):
     """Memory came near its limit while this code made it grow.
 
     `largest` lists the largest Python objects (see leadline.largest_objects); `sample` has the memory of that moment.
     """
+
+    __module__ = "leadline"  # where users find it
+    code = "memory_limit"
 
     def __init__(self, message: str = "", largest: Sequence[Any] = (), sample: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -55,6 +58,8 @@ def _limits(limit: float | str) -> tuple[float, int]:
 
 class Watch:
     """A running watch. Made by `leadline.watch`."""
+
+    __module__ = "leadline"  # where users find it
 
     def __init__(
         self,
@@ -201,6 +206,8 @@ class Watch:
 
 class WatchReport:
     """What a watch saw, as data, text and HTML."""
+
+    __module__ = "leadline"  # where users find it
 
     def __init__(self, watch: Watch) -> None:
         native = watch._native

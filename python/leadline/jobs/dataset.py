@@ -28,6 +28,8 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64)
 class DatasetWarning(UserWarning):
     """A representative dataset that will do, but may not be what was meant."""
 
+    __module__ = "leadline"  # where users find it
+
 
 @dataclass(frozen=True)
 class Finding:

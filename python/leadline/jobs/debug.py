@@ -26,6 +26,8 @@ class DebugResult:
     1/sqrt(12) = 0.289 of them.
     """
 
+    __module__ = "leadline"  # where users find it
+
     def __init__(self, native: _leadline.DebugResult, run: _leadline.DebugRun | None = None):
         self._native = native
         self._run = run or _leadline.DebugRun()

@@ -34,6 +34,8 @@ class Trial:
 class TuneResult:
     """What tune() found."""
 
+    __module__ = "leadline"  # where users find it
+
     content: bytes  # the quantized model
     recipe: list[dict[str, Any]]  # for leadline.quantize(recipe=...)
     kept: list[str]  # names of the tensors whose nodes are not quantized as the others

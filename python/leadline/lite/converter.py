@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import enum
 import re
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,7 @@ from leadline._leadline import (
     UnsupportedError,
     remember_object,
 )
+from leadline._native.arguments import as_budget
 from leadline._native.files import write_file
 from leadline.jobs.live_keras import weights_by_path
 from leadline.jobs.progress import progress_of, with_timeout
@@ -30,6 +32,8 @@ from leadline.lite import converter_quantization
 class Optimize(enum.Enum):
     """What tf.lite calls optimizations: all of them quantize."""
 
+    __module__ = "leadline.lite"  # where users find it
+
     DEFAULT = "DEFAULT"
     OPTIMIZE_FOR_SIZE = "OPTIMIZE_FOR_SIZE"
     OPTIMIZE_FOR_LATENCY = "OPTIMIZE_FOR_LATENCY"
@@ -39,6 +43,8 @@ class Optimize(enum.Enum):
 @enum.unique
 class OpsSet(enum.Enum):
     """Sets of ops that a converted model may use."""
+
+    __module__ = "leadline.lite"  # where users find it
 
     TFLITE_BUILTINS = "TFLITE_BUILTINS"
     SELECT_TF_OPS = "SELECT_TF_OPS"
@@ -51,6 +57,8 @@ class OpsSet(enum.Enum):
 
 class RepresentativeDataset:
     """Samples of what a model will see; `input_gen` gives them one by one."""
+
+    __module__ = "leadline.lite"  # where users find it
 
     def __init__(self, input_gen: Callable[[], Iterable]) -> None:
         self.input_gen = input_gen
@@ -75,6 +83,8 @@ class _Settings:
 
 class TargetSpec(_Settings):
     """What the device of a converted model can do."""
+
+    __module__ = "leadline.lite"  # where users find it
 
     _ignored = frozenset({"experimental_select_user_tf_ops", "experimental_supported_backends"})
 
@@ -106,6 +116,8 @@ class TFLiteConverter(_Settings):
     exclude_conversion_metadata has nothing to leave out.
     """
 
+    __module__ = "leadline.lite"  # where users find it
+
     _ignored = frozenset(
         {
             "experimental_new_converter",
@@ -124,11 +136,10 @@ class TFLiteConverter(_Settings):
         }
     )
 
-    def __init__(self, converter: Converter | None, folder: tempfile.TemporaryDirectory | None = None) -> None:
+    def __init__(self, converter: Converter, folder: tempfile.TemporaryDirectory | None = None) -> None:
         self._converter = converter
         self._folder = folder  # what the weights are read from, until this converter goes
         self._refusal: UnsupportedError | None = None  # of an op that may become a custom op
-        self._with_custom_ops: Callable[[], Converter] | None = None
         self.optimizations: list[Optimize] = []
         self.representative_dataset: RepresentativeDataset | Callable | None = None
         self.target_spec = TargetSpec()
@@ -141,12 +152,13 @@ class TFLiteConverter(_Settings):
         remember_object(self)
 
     @classmethod
-    def from_keras_model(cls, model, *, budget: Budget | None = None) -> TFLiteConverter:
-        """A live model of Keras 3 (any backend) or tf_keras.
+    def from_keras_model(cls, model, *, budget: Budget | int | str | None = None) -> TFLiteConverter:
+        """A live model of Keras 3 (any backend) or tf_keras. `budget` as in Interpreter.
 
         Weights of Keras 3 are read from the model itself, those of tf_keras through a temporary file. A subclassed model
         has no graph to read; with TensorFlow it is exported to a temporary SavedModel and converted from there.
         """
+        budget = as_budget(budget)
         outline = getattr(type(model), "leadline_description", None)  # of leadline.tf, where Keras was not needed yet
         if outline is not None:
             if (described := outline(model)) is not None:
@@ -194,41 +206,37 @@ class TFLiteConverter(_Settings):
 
     @classmethod
     def _from_folder(cls, path, keys, tags, budget: Budget | None, folder=None) -> TFLiteConverter:
-        """allow_custom_ops is set later: an op that needs it is an error only then."""
+        """allow_custom_ops is set later, so an op without a conversion is not an error before convert()."""
         try:
             return cls(Converter.from_saved_model(path, keys, tags, budget), folder)
         except UnsupportedError as error:
-            if "allow_custom_ops" not in str(error):
-                raise
-            made = cls(None, folder)
-            made._refusal = error
-            made._with_custom_ops = lambda: Converter.from_saved_model(path, keys, tags, budget, True)
-            return made
+            refusal = error.with_traceback(None)  # which would hold what failed
+        made = cls(Converter.from_saved_model(path, keys, tags, budget, True), folder)
+        made._refusal = refusal
+        return made
 
     def _ready(self) -> Converter:
         if self._refusal is not None and not self.allow_custom_ops:
             raise self._refusal
-        if self._converter is None:
-            self._converter = self._with_custom_ops()
         return self._converter
 
     @classmethod
-    def from_keras_file(cls, path, *, budget: Budget | None = None) -> TFLiteConverter:
+    def from_keras_file(cls, path, *, budget: Budget | int | str | None = None) -> TFLiteConverter:
         """A saved model: .keras, or a whole-model .h5."""
-        return cls(Converter.from_keras(path, budget))
+        return cls(Converter.from_keras(path, as_budget(budget)))
 
     @classmethod
     def from_saved_model(
-        cls, saved_model_dir, signature_keys=None, tags=None, *, budget: Budget | None = None
+        cls, saved_model_dir, signature_keys=None, tags=None, *, budget: Budget | int | str | None = None
     ) -> TFLiteConverter:
         """A SavedModel directory. Without signature_keys: all signatures, of a Keras export serving_default."""
         keys = [signature_keys] if isinstance(signature_keys, str) else list(signature_keys or [])
         chosen = [tags] if isinstance(tags, str) else sorted(tags or [])
-        return cls._from_folder(saved_model_dir, keys, chosen, budget)
+        return cls._from_folder(saved_model_dir, keys, chosen, as_budget(budget))
 
     @classmethod
     def from_concrete_functions(
-        cls, funcs: Sequence, trackable_obj=None, *, budget: Budget | None = None
+        cls, funcs: Sequence, trackable_obj=None, *, budget: Budget | int | str | None = None
     ) -> TFLiteConverter:
         """Functions of TensorFlow's (tf.function's get_concrete_function()), through a temporary SavedModel, or one of
         leadline.tf's.
@@ -244,7 +252,8 @@ class TFLiteConverter(_Settings):
                 raise InvalidArgumentError(
                     f"expected concrete functions (function.get_concrete_function(...)), got {type(function).__name__}"
                 )
-        if all(type(function).__module__ == "leadline.tf.functions" for function in functions):
+        own = sys.modules.get("leadline.tf.functions")  # not imported: then none of them is of leadline.tf
+        if own is not None and all(isinstance(function, own.ConcreteFunction) for function in functions):
             from leadline.tf.export import converter_of
 
             return cls(converter_of(functions))
@@ -258,7 +267,7 @@ class TFLiteConverter(_Settings):
         folder = tempfile.TemporaryDirectory(prefix="leadline-")
         path = Path(folder.name) / "model"
         tf.saved_model.save(holder, str(path), signatures=dict(zip(names, functions)))
-        return cls._from_folder(path, names, [], budget, folder)
+        return cls._from_folder(path, names, [], as_budget(budget), folder)
 
     @classmethod
     def experimental_from_jax(cls, serving_funcs, inputs) -> TFLiteConverter:
@@ -321,8 +330,9 @@ def _function_names(functions: Sequence) -> list[str]:
 
 
 def _is_keras_3(model) -> bool:
-    """Both are subclasses of a class Model; only Keras 3's is in the package keras.src."""
-    return any(base.__module__.startswith("keras.src") for base in type(model).__mro__)
+    """Whether it is a model of Keras 3, and not of tf_keras or an older Keras. Who has a model has its package loaded."""
+    keras = sys.modules.get("keras")
+    return keras is not None and keras.__version__.startswith("3.") and isinstance(model, keras.Model)
 
 
 def _has_graph(model) -> bool:

@@ -28,6 +28,8 @@ _LAYER_METRICS = ("num_elements", "stddev", "mean_error", "max_abs_error", "mean
 class QuantizationDebugOptions:
     """What a QuantizationDebugger computes and how it quantizes; the arguments of tf.lite's."""
 
+    __module__ = "leadline.lite.experimental"  # where users find it
+
     def __init__(
         self,
         layer_debug_metrics: Mapping[str, Callable[[np.ndarray], float]] | None = None,
@@ -68,6 +70,8 @@ class QuantizationDebugger:
     Differences are taken while a node's values are in memory. NaN is not hidden: it makes a statistic NaN, and
     `not_finite` counts it by layer. Subgraphs other than the main one are watched too.
     """
+
+    __module__ = "leadline.lite.experimental"  # where users find it
 
     def __init__(
         self,

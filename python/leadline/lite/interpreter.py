@@ -22,7 +22,9 @@ from leadline.notebook.html import interpreter_html
 
 @enum.unique
 class OpResolverType(enum.Enum):
-    """tf.lite's choices of kernels. Leadline has one set of kernels; all of these select it."""
+    """tf.lite's choices of kernels. Leadline has one set of kernels and no delegates, so AUTO, BUILTIN and
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES mean the same. BUILTIN_REF runs the graph as it is in the file: no passes merge
+    nodes, and float convolutions add up plainly, without Winograd's method."""
 
     __module__ = "leadline.lite"  # where users find it
 
@@ -374,6 +376,12 @@ class Interpreter:
     def budget(self) -> Budget:
         """What this interpreter's memory is charged to."""
         return self._own_budget or self._model.budget
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes charged now for this interpreter, without those of its model (Model.memory_bytes)."""
+        natives = [session._native for session in tuple(self._sessions.values())]
+        return sum(native.memory_bytes for native in natives if native is not None)
 
     def plan(self) -> Plan:
         """What a run with the current input shapes does and takes; nothing large is allocated for it. Ops that cannot

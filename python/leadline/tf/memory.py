@@ -12,6 +12,7 @@ import sys
 
 from leadline import _leadline
 from leadline._leadline import Budget, format_bytes
+from leadline._native.arguments import as_budget
 from leadline.tf import errors
 
 # Below this, the question what the machine has left costs more than it can tell.
@@ -30,10 +31,7 @@ def set_budget(budget: Budget | int | str | None) -> None:
     What was charged before stays with the budget it was charged to.
     """
     global _limited, _asked_environment
-    if budget is None or isinstance(budget, Budget):
-        _limited = budget
-    else:
-        _limited = Budget(budget)
+    _limited = as_budget(budget)
     _asked_environment = True
 
 
