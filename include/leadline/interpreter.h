@@ -12,57 +12,18 @@
 
 #include "leadline/budget.h"
 #include "leadline/devices.h"
+#include "leadline/interpreter_options.h"
 #include "leadline/model.h"
 #include "leadline/observer.h"
 #include "leadline/plan.h"
 #include "leadline/progress.h"
+#include "leadline/tensor_memory.h"
 #include "leadline/types.h"
 
 namespace leadline {
-
-class Interpreter;
-
-struct InterpreterOptions {
-  /// Threads for one invoke(); -1: as many as CPUs are usable. Anything else below 1 is an error.
-  int num_threads = 1;
-  /// What the run may take; null: the model's budget.
-  std::shared_ptr<Budget> budget;
-  /// Which subgraph to run.
-  int subgraph = 0;
-  /// Every intermediate tensor keeps memory of its own, so that it can be read after a run.
-  bool preserve_all_tensors = false;
-  /// Only plan: outputs of ops that cannot run are planned with the shapes the file gives them, and Plan::missing_ops
-  /// names those ops. Calls that need memory throw.
-  bool plan_only = false;
-  /// Float 3x3 convolutions may use Winograd's method where it is faster, up to three times. It rounds elsewhere than
-  /// plain sums do, by less than 1e-5 of an output's range. Integer results never depend on this.
-  bool winograd = true;
-  /// Passes over the graph that are not made, by name (passes.h), or "all". Passes merge nodes into faster ones;
-  /// integer results stay the same, float results up to rounding. Tensors between merged nodes do not exist then.
-  /// Interpreters with preserve_all_tensors or observers run the graph as it is in the file. Unknown names are
-  /// Error(kInvalidArgument).
-  std::vector<std::string> disabled_passes;
-  /// Named variables (VAR_HANDLE) are shared with this interpreter of the same model; null: a state of its own.
-  /// Interpreters that share state must not run at the same time.
-  const Interpreter* shares_state_with = nullptr;
-  /// Stops loops of a model that never end: rounds of WHILE in one invoke().
-  int64_t max_loop_rounds = 100'000'000;
-  /// Where to run: a name like "/CPU:0" or "/GPU:1" (devices.h); empty: "/CPU:0".
-  std::string device;
-  /// What to do when that device does not exist or has no kernels yet.
-  MissingDevice on_missing = MissingDevice::kError;
-};
-
-/// Memory of an input, output or variable. The bytes live as long as someone holds `owner`, also when the interpreter
-/// is resized or destroyed.
-struct TensorMemory {
-  std::shared_ptr<const void> owner;
-  std::byte* data = nullptr;
-  int64_t bytes = 0;
-  DType dtype = DType::kFloat32;
-  Shape shape;
-  bool read_only = false;  ///< constants, and inputs that the caller bound as such: must not be written to
-};
+namespace runtime {
+class Executable;
+}
 
 /// One run-time instance of a model. Calls from several threads take turns; different interpreters run in parallel.
 /// An op or observer that calls the interpreter it is called by gets Error(kInvalidArgument).
@@ -153,9 +114,14 @@ class Interpreter {
   void enable_profile(bool enabled);
   std::vector<NodeProfile> profile() const;
 
+  /// For Leadline's own code: what this is a handle of. Not part of the API.
+  explicit Interpreter(std::shared_ptr<runtime::Executable> executable);
+  const std::shared_ptr<runtime::Executable>& executable() const { return executable_; }
+
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  DeviceChoice device_;
+  Model model_;
+  std::shared_ptr<runtime::Executable> executable_;
 };
 
 }  // namespace leadline

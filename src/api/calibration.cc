@@ -3,11 +3,11 @@
 
 #include "api/boundary.h"
 #include "api/calibration_data.h"
-#include "api/model_data.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "quantize/ranges.h"
 #include "quantize/statistics_bytes.h"
+#include "runtime/loaded_model.h"
 
 namespace leadline {
 namespace {
@@ -85,7 +85,7 @@ int64_t Calibration::samples() const { return data_->statistics.samples; }
 bool Calibration::histograms() const { return data_->statistics.histograms; }
 int64_t Calibration::memory_bytes() const { return data_->charge.bytes(); }
 bool Calibration::is_of(const Model& model) const {
-  return data_->statistics.model == quantize::fingerprint(*model.data()->graph);
+  return data_->statistics.model == quantize::fingerprint(*model.loaded()->graph());
 }
 
 std::vector<TensorCalibration> Calibration::tensors() const try {

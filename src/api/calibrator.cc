@@ -6,11 +6,11 @@
 
 #include "api/boundary.h"
 #include "api/calibration_data.h"
-#include "api/model_data.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "leadline/calibration.h"
 #include "quantize/statistics_bytes.h"
+#include "runtime/loaded_model.h"
 
 namespace leadline {
 namespace {
@@ -48,7 +48,7 @@ struct Calibrator::State final : Observer {
         options(std::move(chosen)),
         budget(options.budget ? options.budget : source.budget()),
         charge(budget, MemoryCategory::kStatistics),
-        graph(*source.data()->graph),
+        graph(*source.loaded()->graph()),
         statistics(empty_statistics(graph, options.histograms)) {
     for (const ir::Subgraph& subgraph : graph.subgraphs) {
       slots.emplace_back(subgraph.values.size(), -1);

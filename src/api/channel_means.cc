@@ -3,16 +3,16 @@
 #include <utility>
 
 #include "api/boundary.h"
-#include "api/model_data.h"
 #include "leadline/quantizer.h"
 #include "quantize/bias_correction.h"
+#include "runtime/loaded_model.h"
 
 namespace leadline {
 
 struct ChannelMeans::State final : Observer {
   State(const Model& model, int num_threads, std::shared_ptr<Budget> budget)
       : interpreter(model, options(num_threads, std::move(budget))) {
-    const ir::Subgraph& main = model.data()->graph->subgraphs[0];
+    const ir::Subgraph& main = model.loaded()->graph()->subgraphs[0];
     for (const ir::Node& node : main.nodes) {
       const bool known = node.op == "CONV_2D" || node.op == "DEPTHWISE_CONV_2D" || node.op == "FULLY_CONNECTED";
       if (known && !node.inputs.empty() && node.inputs[0] != ir::kAbsent) sums[node.inputs[0]];

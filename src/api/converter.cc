@@ -5,7 +5,6 @@
 
 #include "api/boundary.h"
 #include "api/keras_weight.h"
-#include "api/model_data.h"
 #include "core/charge.h"
 #include "core/error.h"
 #include "import/keras/file_weights.h"
@@ -17,6 +16,7 @@
 #include "ir/graph.h"
 #include "model/writer.h"
 #include "passes/passes.h"
+#include "runtime/loaded_model.h"
 
 namespace leadline {
 namespace {
@@ -165,7 +165,7 @@ std::vector<std::byte> Converter::convert(const Progress& progress) const try {
 Model Converter::convert_to_model(const Progress& progress, std::shared_ptr<Budget> budget) const try {
   const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.extra_bytes());
   const auto fill = [&](std::span<std::byte> out) { data_->writer.write(out, progress); };
-  Model model = Model::Data::write(data_->writer.bytes(), fill, budget ? std::move(budget) : data_->budget);
+  Model model(runtime::LoadedModel::write(data_->writer.bytes(), fill, budget ? std::move(budget) : data_->budget));
   data_->require_intact();
   return model;
 } catch (...) {

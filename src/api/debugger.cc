@@ -11,28 +11,15 @@
 #include <utility>
 
 #include "api/boundary.h"
-#include "api/model_data.h"
 #include "core/error.h"
 #include "debug/comparison.h"
 #include "debug/comparison_graph.h"
 #include "debug/result.h"
 #include "model/writer.h"
+#include "runtime/loaded_model.h"
 
 namespace leadline {
 namespace {
-
-/// A model of a graph that was made here; its constants lie in other models, which are charged for them.
-Model make_model(std::shared_ptr<const ir::Graph> graph, std::shared_ptr<Budget> budget) {
-  auto data = std::make_shared<Model::Data>();
-  data->budget = std::move(budget);
-  data->charged = data->budget->child();
-  const int64_t bytes = ir::graph_bytes(*graph);
-  data->charged->charge(bytes, MemoryCategory::kGraph);
-  data->graph_bytes = bytes;
-  data->graph = std::move(graph);
-  data->packed_weights = std::make_shared<runtime::PackedWeights>(data->charged);
-  return Model::Data::make_model(std::move(data));
-}
 
 InterpreterOptions interpreter_options(const DebuggerOptions& options, const std::shared_ptr<Budget>& budget) {
   InterpreterOptions result;
@@ -51,10 +38,10 @@ struct QuantizationDebugger::State {
         quantized(quantized_model),
         options(std::move(chosen)),
         budget((options.budget ? options.budget : float_model.budget())->child()),
-        graph(debug::make_comparison(reference.data()->graph, quantized.data()->graph, options.subgraph,
+        graph(debug::make_comparison(reference.loaded()->graph(), quantized.loaded()->graph(), options.subgraph,
                                      options.own_error)),
         comparison(graph),
-        model(make_model(graph.graph, budget)),
+        model(runtime::LoadedModel::from_graph(graph.graph, budget)),
         interpreter(model, interpreter_options(options, budget)) {
     interpreter.add_observer(&comparison);
   }
@@ -86,8 +73,8 @@ struct QuantizationDebugger::State {
     std::map<MemoryCategory, int64_t> bytes;
     for (const CategoryBytes& c : interpreter.plan().categories) bytes[c.category] += c.bytes;
     for (const Model* part : {&reference, &quantized}) {
-      bytes[MemoryCategory::kModelFile] += part->data()->file_bytes;
-      bytes[MemoryCategory::kGraph] += part->data()->graph_bytes;
+      bytes[MemoryCategory::kModelFile] += part->loaded()->file_bytes();
+      bytes[MemoryCategory::kGraph] += part->loaded()->graph_bytes();
     }
     result.statistics_bytes = statistics_bytes();
     bytes[MemoryCategory::kStatistics] += result.statistics_bytes;
@@ -139,9 +126,9 @@ DebugPlan QuantizationDebugger::plan() const try { return state_->plan(); } catc
 
 DebugResult QuantizationDebugger::result() const try {
   const State& s = *state_;
-  DebugResult result = debug::make_result(*s.reference.data()->graph, *s.quantized.data()->graph, s.graph, s.comparison,
-                                          {s.options.worst_channels, s.options.histograms});
-  s.model.data()->require_intact();  // weights were compared
+  DebugResult result = debug::make_result(*s.reference.loaded()->graph(), *s.quantized.loaded()->graph(), s.graph,
+                                          s.comparison, {s.options.worst_channels, s.options.histograms});
+  s.model.loaded()->require_intact();  // weights were compared
   result.samples = s.samples;
   result.float_bytes = s.reference.file_bytes();
   result.quantized_bytes = s.quantized.file_bytes();
@@ -159,20 +146,20 @@ void QuantizationDebugger::clear() try {
 }
 
 std::vector<std::byte> make_debug_model(const Model& float_model, const Model& quantized_model) try {
-  auto file = model::write(debug::make_debug_graph(*float_model.data()->graph, *quantized_model.data()->graph));
-  float_model.data()->require_intact();
-  quantized_model.data()->require_intact();
+  auto file = model::write(debug::make_debug_graph(*float_model.loaded()->graph(), *quantized_model.loaded()->graph()));
+  float_model.loaded()->require_intact();
+  quantized_model.loaded()->require_intact();
   return file;
 } catch (...) {
   rethrow_as_error();
 }
 
 Model debug_model_of(const Model& float_model, const Model& quantized_model) try {
-  const auto& reference = float_model.data()->graph;
-  const auto& quantized = quantized_model.data()->graph;
+  const auto& reference = float_model.loaded()->graph();
+  const auto& quantized = quantized_model.loaded()->graph();
   auto graph = std::make_shared<ir::Graph>(debug::make_debug_graph(*reference, *quantized));
   graph->bytes = debug::join_bytes(reference, quantized);
-  return make_model(std::move(graph), float_model.budget());
+  return Model(runtime::LoadedModel::from_graph(std::move(graph), float_model.budget()));
 } catch (...) {
   rethrow_as_error();
 }
@@ -232,7 +219,7 @@ void add_differences(VerifiedStatistics& sums, std::span<const float> difference
 }  // namespace
 
 DebugModelObserver::DebugModelObserver(const Model& debug_model) try {
-  const ir::Graph& graph = *debug_model.data()->graph;
+  const ir::Graph& graph = *debug_model.loaded()->graph();
   for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
     const ir::Subgraph& subgraph = graph.subgraphs[s];
     std::set<std::string_view> names;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "api/boundary.h"
-#include "api/model_data.h"
 #include "core/charge.h"
 #include "core/error.h"
 #include "ir/verifier.h"
@@ -18,6 +17,7 @@
 #include "quantize/recipe.h"
 #include "quantize/treatment.h"
 #include "quantize/weights.h"
+#include "runtime/loaded_model.h"
 
 namespace leadline {
 namespace {
@@ -115,13 +115,14 @@ std::vector<double> planned_means(const ir::Graph& graph, int tensor) {
 
 /// The same model with equal channels, as a file in memory.
 Model equalized(const Model& model, const std::shared_ptr<Budget>& budget) {
-  ir::Graph graph = *model.data()->graph;
+  ir::Graph graph = *model.loaded()->graph();
   if (quantize::equalize(graph) == 0) return model;  // which is checked again when it is used
   passes::remove_dead(graph);
   const model::FileWriter writer(graph);
   const Charge charge(budget, MemoryCategory::kModelFile, writer.extra_bytes());
-  Model result = Model::Data::write(writer.bytes(), [&](std::span<std::byte> out) { writer.write(out); }, budget);
-  model.data()->require_intact();
+  Model result(
+      runtime::LoadedModel::write(writer.bytes(), [&](std::span<std::byte> out) { writer.write(out); }, budget));
+  model.loaded()->require_intact();
   return result;
 }
 
@@ -133,7 +134,7 @@ struct Quantizer::Data {
         budget((options.budget ? options.budget : given.budget())->child()),
         model(options.equalize ? equalized(given, budget) : given),
         recipe(recipe_of(options.recipe)) {
-    const ir::Graph& graph = *model.data()->graph;
+    const ir::Graph& graph = *model.loaded()->graph();
     quantize::require_float_model(graph);
     quantize::TreatmentOptions treatment;
     treatment.treatment = treatment_of(options.mode);
@@ -161,7 +162,7 @@ struct Quantizer::Data {
 
   /// `means` are for bias correction; null: plans with any.
   ir::Graph rewrite(const quantize::RangeOf& range_of, const ChannelMeans* means) const {
-    ir::Graph graph = *model.data()->graph;
+    ir::Graph graph = *model.loaded()->graph();
     quantize::Treatments settled = treatments;
     quantize::resolve_treatments(graph, settled, range_of);
     if (!options.allow_float && is_integer(treatment_of(options.mode))) quantize::require_integers(graph, settled);
@@ -212,7 +213,7 @@ const Model& Quantizer::model() const { return data_->model; }
 
 std::vector<QuantizedNode> Quantizer::nodes() const try {
   std::vector<QuantizedNode> result;
-  const ir::Graph& graph = *data_->model.data()->graph;
+  const ir::Graph& graph = *data_->model.loaded()->graph();
   for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
     const ir::Subgraph& subgraph = graph.subgraphs[s];
     for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
@@ -267,7 +268,7 @@ void Quantizer::quantize_into(const Allocate& allocate, const Calibration* calib
   Result result(*data_, calibration, means);
   result.file_charge.resize(result.writer->bytes() + result.writer->extra_bytes());
   result.writer->write(allocate(result.writer->bytes()), progress);
-  data_->model.data()->require_intact();
+  data_->model.loaded()->require_intact();
 } catch (...) {
   rethrow_as_error();
 }
@@ -290,8 +291,8 @@ Model Quantizer::quantize_to_model(const Calibration* calibration, const Channel
   Result result(*data_, calibration, means);
   result.file_charge.resize(result.writer->extra_bytes());
   const auto fill = [&](std::span<std::byte> out) { result.writer->write(out, progress); };
-  Model model = Model::Data::write(result.writer->bytes(), fill, data_->budget);
-  data_->model.data()->require_intact();
+  Model model(runtime::LoadedModel::write(result.writer->bytes(), fill, data_->budget));
+  data_->model.loaded()->require_intact();
   return model;
 } catch (...) {
   rethrow_as_error();

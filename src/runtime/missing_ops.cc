@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/missing_ops.h"
+#include "runtime/missing_ops.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 
 #include "ops/registry.h"
 
-namespace leadline {
+namespace leadline::runtime {
 namespace {
 
 using Kind = MissingOp::Kind;
@@ -84,4 +84,4 @@ std::string missing_ops_message(const std::vector<MissingOp>& ops) {
   return text;
 }
 
-}  // namespace leadline
+}  // namespace leadline::runtime

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "leadline/model.h"
+#include "leadline/model_info.h"
 #include "ops/user_ops.h"
 
-namespace leadline {
+namespace leadline::runtime {
 
 /// In the order of their first use. `registered` are the ops of users to count in.
 std::vector<MissingOp> find_missing_ops(const ir::Graph& graph, const ops::UserOpTable& registered);
@@ -17,4 +17,4 @@ std::vector<MissingOp> find_missing_ops(const ir::Graph& graph, const ops::UserO
 /// Names them all, says what they are and what to do.
 std::string missing_ops_message(const std::vector<MissingOp>& ops);
 
-}  // namespace leadline
+}  // namespace leadline::runtime

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model ready to run: plans, plans again when shapes change, admits what fits the budget, binds memory, runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/cancellable_mutex.h"
+#include "leadline/interpreter_options.h"
+#include "leadline/model_info.h"
+#include "leadline/observer.h"
+#include "leadline/plan.h"
+#include "leadline/progress.h"
+#include "leadline/tensor_memory.h"
+#include "runtime/loaded_model.h"
+#include "runtime/runner.h"
+
+namespace leadline::runtime {
+
+/// What leadline::Interpreter is a handle of; its header has the contracts. Calls from several threads take turns.
+class Executable {
+ public:
+  /// Plans. Named variables are shared with `shares_state_with`, which must be of the same model; null: not shared.
+  /// The device of `options` is not looked at: this runs on the CPU.
+  Executable(std::shared_ptr<const LoadedModel> model, InterpreterOptions options,
+             const Executable* shares_state_with = nullptr);
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  const std::shared_ptr<const LoadedModel>& model() const { return model_; }
+  const InterpreterOptions& options() const { return options_; }
+  const ir::Subgraph& subgraph() const { return graph_->subgraphs[static_cast<size_t>(options_.subgraph)]; }
+
+  Plan plan();
+  void allocate();
+  void resize_input(int index, const Shape& shape, bool strict);
+  TensorInfo tensor_info(int index) const;
+  void set_tensor(int index, std::span<const std::byte> bytes);
+  TensorMemory tensor(int index);
+  void bind(int index, TensorMemory memory);
+  void unbind(int index);
+  void invoke(const RunCheck& check);
+  void reset_variables();
+  int64_t counted_peak_bytes() const;
+  int64_t memory_bytes() const;
+  void add_observer(Observer* observer);
+  void remove_observer(Observer* observer);
+  void enable_profile(bool enabled);
+  std::vector<NodeProfile> profile() const;
+
+ private:
+  /// How far the executable is on its way to a run.
+  enum class Stage {
+    kUnplanned,  // no plan, or one that is of no use: shapes changed, making it failed, its memory was left to others
+    kPlanned,    // a plan for the current shapes, no memory yet
+    kRebound,    // memory too, but the caller bound other memory since
+    kReady,      // all tensors whose shapes are known have their memory
+  };
+
+  const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }
+  void check_index(int index) const;
+  void require_runnable() const;
+  bool runs_plain() const;
+  int64_t structure_bytes() const;
+
+  // Everything below is called with the mutex held. Each brings the executable to a stage, or throws.
+  void make_plan();     // kPlanned
+  void start_runner();  // what make_plan() does for the nodes in session_->changed
+  void run_plain();     // the same stage, for a graph without changes
+  void refresh();       // at least kPlanned
+  void prepare();       // kReady
+
+  void admit() const;
+  Plan describe_plan() const;
+  void check_strict(int index, const Shape& shape) const;
+  void check_bindable(int index, const TensorMemory& memory) const;
+  void note_rebound();
+  void name_profile();
+
+  const std::shared_ptr<const LoadedModel> model_;
+  const InterpreterOptions options_;
+  const std::shared_ptr<const ir::Graph> graph_;
+  const std::shared_ptr<Budget> budget_;
+  const bool owns_resources_;
+  passes::PassNames disabled_passes_;
+  ops::UserOpTable user_ops_;
+  std::vector<MissingOp> missing_;
+  std::shared_ptr<ops::Resources> resources_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<Runner> runner_;                // after session_: it refers to it
+  std::vector<Shape> shapes_;                     // of the inputs, as the caller wants them
+  std::unordered_map<int, size_t> input_places_;  // of tensors among the inputs
+  int64_t base_counted_ = 0;
+  Stage stage_ = Stage::kUnplanned;
+  mutable CancellableMutex mutex_{"the interpreter"};
+};
+
+}  // namespace leadline::runtime

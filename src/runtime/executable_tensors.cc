@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of an Executable that callers reach tensors through: shapes, contents, memory of their own.
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "core/alignment.h"
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/string_tensor.h"
+#include "runtime/executable.h"
+
+namespace leadline::runtime {
+namespace {
+
+constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
+
+bool contains(const std::vector<int>& list, int index) {
+  return std::find(list.begin(), list.end(), index) != list.end();
+}
+
+}  // namespace
+
+void Executable::check_index(int index) const {
+  require(index >= 0 && index < static_cast<int>(subgraph().values.size()), kArgument,
+          "tensor {} does not exist: the model has {}", index, subgraph().values.size());
+}
+
+void Executable::resize_input(int index, const Shape& shape, bool strict) {
+  const std::lock_guard lock(mutex_);
+  check_index(index);
+  const auto it = input_places_.find(index);
+  require(it != input_places_.end(), kArgument, "tensor {} '{}' is not an input of the model", index,
+          value(index).name);
+  require(!value(index).constant && !value(index).variable, kArgument, "input {} '{}' is a {}, whose shape {} is fixed",
+          index, value(index).name, value(index).constant ? "constant" : "variable", value(index).shape.to_string());
+  if (strict) check_strict(index, shape);
+  Shape& current = shapes_[it->second];
+  if (current == shape) return;
+  current = shape;
+  stage_ = Stage::kUnplanned;
+}
+
+void Executable::check_strict(int index, const Shape& shape) const {
+  const TensorInfo info = describe_tensor(subgraph(), index);
+  require(static_cast<int>(info.shape_signature.size()) == shape.rank(), kArgument,
+          "input '{}' has rank {}, the new shape {} has {}", info.name, info.shape_signature.size(), shape.to_string(),
+          shape.rank());
+  for (int i = 0; i < shape.rank(); ++i) {
+    const int32_t fixed = info.shape_signature[static_cast<size_t>(i)];
+    require(fixed == -1 || fixed == shape[i], kArgument, "dimension {} of input '{}' is fixed to {}, got {} (strict)",
+            i, info.name, fixed, shape[i]);
+  }
+}
+
+TensorInfo Executable::tensor_info(int index) const {
+  const std::lock_guard lock(mutex_);
+  check_index(index);
+  TensorInfo info = describe_tensor(subgraph(), index);
+  if (const auto it = input_places_.find(index); it != input_places_.end()) {
+    info.shape = shapes_[it->second];
+  } else if (stage_ != Stage::kUnplanned) {
+    const plan::PlannedValue& planned = runner_->plan().values()[static_cast<size_t>(index)];
+    if (planned.shape_known) info.shape = planned.shape;
+  }
+  info.bytes = info.constant ? info.bytes : storage_bytes(info.dtype, info.shape).value_or(0);
+  return info;
+}
+
+void Executable::set_tensor(int index, std::span<const std::byte> bytes) {
+  const std::lock_guard lock(mutex_);
+  prepare();
+  check_index(index);
+  const plan::PlannedValue& planned = runner_->plan().values()[static_cast<size_t>(index)];
+  const bool input = planned.storage == Storage::kInput && planned.root == index;  // not a view of one
+  require(input || planned.storage == Storage::kVariable, kArgument,
+          "tensor {} '{}' is neither an input nor a variable, so it cannot be set", index, value(index).name);
+  require(!input || !session_->caller_memory.contains(index), kArgument,
+          "tensor {} '{}' is bound to memory of the caller: write there, or unbind it first", index, value(index).name);
+  if (value(index).dtype == DType::kString) {
+    const std::string problem = string_tensor_problem(bytes, planned.shape.elements());
+    require(problem.empty(), kArgument, "tensor {} '{}': {}", index, value(index).name, problem);
+    if (planned.bytes != static_cast<int64_t>(bytes.size())) {
+      runner_->resize_string_input(index, static_cast<int64_t>(bytes.size()));
+    }
+  }
+  require(static_cast<int64_t>(bytes.size()) == planned.bytes, kArgument,
+          "tensor {} '{}' of shape {} takes {} bytes, got {}", index, value(index).name, planned.shape.to_string(),
+          planned.bytes, bytes.size());
+  copy_bytes(planned.address, bytes.data(), static_cast<int64_t>(bytes.size()));
+}
+
+TensorMemory Executable::tensor(int index) {
+  const std::lock_guard lock(mutex_);
+  prepare();
+  check_index(index);
+  const plan::PlannedValue& planned = runner_->plan().values()[static_cast<size_t>(index)];
+  const ir::Value& source = value(index);
+  if (const auto bound = session_->caller_memory.find(index); bound != session_->caller_memory.end()) {
+    const CallerMemory& theirs = bound->second;
+    return {theirs.owner, theirs.data, theirs.bytes, source.dtype, theirs.shape, theirs.read_only};
+  }
+  TensorMemory memory;
+  memory.dtype = source.dtype;
+  memory.shape = planned.shape_known ? planned.shape : source.shape;
+  memory.bytes = planned.bytes;
+  if (planned.storage == Storage::kConstant) {
+    memory.owner = graph_;
+    memory.read_only = true;  // perhaps a mapping of the file
+    memory.data = planned.address;
+    return memory;
+  }
+  if (planned.storage == Storage::kFolded) {
+    auto copy = std::make_shared<std::vector<std::byte>>(planned.address, planned.address + planned.bytes);
+    memory.data = copy->data();
+    memory.owner = std::move(copy);
+    return memory;
+  }
+  auto owner = runner_->memory_of(index);
+  require(owner.has_value() || !runner_->plan().merged_away(index), kArgument,
+          "tensor {} '{}' does not exist, as nodes around it were merged; create the interpreter with "
+          "preserve_all_tensors, or with disabled_passes, to read it",
+          index, source.name);
+  require(owner.has_value() && (planned.address != nullptr || planned.bytes == 0), kArgument,
+          "tensor {} '{}' is an intermediate result whose memory is reused; create the interpreter with "
+          "preserve_all_tensors to read it",
+          index, source.name);
+  memory.owner = std::move(*owner);
+  memory.data = planned.address;
+  if (const auto root = session_->caller_memory.find(planned.root); root != session_->caller_memory.end()) {
+    memory.read_only = root->second.read_only;
+  }
+  return memory;
+}
+
+/// Throws when `memory` could not stand for the tensor, whatever its shape is now.
+void Executable::check_bindable(int index, const TensorMemory& memory) const {
+  check_index(index);
+  const ir::Value& target = value(index);
+  const bool input = contains(subgraph().inputs, index) && !target.constant;
+  require(input || target.variable || contains(subgraph().outputs, index), kArgument,
+          "tensor {} '{}' is not an input, output or variable, so it cannot be bound", index, target.name);
+  require(dtype_bits(target.dtype) > 0, ErrorCode::kUnsupported,
+          "tensor {} '{}' of type {} cannot be bound: its size depends on its contents", index, target.name,
+          dtype_name(target.dtype));
+  require(memory.dtype == target.dtype, kArgument, "tensor {} '{}' has type {}, the memory bound to it {}", index,
+          target.name, dtype_name(target.dtype), dtype_name(memory.dtype));
+  require(storage_bytes(memory.dtype, memory.shape) == memory.bytes, kArgument,
+          "the memory for tensor {} '{}' has {} bytes, its shape {} takes another number", index, target.name,
+          memory.bytes, memory.shape.to_string());
+  require(memory.data != nullptr || memory.bytes == 0, kArgument, "the memory for tensor {} '{}' is null", index,
+          target.name);
+  require(reinterpret_cast<uintptr_t>(memory.data) % static_cast<uintptr_t>(dtype_alignment(target.dtype)) == 0,
+          kArgument, "the memory for tensor {} '{}' of type {} is not aligned to {} bytes", index, target.name,
+          dtype_name(target.dtype), dtype_alignment(target.dtype));
+}
+
+void Executable::note_rebound() {
+  if (stage_ == Stage::kReady) stage_ = Stage::kRebound;
+}
+
+void Executable::bind(int index, TensorMemory memory) {
+  CallerMemory before;  // destroyed after the lock: its owner may run code of the caller
+  const std::lock_guard lock(mutex_);
+  refresh();
+  check_bindable(index, memory);
+  CallerMemory theirs{std::move(memory.owner), memory.data, memory.bytes, memory.shape, memory.read_only};
+  runner_->check_caller_memory(index, theirs);
+  note_rebound();
+  before = std::exchange(session_->caller_memory[index], std::move(theirs));
+}
+
+void Executable::unbind(int index) {
+  CallerMemory before;
+  const std::lock_guard lock(mutex_);
+  check_index(index);
+  auto bound = session_->caller_memory.extract(index);
+  if (bound.empty()) return;
+  note_rebound();
+  before = std::move(bound.mapped());
+}
+
+}  // namespace leadline::runtime
