@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "ops/string_tester.h"
+#include "tests/cpp/accounting.h"
 #include "tests/cpp/sketch.h"
 
 namespace leadline {
 namespace {
 
 using testing::AttributeValues;
+using testing::expect_planned_equals_counted;
 using testing::get;
 using testing::run;
 using testing::set;
@@ -20,10 +22,6 @@ using testing::thrown_by;
 
 constexpr DType kI64 = DType::kInt64;
 using Texts = std::vector<std::string>;
-
-void expect_planned_equals_counted(const Interpreter& interpreter) {
-  EXPECT_EQ(interpreter.plan().peak_bytes, interpreter.counted_peak_bytes());
-}
 
 int strings(Sketch& s, const std::string& name, const Texts& texts) {
   return s.constant_bytes(name, DType::kString, {static_cast<int64_t>(texts.size())}, ops::string_buffer(texts));
@@ -138,20 +136,6 @@ TEST(Unique, TheWorkspaceOfCountingIsPlannedToo) {
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i % 7);
   EXPECT_EQ(run<int64_t>(interpreter, numbers), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6}));
   expect_planned_equals_counted(interpreter);
-}
-
-TEST(Variables, CannotChangeTheirSizeDuringARun) {
-  Sketch s;
-  const int x = s.input("x", kI64, {3});
-  const int values = s.variable("values", kI64, {1});
-  const int places = s.value("places", DType::kInt32, {3});
-  s.node("UNIQUE", {x}, {values, places});
-  s.outputs({values, places});
-  Interpreter interpreter(s.load());
-  EXPECT_EQ(run<int64_t>(interpreter, {7, 7, 7}), (std::vector<int64_t>{7}));
-  const auto thrown = thrown_by([&] { run<int64_t>(interpreter, {7, 8, 9}); });
-  EXPECT_EQ(thrown.code, ErrorCode::kUnsupported) << thrown.message;
-  EXPECT_TRUE(thrown.names("values")) << thrown.message;
 }
 
 }  // namespace
