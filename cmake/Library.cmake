@@ -3,7 +3,7 @@
 
 leadline_sources(library_sources
   src/core src/io src/report src/kernels src/ir src/ops src/model src/import src/passes src/plan src/runtime src/quantize src/debug
-  src/guard src/api)
+  src/guard src/api src/jobs)
 if(NOT library_sources)
   return()
 endif()

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 # A folder of src may include itself and the folders listed here: core <- kernels; core <- io;
-# core <- ir <- ops (+ kernels, io) <- {model, import, passes, plan} <- runtime <- {quantize, debug} <- api; core, io <- guard.
+# core <- ir <- ops (+ kernels, io) <- {model, import, passes, plan} <- runtime <- {quantize, debug} <- api <- jobs;
+# core, io <- guard.
 OPS = {"core", "io", "kernels", "ir", "ops"}
 RUNTIME = OPS | {"model", "import", "passes", "plan", "runtime"}
 FACADE = RUNTIME | {"quantize", "debug", "guard", "report", "api"}
@@ -20,13 +21,14 @@ MAY_INCLUDE = {
     "core": set(), "io": {"core"}, "report": {"core", "io"}, "kernels": {"core"}, "ir": {"core", "io"}, "ops": OPS,
     "model": OPS, "import": OPS, "passes": OPS, "plan": OPS | {"report"},
     "runtime": RUNTIME, "quantize": RUNTIME, "debug": RUNTIME | {"report"}, "guard": {"core", "io"},
-    "api": FACADE, "cli": {"core", "io"},
+    "api": FACADE, "jobs": FACADE | {"jobs"}, "cli": {"core", "io"},
 }  # fmt: skip
 # Public headers that are plain words of the whole project; the other public ones are the facade.
 VOCABULARY = {"error.h", "types.h", "budget.h", "plan.h", "progress.h", "observer.h", "debug_result.h", "devices.h",
-              "doctor.h", "guard_report.h", "interpreter_options.h", "laps.h", "model_info.h", "postmortem.h",
-              "tensor_memory.h", "watch_report.h", "work_limit.h"}  # fmt: skip
-USES_FACADE = {"api", "cli"}
+              "doctor.h", "guard_report.h", "interpreter_options.h", "job_plan.h", "job_progress.h", "laps.h",
+              "model_info.h", "names.h", "postmortem.h", "recipe.h", "tensor_memory.h", "watch_report.h",
+              "work_limit.h"}  # fmt: skip
+USES_FACADE = {"api", "jobs", "cli"}
 
 WARN_LINES, MAX_LINES = 600, 1000
 SOURCE_SUFFIXES = {".h", ".cc", ".inc", ".fbs", ".py", ".pyi", ".sh"}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes, and the patterns in them, searched in the names of a model.
+#include "leadline/quantizer.h"
 #include "leadline/recipe.h"
 
 #include "readers/models.h"

@@ -21,23 +21,9 @@
 #include "leadline/budget.h"
 #include "leadline/interpreter.h"
 #include "leadline/model.h"
+#include "leadline/names.h"
 
 namespace leadline {
-
-/// How a range is chosen from what was seen.
-enum class CalibrationMethod {
-  kMinMax,         ///< the smallest and the largest value
-  kMovingAverage,  ///< of the smallest and largest values of the last 256 samples, later ones counting more
-  kPercentile,     ///< all but the rarest values
-  kMse,            ///< the range whose integers lie nearest in the mean square
-  kKl,             ///< the range whose integers keep the distribution best (relative entropy)
-};
-
-struct CalibrationRule {
-  CalibrationMethod method = CalibrationMethod::kMinMax;
-  double percentile = 99.99;  ///< share of values inside the range, above 50
-  double momentum = 0.9;      ///< weight of the past in a moving average
-};
 
 struct ValueRange {
   float min = 0.0F;

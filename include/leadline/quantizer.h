@@ -21,27 +21,11 @@
 #include "leadline/budget.h"
 #include "leadline/calibration.h"
 #include "leadline/model.h"
+#include "leadline/names.h"
 #include "leadline/progress.h"
+#include "leadline/recipe.h"
 
 namespace leadline {
-
-enum class QuantizationMode {
-  kFloat16,         ///< weights are stored as float16
-  kDynamicRange,    ///< int8 weights; activations are quantized while running
-  kInt8,            ///< int8 weights and activations; needs a Calibration
-  kInt16x8,         ///< int8 weights, int16 activations; needs a Calibration
-  kWeightOnlyInt8,  ///< int8 weights that are widened before use; computes in float
-  kWeightOnlyInt4,  ///< the same with 4 bits
-};
-
-/// What one line of a recipe asks for: nodes that match all of its patterns get its mode.
-struct RecipeRule {
-  std::string op;        ///< name of an op ("CONV_2D"); empty or "*": any
-  std::string name;      ///< regular expression, searched in the names of the node's outputs; empty: any
-  int node = -1;         ///< number of the node in subgraph 0; -1: any
-  bool quantize = true;  ///< false: the node stays float
-  QuantizationMode mode = QuantizationMode::kInt8;
-};
 
 struct QuantizerOptions {
   QuantizationMode mode = QuantizationMode::kInt8;
@@ -66,9 +50,8 @@ struct QuantizedNode {
   int node = 0;  ///< in the float model
   std::string op;
   std::string name;
-  bool quantized = false;
-  QuantizationMode mode = QuantizationMode::kInt8;
-  std::string reason;  ///< why it stays float
+  QuantizationMode mode = QuantizationMode::kFloat;
+  std::string reason;  ///< why it stays float although it was to be quantized
 };
 
 struct QuantizationPlan {

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes in JSON: which nodes are quantized how.
+// Recipes: which nodes are quantized how, and their JSON.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "leadline/quantizer.h"
+#include "leadline/names.h"
 
 namespace leadline {
 
-/// Reads a recipe for QuantizerOptions::recipe, in either of two shapes:
+/// Nodes that match all of its conditions get its mode.
+struct RecipeRule {
+  std::string op;    ///< name of an op ("CONV_2D"); empty or "*": any
+  std::string name;  ///< regular expression, searched in the names of the node's outputs; empty: any
+  int node = -1;     ///< number of the node in subgraph 0; -1: any
+  QuantizationMode mode = QuantizationMode::kFloat;
+};
+
+/// "op CONV_2D, name 'block1/.*'": how messages call a rule.
+std::string describe(const RecipeRule& rule);
+
+/// Reads a recipe in either of two shapes:
 ///  - a list of rules, or an object with the key "rules": {"op": "CONV_2D", "name": "block1/.*", "node": 3,
-///    "mode": "float"}. Conditions may be left out, or be lists of which one must match. Modes: "float", "float16",
-///    "dynamic", "int8", "int16x8", "weight_only_int8", "weight_only_int4";
+///    "mode": "float"}. Conditions may be left out, or be lists of which one must match. Modes are those of names.h;
 ///  - what ai-edge-quantizer writes: {"regex", "operation", "algorithm_key", "op_config"}. Nodes that it does not name
 ///    stay float.
 /// Patterns are regular expressions without back references and look-around. Throws Error(kInvalidArgument) that names
@@ -21,9 +31,5 @@ std::vector<RecipeRule> parse_recipe(const std::string& json);
 
 /// The same from a file. Throws Error(kIo) too.
 std::vector<RecipeRule> load_recipe(const std::string& path);
-
-/// The mode called so in recipes; throws Error(kInvalidArgument) with all names for any other text.
-QuantizationMode parse_quantization_mode(const std::string& name);
-std::string quantization_mode_name(QuantizationMode mode);
 
 }  // namespace leadline

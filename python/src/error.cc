@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "leadline/names.h"
 #include "module.h"
 
 namespace leadline::python {
@@ -24,32 +25,6 @@ struct ErrorClasses {
 };
 // Set once while the module is imported; the references are kept for ever, as those of built-in exceptions are.
 ErrorClasses classes;
-
-const char* code_name(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kInvalidModel:
-      return "invalid_model";
-    case ErrorCode::kUnsupported:
-      return "unsupported";
-    case ErrorCode::kInvalidArgument:
-      return "invalid_argument";
-    case ErrorCode::kBudget:
-      return "budget";
-    case ErrorCode::kIo:
-      return "io";
-    case ErrorCode::kRuntime:
-      return "runtime";
-    case ErrorCode::kCancelled:
-      return "cancelled";
-    case ErrorCode::kTimeout:
-      return "timeout";
-    case ErrorCode::kInternal:
-      return "internal";
-    case ErrorCode::kOutOfMemory:
-      return "out_of_memory";
-  }
-  return "internal";
-}
 
 PyObject* class_of(ErrorCode code) {
   switch (code) {
@@ -92,7 +67,7 @@ void raise(const Error& error) {
     return;
   }
   nb::object value = nb::handle(class_of(error.code()))(to_str(error.what()));
-  value.attr("code") = code_name(error.code());
+  value.attr("code") = error_code_name(error.code());
   if (const auto* budget = dynamic_cast<const BudgetError*>(&error)) {
     value.attr("needed") = budget->needed();
     value.attr("limit") = budget->limit();
@@ -153,7 +128,7 @@ void throw_as_error(const nb::python_error& error) {
       const std::string name = nb::str(value.attr("code")).c_str();
       for (const ErrorCode known : {ErrorCode::kInvalidModel, ErrorCode::kUnsupported, ErrorCode::kInvalidArgument,
                                     ErrorCode::kIo, ErrorCode::kCancelled, ErrorCode::kTimeout}) {
-        if (name == code_name(known)) code = known;
+        if (name == error_code_name(known)) code = known;
       }
     } else {
       text = std::string(nb::str(value.type().attr("__name__")).c_str()) + ": " + text;
@@ -173,7 +148,7 @@ void init_error(nb::module_& m) {
   const auto subclass = [&m](const char* name, ErrorCode code, const char* doc,
                              std::initializer_list<PyObject*> bases) {
     PyObject* type = make_class(m, name, doc, bases);
-    nb::handle(type).attr("code") = code_name(code);
+    nb::handle(type).attr("code") = error_code_name(code);
     return type;
   };
   classes.invalid_model =

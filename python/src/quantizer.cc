@@ -4,6 +4,7 @@
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
@@ -45,6 +46,7 @@ Remembered<Model> quantize_to_model(const Quantizer& self, const Calibration* ca
 
 void bind_options(nb::module_& m) {
   nb::enum_<QuantizationMode>(m, "QuantizationMode", "How the numbers of a node are stored and computed with.")
+      .value("FLOAT", QuantizationMode::kFloat, "Stays as it is.")
       .value("FLOAT16", QuantizationMode::kFloat16, "Weights are stored as float16.")
       .value("DYNAMIC_RANGE", QuantizationMode::kDynamicRange, "int8 weights; activations are quantized while running.")
       .value("INT8", QuantizationMode::kInt8, "int8 weights and activations.")
@@ -57,8 +59,15 @@ void bind_options(nb::module_& m) {
       .def_rw("op", &RecipeRule::op, "Name of an op; empty or '*': any.")
       .def_rw("name", &RecipeRule::name, "Pattern, searched in the names of a node's outputs; empty: any.")
       .def_rw("node", &RecipeRule::node, "Number of a node in subgraph 0; -1: any.")
-      .def_rw("quantize", &RecipeRule::quantize, "False: the node stays float.")
       .def_rw("mode", &RecipeRule::mode);
+  m.def("parse_quantization_mode", &parse_quantization_mode, nb::arg("name"), nb::arg("what") = "mode",
+        "The mode called so; '-' and '_' are the same.");
+  m.def("parse_calibration_method", &parse_calibration_method, nb::arg("name"), nb::arg("what") = "method",
+        "The method called so; '-' and '_' are the same.");
+  m.def("parse_io_type", &parse_io_type, nb::arg("name"), nb::arg("what"),
+        "The type called so, of a quantized model's inputs or outputs.");
+  m.def("is_integer", &is_integer, nb::arg("mode"), "Whether a mode has integer activations, and so needs samples.");
+  m.def("needs_histograms", &needs_histograms, nb::arg("method"), "Whether a method needs the histograms of samples.");
   m.def("parse_recipe", &parse_recipe, nb::arg("json"), InEngine(),
         "The rules of a recipe in JSON: Leadline's own or ai-edge-quantizer's.");
 
@@ -95,13 +104,14 @@ void init_quantizer(nb::module_& m) {
       .def_ro("node", &QuantizedNode::node, "Number in the float model.")
       .def_prop_ro("op", [](const QuantizedNode& self) { return to_str(self.op); })
       .def_prop_ro("name", [](const QuantizedNode& self) { return to_str(self.name); })
-      .def_ro("quantized", &QuantizedNode::quantized)
+      .def_prop_ro("quantized", [](const QuantizedNode& self) { return self.mode != QuantizationMode::kFloat; })
       .def_ro("mode", &QuantizedNode::mode)
       .def_prop_ro(
           "reason", [](const QuantizedNode& self) { return to_str(self.reason); }, "Why it stays float.")
       .def("__repr__", [](const QuantizedNode& self) {
         return to_str("<leadline.QuantizedNode " + self.op + " #" + std::to_string(self.node) + " '" + self.name +
-                      "': " + (self.quantized ? "quantized" : "float, " + self.reason) + ">");
+                      "': " + quantization_mode_name(self.mode) + (self.reason.empty() ? "" : ", " + self.reason) +
+                      ">");
       });
   nb::class_<QuantizationPlan>(m, "QuantizationPlan", "What quantizing gives and takes.")
       .def_ro("result_bytes", &QuantizationPlan::result_bytes, "Of the quantized file.")

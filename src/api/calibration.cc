@@ -10,29 +10,6 @@
 #include "runtime/loaded_model.h"
 
 namespace leadline {
-namespace {
-
-quantize::RangeRule internal(const CalibrationRule& rule) {
-  const auto method = [&] {
-    switch (rule.method) {
-      case CalibrationMethod::kMovingAverage:
-        return quantize::RangeMethod::kMovingAverage;
-      case CalibrationMethod::kPercentile:
-        return quantize::RangeMethod::kPercentile;
-      case CalibrationMethod::kMse:
-        return quantize::RangeMethod::kMse;
-      case CalibrationMethod::kKl:
-        return quantize::RangeMethod::kKl;
-      case CalibrationMethod::kMinMax:
-        break;
-    }
-    return quantize::RangeMethod::kMinMax;
-  };
-  return {method(), rule.percentile, rule.momentum};
-}
-
-}  // namespace
-
 std::unique_ptr<Calibration::Data> Calibration::Data::copy_of(const quantize::ModelStatistics& statistics,
                                                               std::shared_ptr<Budget> budget) {
   auto data = std::make_unique<Data>(std::move(budget));
@@ -103,13 +80,13 @@ std::vector<TensorCalibration> Calibration::tensors() const try {
 
 std::optional<ValueRange> Calibration::range(int subgraph, int tensor, const CalibrationRule& rule, int bits,
                                              bool symmetric) const try {
-  const quantize::RangeRule chosen = internal(rule);
-  quantize::check_rule(chosen, bits);
-  require(histograms() || !quantize::needs_histogram(chosen.method), ErrorCode::kInvalidArgument,
-          "this method of choosing ranges needs histograms, but the calibration was made without");
+  quantize::check_rule(rule, bits);
+  require(histograms() || !needs_histograms(rule.method), ErrorCode::kInvalidArgument,
+          "the calibration method {} needs histograms, but the calibration was made without",
+          calibration_method_name(rule.method));
   const quantize::WatchedTensor* watched = data_->statistics.find(subgraph, tensor);
   if (watched == nullptr || watched->statistics.all.elements == 0) return std::nullopt;
-  const quantize::Range range = quantize::choose_range(watched->statistics, chosen, bits, symmetric);
+  const quantize::Range range = quantize::choose_range(watched->statistics, rule, bits, symmetric);
   return ValueRange{range.min, range.max};
 } catch (...) {
   rethrow_as_error();

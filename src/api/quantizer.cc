@@ -22,57 +22,8 @@
 namespace leadline {
 namespace {
 
-using quantize::Treatment;
-
-Treatment treatment_of(QuantizationMode mode) {
-  switch (mode) {
-    case QuantizationMode::kFloat16:
-      return Treatment::kFloat16;
-    case QuantizationMode::kDynamicRange:
-      return Treatment::kHybrid;
-    case QuantizationMode::kInt8:
-      return Treatment::kInt8;
-    case QuantizationMode::kInt16x8:
-      return Treatment::kInt16;
-    case QuantizationMode::kWeightOnlyInt8:
-      return Treatment::kWeightOnlyInt8;
-    case QuantizationMode::kWeightOnlyInt4:
-      return Treatment::kWeightOnlyInt4;
-  }
-  fail(ErrorCode::kInvalidArgument, "mode {} is none of the quantization modes", static_cast<int>(mode));
-}
-
-QuantizationMode mode_of(Treatment treatment, QuantizationMode wanted) {
-  switch (treatment) {
-    case Treatment::kFloat16:
-      return QuantizationMode::kFloat16;
-    case Treatment::kHybrid:
-      return QuantizationMode::kDynamicRange;
-    case Treatment::kInt8:
-      return QuantizationMode::kInt8;
-    case Treatment::kInt16:
-      return QuantizationMode::kInt16x8;
-    case Treatment::kWeightOnlyInt8:
-      return QuantizationMode::kWeightOnlyInt8;
-    case Treatment::kWeightOnlyInt4:
-      return QuantizationMode::kWeightOnlyInt4;
-    default:
-      return wanted;
-  }
-}
-
-quantize::Recipe recipe_of(const std::vector<RecipeRule>& rules) {
-  std::vector<quantize::Rule> result;
-  for (const RecipeRule& rule : rules) {
-    result.push_back({rule.op, rule.name, rule.node, rule.quantize ? treatment_of(rule.mode) : Treatment::kFloat});
-  }
-  return quantize::Recipe(result);
-}
-
 void check_border_type(DType type, const char* what, QuantizationMode mode, bool integers) {
-  const bool known = type == DType::kFloat32 || type == DType::kInt8 || type == DType::kUInt8 || type == DType::kInt16;
-  require(known, ErrorCode::kInvalidArgument, "{} is {}, expected float32, int8, uint8 or int16", what,
-          dtype_name(type));
+  require_io_type(type, what);
   if (type == DType::kFloat32) return;
   require(integers, ErrorCode::kInvalidArgument, "{} is {}, but activations stay float in this mode", what,
           dtype_name(type));
@@ -83,7 +34,7 @@ void check_border_type(DType type, const char* what, QuantizationMode mode, bool
 
 bool any_integers(const quantize::Treatments& treatments) {
   return std::any_of(treatments.begin(), treatments.end(), [](const auto& nodes) {
-    return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_integer(node.treatment); });
+    return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_integer(node.mode); });
   });
 }
 
@@ -133,17 +84,17 @@ struct Quantizer::Data {
       : options(std::move(chosen)),
         budget((options.budget ? options.budget : given.budget())->child()),
         model(options.equalize ? equalized(given, budget) : given),
-        recipe(recipe_of(options.recipe)) {
+        recipe(options.recipe) {
     const ir::Graph& graph = *model.loaded()->graph();
     quantize::require_float_model(graph);
     quantize::TreatmentOptions treatment;
-    treatment.treatment = treatment_of(options.mode);
-    treatment.recipe = [&](int subgraph, int node) { return recipe.treatment(graph, subgraph, node); };
-    treatment.weights_obstacle = [&](const ir::Subgraph& subgraph, const ir::Node& node, Treatment wanted) {
+    treatment.mode = options.mode;
+    treatment.recipe = [&](int subgraph, int node) { return recipe.mode(graph, subgraph, node); };
+    treatment.weights_obstacle = [&](const ir::Subgraph& subgraph, const ir::Node& node, QuantizationMode wanted) {
       return quantize::weights_obstacle(subgraph, node, wanted, weight_options());
     };
     treatments = quantize::plan_treatments(graph, treatment);
-    const bool integer_mode = is_integer(treatment.treatment);
+    const bool integer_mode = is_integer(options.mode);
     if (!options.allow_float && integer_mode) quantize::require_integers(graph, treatments);
     integers = any_integers(treatments);
     check_border_type(options.input_type, "input_type", options.mode, integers);
@@ -165,7 +116,7 @@ struct Quantizer::Data {
     ir::Graph graph = *model.loaded()->graph();
     quantize::Treatments settled = treatments;
     quantize::resolve_treatments(graph, settled, range_of);
-    if (!options.allow_float && is_integer(treatment_of(options.mode))) quantize::require_integers(graph, settled);
+    if (!options.allow_float && is_integer(options.mode)) quantize::require_integers(graph, settled);
     if (corrects_biases()) {
       const auto means_of = [&graph, means](int, int tensor) {
         return means != nullptr ? means->means(tensor) : planned_means(graph, tensor);
@@ -228,8 +179,7 @@ std::vector<QuantizedNode> Quantizer::nodes() const try {
         described.name = subgraph.values[static_cast<size_t>(v)].name;
         break;
       }
-      described.quantized = treatment.treatment != Treatment::kFloat;
-      described.mode = mode_of(treatment.treatment, data_->options.mode);
+      described.mode = treatment.mode;
       described.reason = treatment.reason;
       result.push_back(std::move(described));
     }

@@ -97,9 +97,9 @@ TEST(Quantizer, SaysWhatBecomesOfEachNode) {
   const Quantizer quantizer(small_model("COS").load());
   const auto nodes = quantizer.nodes();
   ASSERT_EQ(nodes.size(), 3U);
-  EXPECT_TRUE(nodes[0].quantized);
+  EXPECT_EQ(nodes[0].mode, QuantizationMode::kInt8);
   EXPECT_EQ(nodes[0].name, "h");
-  EXPECT_FALSE(nodes[2].quantized);
+  EXPECT_EQ(nodes[2].mode, QuantizationMode::kFloat);
   EXPECT_NE(nodes[2].reason.find("COS"), std::string::npos);
 }
 
@@ -117,10 +117,9 @@ TEST(Quantizer, ARecipeKeepsNodesFloat) {
   QuantizerOptions options;
   RecipeRule rule;
   rule.name = "^g$";
-  rule.quantize = false;
   options.recipe = {rule};
   const Quantizer quantizer(model, options);
-  EXPECT_FALSE(quantizer.nodes()[1].quantized);
+  EXPECT_EQ(quantizer.nodes()[1].mode, QuantizationMode::kFloat);
   const Calibration calibration = calibrate(model);
   EXPECT_LT(error(model, quantizer.quantize(&calibration)), 0.03F);
 }

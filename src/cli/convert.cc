@@ -17,6 +17,7 @@
 #include "leadline/converter.h"
 #include "leadline/error.h"
 #include "leadline/model.h"
+#include "leadline/names.h"
 #include "leadline/types.h"
 
 namespace leadline::cli {
@@ -42,10 +43,7 @@ class ConvertCommand final : public Command {
         .add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all")
         ->type_name("KEY");
     quantization_.mode.clear();  // none unless it is asked for
-    app()
-        .add_option("--quantize", quantization_.mode,
-                    "Quantize too: int8, int16x8, dynamic, float16, weight_only_int8 or weight_only_int4")
-        ->type_name("MODE");
+    app().add_option("--quantize", quantization_.mode, "Quantize too: " + quantization_mode_names())->type_name("MODE");
     quantization_.add_to(app());
     app().add_flag("--allow-custom-ops", options_.allow_custom_ops,
                    "Of a SavedModel: ops without a conversion become custom ops");

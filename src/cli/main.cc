@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "leadline/error.h"
+#include "leadline/names.h"
 #include "leadline/types.h"
 #include "leadline/version.h"
 
@@ -59,46 +60,29 @@ struct Failure {
   Json details = Json::object();
 };
 
-Failure describe(const Error& error) {
-  Failure failure;
-  failure.message = error.what();
-  switch (error.code()) {
+ExitCode exit_code_of(ErrorCode code) {
+  switch (code) {
     case ErrorCode::kInvalidModel:
-      failure.exit_code = kBadModel;
-      failure.kind = "invalid_model";
-      break;
     case ErrorCode::kUnsupported:
-      failure.exit_code = kBadModel;
-      failure.kind = "unsupported";
-      break;
+      return kBadModel;
     case ErrorCode::kInvalidArgument:
-      failure.exit_code = kUsage;
-      failure.kind = "invalid_argument";
-      break;
+      return kUsage;
     case ErrorCode::kBudget:
-      failure.exit_code = kOverBudget;
-      failure.kind = "budget";
-      break;
-    case ErrorCode::kIo:
-      failure.exit_code = kIoError;
-      failure.kind = "io";
-      break;
-    case ErrorCode::kRuntime:
-      failure.kind = "runtime";
-      break;
-    case ErrorCode::kCancelled:
-      failure.kind = "cancelled";
-      break;
     case ErrorCode::kOutOfMemory:
-      failure.exit_code = kOverBudget;
-      failure.kind = "out_of_memory";
-      break;
+      return kOverBudget;
+    case ErrorCode::kIo:
+      return kIoError;
+    case ErrorCode::kRuntime:
+    case ErrorCode::kCancelled:
     case ErrorCode::kTimeout:
-      failure.kind = "timeout";
-      break;
     case ErrorCode::kInternal:
       break;
   }
+  return kRuntimeError;
+}
+
+Failure describe(const Error& error) {
+  Failure failure{exit_code_of(error.code()), leadline::error_code_name(error.code()), error.what(), Json::object()};
   if (const auto* budget = dynamic_cast<const leadline::BudgetError*>(&error)) {
     failure.details = {{"needed_bytes", budget->needed()}, {"limit_bytes", budget->limit()}};
   }

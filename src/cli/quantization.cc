@@ -24,48 +24,15 @@
 namespace leadline::cli {
 namespace {
 
-template <typename Value>
-using Names = std::vector<std::pair<std::string, Value>>;
-
-template <typename Value>
-Value choose(const Names<Value>& names, const std::string& text, const char* option) {
-  std::string known, wanted = text;
-  std::replace(wanted.begin(), wanted.end(), '-', '_');
-  for (const auto& [name, value] : names) {
-    if (name == wanted) return value;
-    known += (known.empty() ? "" : ", ") + name;
-  }
-  throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: there is no '{}'; known are {}", option, text, known));
-}
-
-const Names<DType>& io_types() {
-  static const Names<DType> kTypes = {
-      {"float32", DType::kFloat32}, {"int8", DType::kInt8}, {"uint8", DType::kUInt8}, {"int16", DType::kInt16}};
-  return kTypes;
-}
-
-const Names<CalibrationMethod>& methods() {
-  static const Names<CalibrationMethod> kMethods = {{"min_max", CalibrationMethod::kMinMax},
-                                                    {"moving_average", CalibrationMethod::kMovingAverage},
-                                                    {"percentile", CalibrationMethod::kPercentile},
-                                                    {"mse", CalibrationMethod::kMse},
-                                                    {"kl", CalibrationMethod::kKl}};
-  return kMethods;
-}
-
-bool needs_histograms(CalibrationMethod method) {
-  return method != CalibrationMethod::kMinMax && method != CalibrationMethod::kMovingAverage;
-}
-
 QuantizerOptions quantizer_options(const QuantizationOptions& options) {
   QuantizerOptions result;
-  result.mode = parse_quantization_mode(options.mode);
-  result.input_type = choose(io_types(), options.input_type, "--input-type");
-  result.output_type = choose(io_types(), options.output_type, "--output-type");
+  result.mode = parse_quantization_mode(options.mode, "--mode");
+  result.input_type = parse_io_type(options.input_type, "--input-type");
+  result.output_type = parse_io_type(options.output_type, "--output-type");
   result.allow_float = !options.strict;
   result.per_channel = !options.per_tensor;
   result.per_channel_dense = !options.per_tensor;
-  result.calibration.method = choose(methods(), options.method, "--method");
+  result.calibration.method = parse_calibration_method(options.method, "--method");
   result.calibration.percentile = options.percentile;
   if (!options.recipe.empty()) result.recipe = load_recipe(options.recipe);
   result.bias_correction = options.bias_correction;
@@ -73,8 +40,6 @@ QuantizerOptions quantizer_options(const QuantizationOptions& options) {
   result.min_weight_elements = options.min_weight_elements;
   return result;
 }
-
-bool is_integer(QuantizationMode mode) { return mode == QuantizationMode::kInt8 || mode == QuantizationMode::kInt16x8; }
 
 /// Nodes of one op that are treated alike.
 struct Group {
@@ -87,7 +52,7 @@ struct Group {
 std::vector<Group> groups(const std::vector<QuantizedNode>& nodes) {
   std::map<std::tuple<std::string, std::string, std::string>, int> counts;
   for (const QuantizedNode& node : nodes) {
-    ++counts[{node.op, node.quantized ? quantization_mode_name(node.mode) : "float", node.reason}];
+    ++counts[{node.op, quantization_mode_name(node.mode), node.reason}];
   }
   std::vector<Group> result;
   for (const auto& [key, count] : counts) {
@@ -143,8 +108,8 @@ QuantizationJob::QuantizationJob(const Model& model, const QuantizationOptions& 
     : options_(options), quantizer_options_(quantizer_options(options)), quantizer_(model, quantizer_options_) {
   load_bytes_ = model.budget()->used();
   const std::vector<QuantizedNode> nodes = quantizer_.nodes();
-  calibrates_ = std::any_of(nodes.begin(), nodes.end(),
-                            [](const QuantizedNode& node) { return node.quantized && is_integer(node.mode); });
+  calibrates_ =
+      std::any_of(nodes.begin(), nodes.end(), [](const QuantizedNode& node) { return is_integer(node.mode); });
   if (calibrates_) {
     if (options_.data.empty()) {
       throw Error(ErrorCode::kInvalidArgument,
@@ -237,7 +202,7 @@ Json QuantizationJob::nodes_json() const {
                 {"node", node.node},
                 {"op", node.op},
                 {"name", node.name},
-                {"mode", node.quantized ? quantization_mode_name(node.mode) : "float"}};
+                {"mode", quantization_mode_name(node.mode)}};
     if (!node.reason.empty()) row["reason"] = node.reason;
     json.push_back(std::move(row));
   }
@@ -250,13 +215,11 @@ void QuantizationOptions::add_to(CLI::App& app) {
   app.add_option("--data", data, "Samples for int8 and int16x8: a .npz or .npy file, or a folder of them")
       ->type_name("PATH");
   app.add_option("--samples", samples, "Use at most so many samples; 0: all")->capture_default_str()->type_name("N");
-  app.add_option("--input-type", input_type, "float32, int8, uint8 or int16")->capture_default_str()->type_name("TYPE");
-  app.add_option("--output-type", output_type, "float32, int8, uint8 or int16")
-      ->capture_default_str()
-      ->type_name("TYPE");
+  app.add_option("--input-type", input_type, io_type_names())->capture_default_str()->type_name("TYPE");
+  app.add_option("--output-type", output_type, io_type_names())->capture_default_str()->type_name("TYPE");
   app.add_option("--recipe", recipe, "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
       ->type_name("FILE");
-  app.add_option("--method", method, "Ranges from samples: min_max, moving_average, percentile, mse or kl")
+  app.add_option("--method", method, "Ranges from samples: " + calibration_method_names())
       ->capture_default_str()
       ->type_name("NAME");
   app.add_option("--percentile", percentile, "Share of values inside the range, for --method percentile")

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/quantization.h"
 #include "leadline/budget.h"
+#include "leadline/names.h"
 
 namespace leadline::cli {
 namespace {
@@ -24,10 +25,7 @@ class QuantizeCommand final : public Command {
     app().add_option("MODEL", model_path_, "The float .tflite file")->required()->type_name("");
     app().add_option("-o,--output", output_path_, "The quantized file; by default beside the model")->type_name("FILE");
     add_timeout();
-    app()
-        .add_option("--mode", options_.mode, "int8, int16x8, dynamic, float16, weight_only_int8 or weight_only_int4")
-        ->capture_default_str()
-        ->type_name("MODE");
+    app().add_option("--mode", options_.mode, quantization_mode_names())->capture_default_str()->type_name("MODE");
     options_.add_to(app());
     app()
         .add_option("--threads", options_.threads, "Threads for calibration; -1: all CPUs")

@@ -80,7 +80,7 @@ bool saturation(const LayerDebug& layer, Reason& reason) {
                   "{:.4g})",
                   percent(layer.saturated), static_cast<double>(layer.range_min), static_cast<double>(layer.range_max),
                   static_cast<double>(layer.seen_min), static_cast<double>(layer.seen_max)),
-      "calibrate with samples like these, or with method min-max"};
+      "calibrate with samples like these, or with method min_max"};
   return true;
 }
 

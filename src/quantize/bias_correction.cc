@@ -94,7 +94,7 @@ int correct_biases(ir::Graph& graph, const Treatments& treatments, const MeansOf
   for (size_t n = 0; n < graph.subgraphs[0].nodes.size(); ++n) {
     const ir::Subgraph& subgraph = graph.subgraphs[0];
     const ir::Node& node = subgraph.nodes[n];
-    if (!is_integer(treatments[0][n].treatment) || !is_known(node) || node.inputs.size() < 2) continue;
+    if (!is_integer(treatments[0][n].mode) || !is_known(node) || node.inputs.size() < 2) continue;
     const ir::Value& weights = subgraph.values[static_cast<size_t>(node.inputs[1])];
     if (!weights.constant || weights.dtype != DType::kFloat32 || weights.sparsity) continue;
     const ops::QuantizationRule& rule = ops::registry().find(node.code, node.op)->quantize;

@@ -113,7 +113,7 @@ TEST(BiasCorrection, FloatNodesAndUnknownMeansAreLeftAlone) {
   const auto graph = two_layers(ir::Activation::kNone);
   Treatments treatments = plan_treatments(*graph, {});
   EXPECT_EQ(correct_biases(*graph, treatments, [](int, int) { return std::vector<double>{}; }, {}), 0);
-  for (NodeTreatment& node : treatments[0]) node.treatment = Treatment::kFloat;
+  for (NodeTreatment& node : treatments[0]) node.mode = QuantizationMode::kFloat;
   EXPECT_EQ(correct_biases(*graph, treatments, [](int, int) { return std::vector<double>{1.0, 1.0}; }, {}), 0);
 }
 

@@ -25,7 +25,7 @@ struct Form {
 };
 constexpr Form kFloatForm;
 
-DType type_of(Treatment treatment) { return treatment == Treatment::kInt16 ? DType::kInt16 : DType::kInt8; }
+DType type_of(QuantizationMode mode) { return mode == QuantizationMode::kInt16x8 ? DType::kInt16 : DType::kInt8; }
 
 bool is_8bit(DType type) { return type == DType::kInt8 || type == DType::kUInt8; }
 
@@ -49,8 +49,8 @@ class Rewrite {
         treatments_(treatments),
         range_of_(range_of),
         options_(options),
-        scales8_(propagate(graph, 0, treatments, Treatment::kInt8, range_of)),
-        scales16_(propagate(graph, 0, treatments, Treatment::kInt16, range_of)),
+        scales8_(propagate(graph, 0, treatments, QuantizationMode::kInt8, range_of)),
+        scales16_(propagate(graph, 0, treatments, QuantizationMode::kInt16x8, range_of)),
         forms_(subgraph_.values.size()),
         constants_(subgraph_.values.size()) {
     for (const ir::Value& value : subgraph_.values) {
@@ -68,8 +68,8 @@ class Rewrite {
     for (size_t n = 0; n < nodes.size(); ++n) {
       check.count(1 << 12);
       ir::Node node = nodes[n];
-      if (is_integer(treatments_[n].treatment)) {
-        make_integer(node, static_cast<int>(n), treatments_[n].treatment);
+      if (is_integer(treatments_[n].mode)) {
+        make_integer(node, static_cast<int>(n), treatments_[n].mode);
       } else {
         feed_floats(node);
       }
@@ -95,9 +95,9 @@ class Rewrite {
   const Scales& scales(DType type) const { return type == DType::kInt16 ? scales16_ : scales8_; }
   bool is_float32(int v) { return v != ir::kAbsent && value(v).dtype == DType::kFloat32; }
 
-  void emit(ir::Node node, NodeTreatment treatment) {
+  void emit(ir::Node node, NodeTreatment mode) {
     subgraph_.nodes.push_back(std::move(node));
-    new_treatments_.push_back(std::move(treatment));
+    new_treatments_.push_back(std::move(mode));
   }
 
   std::string new_name(const std::string& name, const std::string& suffix) {
@@ -196,9 +196,9 @@ class Rewrite {
     }
   }
 
-  void make_integer(ir::Node& node, int n, Treatment treatment) {
+  void make_integer(ir::Node& node, int n, QuantizationMode mode) {
     const ops::QuantizationRule& rule = ops::registry().find(node.code, node.op)->quantize;
-    const DType type = type_of(treatment);
+    const DType type = type_of(mode);
     const ir::Node floats = node;
     std::vector<float> weight_scales;
     if (has_constant(floats, rule.weights)) weight_scales = scales_of_weights(floats, n, rule, type);
@@ -408,17 +408,17 @@ int without_parameters(const ir::Subgraph& subgraph, int n, const Scales& scales
 
 void resolve_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of) {
   const ir::Subgraph& subgraph = graph.subgraphs[0];
-  for (const Treatment treatment : {Treatment::kInt8, Treatment::kInt16}) {
+  for (const QuantizationMode mode : {QuantizationMode::kInt8, QuantizationMode::kInt16x8}) {
     for (bool changed = true; changed;) {
       changed = false;
       check_cancelled();
-      const Scales scales = propagate(graph, 0, treatments[0], treatment, range_of);
+      const Scales scales = propagate(graph, 0, treatments[0], mode, range_of);
       for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
-        if (treatments[0][n].treatment != treatment) continue;
+        if (treatments[0][n].mode != mode) continue;
         const int v = without_parameters(subgraph, static_cast<int>(n), scales);
         if (v == ir::kAbsent) continue;
-        treatments[0][n] = {Treatment::kFloat, fmt::format("no sample gave '{}' a usable range of values",
-                                                           subgraph.values[static_cast<size_t>(v)].name)};
+        treatments[0][n] = {QuantizationMode::kFloat, fmt::format("no sample gave '{}' a usable range of values",
+                                                                  subgraph.values[static_cast<size_t>(v)].name)};
         changed = true;
       }
     }

@@ -42,11 +42,11 @@ int count(const ir::Graph& graph, const std::string& op) {
   return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.op == op; }));
 }
 
-Treatments rewrite(ir::Graph& graph, const Ranges& ranges, Treatment treatment = Treatment::kInt8,
+Treatments rewrite(ir::Graph& graph, const Ranges& ranges, QuantizationMode mode = QuantizationMode::kInt8,
                    const IntegerOptions& options = {},
-                   std::function<std::optional<Treatment>(int, int)> recipe = nullptr) {
+                   std::function<std::optional<QuantizationMode>(int, int)> recipe = nullptr) {
   TreatmentOptions wanted;
-  wanted.treatment = treatment;
+  wanted.mode = mode;
   wanted.recipe = std::move(recipe);
   Treatments treatments = plan_treatments(graph, wanted);
   const ir::Graph original = graph;
@@ -110,7 +110,7 @@ TEST(Integers, IntegerInputsAndOutputsNeedNoConversion) {
     GraphBuilder b;
     const int x = b.input("x", DType::kFloat32, {1, 2});
     const auto graph = b.finish({dense(b, x, "y")});
-    rewrite(*graph, {*graph}, Treatment::kInt8, {type, type});
+    rewrite(*graph, {*graph}, QuantizationMode::kInt8, {type, type});
     EXPECT_EQ(value(*graph, "x").dtype, type);
     EXPECT_EQ(value(*graph, "y").dtype, type);
     EXPECT_EQ(count(*graph, "QUANTIZE"), type == DType::kInt8 ? 0 : 2);
@@ -123,7 +123,7 @@ TEST(Integers, Int16HasWideBiasesAndNoZeroPoints) {
   GraphBuilder b;
   const int x = b.input("x", DType::kFloat32, {1, 2});
   const auto graph = b.finish({dense(b, x, "y")});
-  rewrite(*graph, {*graph, {{"x", {0.0, 2.0}}}}, Treatment::kInt16);
+  rewrite(*graph, {*graph, {{"x", {0.0, 2.0}}}}, QuantizationMode::kInt16x8);
   EXPECT_EQ(value(*graph, "x_int16").quantization, per_tensor({2.0F / 32767, 0}));
   const ir::Node& node = graph->subgraphs[0].nodes[1];
   const auto& values = graph->subgraphs[0].values;
@@ -135,7 +135,7 @@ TEST(Integers, SumsOfInt16DoNotClaimPowersOfTwo) {
   GraphBuilder b;
   const int x = b.input("x", DType::kFloat32, {1, 2});
   const auto graph = b.finish({b.node("ADD", {x, x}, "y")});
-  rewrite(*graph, {*graph}, Treatment::kInt16);
+  rewrite(*graph, {*graph}, QuantizationMode::kInt16x8);
   const ir::Node& node = graph->subgraphs[0].nodes[1];
   EXPECT_FALSE(static_cast<const ops::AddAttributes&>(*node.attributes).pot_scale_int16);
 }
@@ -158,7 +158,7 @@ TEST(Integers, InputsOfAConcatenationOfInt16AreRescaled) {
   const int y = dense(b, x, "y");
   const int z = concatenation(b, {x, y}, "z");
   const auto graph = b.finish({z});
-  rewrite(*graph, {*graph, {{"x", {-1.0, 1.0}}, {"y", {-4.0, 4.0}}, {"z", {-4.0, 4.0}}}}, Treatment::kInt16);
+  rewrite(*graph, {*graph, {{"x", {-1.0, 1.0}}, {"y", {-4.0, 4.0}}, {"z", {-4.0, 4.0}}}}, QuantizationMode::kInt16x8);
   EXPECT_EQ(value(*graph, "x_int16").quantization, per_tensor({1.0F / 32767, 0}));
   EXPECT_EQ(value(*graph, "y").quantization, value(*graph, "z_int16").quantization);
 }
@@ -215,8 +215,8 @@ TEST(Integers, ARecipeMayMixWidths) {
   const int x = b.input("x", DType::kFloat32, {1, 2});
   const int y = b.node("RELU", {x}, "y");
   const auto graph = b.finish({b.node("TANH", {y}, "z")});
-  rewrite(*graph, {*graph}, Treatment::kInt8, {},
-          [](int, int node) { return node == 1 ? std::optional(Treatment::kInt16) : std::nullopt; });
+  rewrite(*graph, {*graph}, QuantizationMode::kInt8, {},
+          [](int, int node) { return node == 1 ? std::optional(QuantizationMode::kInt16x8) : std::nullopt; });
   EXPECT_EQ(value(*graph, "y").dtype, DType::kInt8);
   EXPECT_EQ(value(*graph, "y_int16").dtype, DType::kInt16);
   EXPECT_EQ(value(*graph, "z_int16").quantization, per_tensor({1.0F / 32768, 0}));
@@ -228,8 +228,8 @@ TEST(Integers, SharedWeightsOfAFloatNodeStayFloatForIt) {
   const int w = b.constant("w", DType::kFloat32, {2, 2}, std::vector<float>{1.0F, 2.0F, 3.0F, 4.0F});
   const int y = b.node("FULLY_CONNECTED", {x, w}, "y");
   const auto graph = b.finish({b.node("FULLY_CONNECTED", {y, w}, "z")});
-  rewrite(*graph, {*graph}, Treatment::kInt8, {},
-          [](int, int node) { return node == 1 ? std::optional(Treatment::kFloat) : std::nullopt; });
+  rewrite(*graph, {*graph}, QuantizationMode::kInt8, {},
+          [](int, int node) { return node == 1 ? std::optional(QuantizationMode::kFloat) : std::nullopt; });
   const auto& nodes = graph->subgraphs[0].nodes;
   const auto& values = graph->subgraphs[0].values;
   ASSERT_EQ(nodes.size(), 4U);
@@ -269,7 +269,7 @@ TEST(Treatments, NodesWithoutAnIntegerFormAreListed) {
   const int y = b.node("COS", {x}, "first");
   const auto graph = b.finish({b.node("SIN", {b.node("RELU", {y}, "relu")}, "second")});
   const Treatments treatments = plan_treatments(*graph, {});
-  EXPECT_EQ(treatments[0][1].treatment, Treatment::kInt8);
+  EXPECT_EQ(treatments[0][1].mode, QuantizationMode::kInt8);
   try {
     require_integers(*graph, treatments);
     FAIL();
@@ -286,7 +286,7 @@ TEST(Treatments, IntegerArithmeticIsLeftAlone) {
   const int x = b.input("x", DType::kInt32, {2});
   const auto graph = b.finish({b.node("ADD", {x, x}, "y")});
   const Treatments treatments = plan_treatments(*graph, {});
-  EXPECT_EQ(treatments[0][0].treatment, Treatment::kFloat);
+  EXPECT_EQ(treatments[0][0].mode, QuantizationMode::kFloat);
   EXPECT_NO_THROW(require_integers(*graph, treatments));
 }
 

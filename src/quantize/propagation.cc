@@ -19,7 +19,7 @@ const ops::QuantizationRule& rule_of(const ir::Node& node) {
 /// parameters that come from elsewhere; then parameters spread until nothing changes.
 class Propagation {
  public:
-  Propagation(const ir::Subgraph& subgraph, const std::vector<NodeTreatment>& treatments, Treatment treatment,
+  Propagation(const ir::Subgraph& subgraph, const std::vector<NodeTreatment>& treatments, QuantizationMode mode,
               DType type)
       : subgraph_(subgraph),
         type_(type),
@@ -32,7 +32,7 @@ class Propagation {
         takes_part_(subgraph.nodes.size()) {
     scales_.values.resize(subgraph.values.size());
     for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
-      takes_part_[n] = treatments[n].treatment == treatment;
+      takes_part_[n] = treatments[n].mode == mode;
       for (int v : subgraph.nodes[n].outputs) {
         if (v != ir::kAbsent) producer_[index(v)] = static_cast<int>(n);
       }
@@ -227,9 +227,9 @@ bool is_activation(const ir::Subgraph& subgraph, int value) {
 }
 
 Scales propagate(const ir::Graph& graph, int subgraph, const std::vector<NodeTreatment>& treatments,
-                 Treatment treatment, const RangeOf& range_of) {
+                 QuantizationMode mode, const RangeOf& range_of) {
   const ir::Subgraph& at = graph.subgraphs[static_cast<size_t>(subgraph)];
-  const DType type = treatment == Treatment::kInt16 ? DType::kInt16 : DType::kInt8;
+  const DType type = mode == QuantizationMode::kInt16x8 ? DType::kInt16 : DType::kInt8;
   const int bits = type == DType::kInt16 ? 16 : 8;
   std::vector<std::optional<RealRange>> ranges(at.values.size());
   for (size_t v = 0; v < at.values.size(); ++v) {
@@ -240,7 +240,7 @@ Scales propagate(const ir::Graph& graph, int subgraph, const std::vector<NodeTre
       if (ranges[v] && !std::isfinite(activation_parameters(*ranges[v], type).scale)) ranges[v].reset();
     }
   }
-  return Propagation(at, treatments, treatment, type).run(ranges);
+  return Propagation(at, treatments, mode, type).run(ranges);
 }
 
 }  // namespace leadline::quantize

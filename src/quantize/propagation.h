@@ -27,14 +27,14 @@ struct Scales {
   std::optional<Parameters> output(const ir::Node& node, int node_index, int i) const;
 };
 
-/// Parameters for the nodes of `subgraph` whose treatment is `treatment` (kInt8 or kInt16).
+/// Parameters for the nodes of `subgraph` whose mode is `mode` (kInt8 or kInt16x8).
 ///
 /// Where ops need equal parameters TensorFlow's converters decide as follows, and so does this: results of ops with one
 /// float operand take over that operand's; operands of ops with several (CONCATENATION, MAXIMUM) get those of the
 /// result, and so does what they were moved from. As int16, operands keep their own and are rescaled: symmetric ranges
 /// would be widened too much. What nodes disagree on is rescaled.
 Scales propagate(const ir::Graph& graph, int subgraph, const std::vector<NodeTreatment>& treatments,
-                 Treatment treatment, const RangeOf& range_of);
+                 QuantizationMode mode, const RangeOf& range_of);
 
 /// True for a value that is computed, not constant, and float32.
 bool is_activation(const ir::Subgraph& subgraph, int value);

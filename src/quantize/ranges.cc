@@ -253,11 +253,7 @@ Range least_divergence(const Observation& seen, int bits, bool symmetric) {
 
 }  // namespace
 
-bool needs_histogram(RangeMethod method) {
-  return method != RangeMethod::kMinMax && method != RangeMethod::kMovingAverage;
-}
-
-void check_rule(const RangeRule& rule, int bits) {
+void check_rule(const CalibrationRule& rule, int bits) {
   constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
   require(bits == 8 || bits == 16, kArgument, "bits is {}, expected 8 or 16", bits);
   require(rule.percentile > 50.0 && rule.percentile <= 100.0, kArgument,
@@ -266,20 +262,20 @@ void check_rule(const RangeRule& rule, int bits) {
           rule.momentum);
 }
 
-Range choose_range(const TensorStatistics& statistics, const RangeRule& rule, int bits, bool symmetric) {
+Range choose_range(const TensorStatistics& statistics, const CalibrationRule& rule, int bits, bool symmetric) {
   check_rule(rule, bits);
   const Observation& seen = statistics.all;
   if (seen.range.min == seen.range.max) return seen.range;
   switch (rule.method) {
-    case RangeMethod::kMinMax:
+    case CalibrationMethod::kMinMax:
       break;
-    case RangeMethod::kMovingAverage:
+    case CalibrationMethod::kMovingAverage:
       return moving_average(statistics.recent, rule.momentum);
-    case RangeMethod::kPercentile:
+    case CalibrationMethod::kPercentile:
       return percentile(seen, rule.percentile, symmetric);
-    case RangeMethod::kMse:
+    case CalibrationMethod::kMse:
       return least_square_error(seen, bits, symmetric);
-    case RangeMethod::kKl:
+    case CalibrationMethod::kKl:
       return least_divergence(seen, bits, symmetric);
   }
   return seen.range;

@@ -2,23 +2,13 @@
 // From statistics to the range that integers shall cover.
 #pragma once
 
+#include "leadline/names.h"
 #include "quantize/statistics.h"
 
 namespace leadline::quantize {
 
-enum class RangeMethod { kMinMax, kMovingAverage, kPercentile, kMse, kKl };
-
-struct RangeRule {
-  RangeMethod method = RangeMethod::kMinMax;
-  double percentile = 99.99;
-  double momentum = 0.9;
-};
-
-/// Whether a method needs histograms.
-bool needs_histogram(RangeMethod method);
-
 /// Throws Error(kInvalidArgument) for numbers outside their range.
-void check_rule(const RangeRule& rule, int bits);
+void check_rule(const CalibrationRule& rule, int bits);
 
 /// The range for `bits` (8 or 16), inside what was seen, of a tensor with at least one finite value. `symmetric`: the
 /// larger end will be used on both sides. Histogram methods need a histogram. Zero need not be inside: it is up to the
@@ -30,6 +20,6 @@ void check_rule(const RangeRule& rule, int bits);
 /// - kKl: thresholds t for the magnitude are tried; the values inside [-t, t], spread as integers would spread them,
 ///   are compared with all values, those outside added to the ends. Where integers are finer than the bins (16 bits)
 ///   nothing is lost by the largest range, which is taken.
-Range choose_range(const TensorStatistics& statistics, const RangeRule& rule, int bits, bool symmetric);
+Range choose_range(const TensorStatistics& statistics, const CalibrationRule& rule, int bits, bool symmetric);
 
 }  // namespace leadline::quantize

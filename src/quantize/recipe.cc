@@ -22,16 +22,6 @@ constexpr size_t kMostRules = 100'000;
 constexpr size_t kMostSteps = 200'000;  // of all patterns together: what a search takes, and their memory
 constexpr int kDeepestJson = 20;        // rules of ai-edge-quantizer have 4 levels
 
-constexpr std::array<std::pair<std::string_view, Treatment>, 7> kModes{{
-    {"float", Treatment::kFloat},
-    {"float16", Treatment::kFloat16},
-    {"dynamic", Treatment::kHybrid},
-    {"int8", Treatment::kInt8},
-    {"int16x8", Treatment::kInt16},
-    {"weight_only_int8", Treatment::kWeightOnlyInt8},
-    {"weight_only_int4", Treatment::kWeightOnlyInt4},
-}};
-
 /// One rule of a document, with words for messages.
 class Entry {
  public:
@@ -60,6 +50,9 @@ class Entry {
     }
   }
   const Json& json() const { return json_; }
+  QuantizationMode mode() const {
+    return parse_quantization_mode(text(json_, "", "mode", ""), fmt::format("recipe: rule {}: 'mode'", number_));
+  }
 
   std::string text(const Json& object, const std::string& where, const char* key, const std::string& absent) const {
     const Json* value = find(object, key);
@@ -96,15 +89,9 @@ std::vector<Json> one_or_many(const Entry& entry, const char* key, const Json& a
   return {value->begin(), value->end()};
 }
 
-void add_plain(const Entry& entry, std::vector<Rule>& rules) {
+void add_plain(const Entry& entry, std::vector<RecipeRule>& rules) {
   entry.allow_only(entry.json(), "", {"op", "name", "node", "mode", "comment"});
-  const std::string mode = entry.text(entry.json(), "", "mode", "");
-  const std::optional<Treatment> treatment = treatment_of(mode);
-  if (!treatment) {
-    std::vector<std::string_view> names;
-    for (const auto& [name, ignored] : kModes) names.push_back(name);
-    entry.bad(fmt::format("has the mode '{}', expected one of {}", mode.substr(0, 80), fmt::join(names, ", ")));
-  }
+  const QuantizationMode mode = entry.mode();
   for (const Json& op : one_or_many(entry, "op", "")) {
     if (!op.is_string()) entry.bad_key("op", op, "the name of an op");
     for (const Json& name : one_or_many(entry, "name", "")) {
@@ -114,7 +101,7 @@ void add_plain(const Entry& entry, std::vector<Rule>& rules) {
           entry.bad_key("node", node, "the number of a node");
         }
         require(rules.size() < kMostRules, ErrorCode::kInvalidArgument, "recipe: more than {} rules", kMostRules);
-        rules.push_back({op.get<std::string>(), name.get<std::string>(), node.get<int>(), *treatment});
+        rules.push_back({op.get<std::string>(), name.get<std::string>(), node.get<int>(), mode});
       }
     }
   }
@@ -130,13 +117,13 @@ class OpConfig {
                       "skip_checks", "min_weight_elements", "execution_mode"});
   }
 
-  Treatment treatment() const {
+  QuantizationMode mode() const {
     const Json& weights = tensor("weight_tensor_config");
     const int weight_bits = bits(weights, "op_config.weight_tensor_config.", 8);
     const Json& activations = tensor("activation_tensor_config");
     if (entry_.text(weights, "op_config.weight_tensor_config.", "dtype", "INT") == "FLOAT") {
       if (weight_bits != 16) unsupported("float weights of other than 16 bits");
-      return Treatment::kFloat16;
+      return QuantizationMode::kFloat16;
     }
     if (!entry_.flag(weights, "op_config.weight_tensor_config.", "symmetric", true)) {
       unsupported("weights that are not symmetric");
@@ -150,9 +137,9 @@ class OpConfig {
     if (weight_bits != 8 && weight_bits != 4) unsupported(fmt::format("weights of {} bits", weight_bits));
     if (precision == "INTEGER" && !widened) {
       if (weight_bits != 8) unsupported("4-bit weights of ops that compute with integers");
-      return Treatment::kHybrid;
+      return QuantizationMode::kDynamicRange;
     }
-    return weight_bits == 8 ? Treatment::kWeightOnlyInt8 : Treatment::kWeightOnlyInt4;
+    return weight_bits == 8 ? QuantizationMode::kWeightOnlyInt8 : QuantizationMode::kWeightOnlyInt4;
   }
 
  private:
@@ -185,16 +172,16 @@ class OpConfig {
     entry_.bad_key(where + "granularity", granularity, "CHANNELWISE");
   }
 
-  Treatment with_activations(const Json& activations, int weight_bits) const {
+  QuantizationMode with_activations(const Json& activations, int weight_bits) const {
     const std::string where = "op_config.activation_tensor_config.";
     if (weight_bits != 8) unsupported(fmt::format("integer activations with weights of {} bits", weight_bits));
     if (entry_.text(activations, where, "dtype", "INT") != "INT") unsupported("float activations of other types");
     switch (bits(activations, where, 8)) {
       case 8:
-        return Treatment::kInt8;
+        return QuantizationMode::kInt8;
       case 16:
         if (!entry_.flag(activations, where, "symmetric", true)) unsupported("int16 activations with a zero point");
-        return Treatment::kInt16;
+        return QuantizationMode::kInt16x8;
       default:
         entry_.bad_key(where + "num_bits", activations["num_bits"], "8 or 16");
     }
@@ -204,9 +191,9 @@ class OpConfig {
   const Json& config_;
 };
 
-void add_foreign(const Entry& entry, std::vector<Rule>& rules) {
+void add_foreign(const Entry& entry, std::vector<RecipeRule>& rules) {
   entry.allow_only(entry.json(), "", {"regex", "operation", "algorithm_key", "op_config"});
-  Rule rule;
+  RecipeRule rule;
   rule.name = entry.text(entry.json(), "", "regex", "");
   rule.op = entry.text(entry.json(), "", "operation", "*");
   // Nodes that ai-edge-quantizer makes up for the model's own inputs and outputs: options say their types here.
@@ -215,11 +202,11 @@ void add_foreign(const Entry& entry, std::vector<Rule>& rules) {
   const Json* config = entry.find("op_config");
   const Json none = Json::object();
   if (algorithm == "no_quantize") {
-    rule.treatment = Treatment::kFloat;
+    rule.mode = QuantizationMode::kFloat;
   } else if (algorithm == "float_casting") {
-    rule.treatment = Treatment::kFloat16;
+    rule.mode = QuantizationMode::kFloat16;
   } else if (algorithm == "min_max_uniform_quantize") {
-    rule.treatment = OpConfig(entry, config == nullptr ? none : *config).treatment();
+    rule.mode = OpConfig(entry, config == nullptr ? none : *config).mode();
   } else {
     entry.bad(fmt::format("has the algorithm_key '{}', expected min_max_uniform_quantize, float_casting or no_quantize",
                           algorithm.substr(0, 80)));
@@ -257,17 +244,12 @@ Json parse_json(std::string_view text) {
 
 }  // namespace
 
-std::optional<Treatment> treatment_of(std::string_view mode) {
-  const auto* found = std::find_if(kModes.begin(), kModes.end(), [&](const auto& row) { return row.first == mode; });
-  return found == kModes.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::vector<Rule> parse_recipe(std::string_view json) {
+std::vector<RecipeRule> read_recipe(std::string_view json) {
   Json document = parse_json(json);
   if (document.is_object() && document.contains("rules")) document = Json(document["rules"]);
   require(document.is_array(), ErrorCode::kInvalidArgument,
           "recipe: expected a list of rules, or an object with the key 'rules'");
-  std::vector<Rule> rules;
+  std::vector<RecipeRule> rules;
   bool foreign = false;
   for (size_t i = 0; i < document.size(); ++i) {
     const Entry entry(document[i], i);
@@ -275,13 +257,13 @@ std::vector<Rule> parse_recipe(std::string_view json) {
       add_plain(entry, rules);
       continue;
     }
-    if (!std::exchange(foreign, true)) rules.insert(rules.begin(), Rule{});  // what no rule names stays float
+    if (!std::exchange(foreign, true)) rules.insert(rules.begin(), RecipeRule{});  // what no rule names stays float
     add_foreign(entry, rules);
   }
   return rules;
 }
 
-Recipe::Recipe(const std::vector<Rule>& rules) {
+Recipe::Recipe(const std::vector<RecipeRule>& rules) {
   std::map<std::string_view, std::shared_ptr<const Pattern>> known;
   size_t steps = 0;
   for (size_t i = 0; i < rules.size(); ++i) {
@@ -308,21 +290,36 @@ Recipe::Recipe(const std::vector<Rule>& rules) {
   }
 }
 
-std::optional<Treatment> Recipe::treatment(const ir::Graph& graph, int subgraph, int node) const {
+bool Recipe::Compiled::matches(const ir::Graph& graph, int subgraph, int node) const {
   const ir::Subgraph& inside = graph.subgraphs[static_cast<size_t>(subgraph)];
   const ir::Node& asked = inside.nodes[static_cast<size_t>(node)];
-  const auto named = [&](const Pattern& pattern) {
-    return std::any_of(asked.outputs.begin(), asked.outputs.end(), [&](int v) {
-      return v != ir::kAbsent && pattern.search(inside.values[static_cast<size_t>(v)].name);
-    });
+  if (!rule.op.empty() && rule.op != "*" && rule.op != asked.op) return false;
+  if (rule.node >= 0 && (subgraph != 0 || rule.node != node)) return false;
+  return name == nullptr || std::any_of(asked.outputs.begin(), asked.outputs.end(), [&](int v) {
+           return v != ir::kAbsent && name->search(inside.values[static_cast<size_t>(v)].name);
+         });
+}
+
+std::optional<QuantizationMode> Recipe::mode(const ir::Graph& graph, int subgraph, int node) const {
+  const auto found = std::find_if(rules_.rbegin(), rules_.rend(),
+                                  [&](const Compiled& rule) { return rule.matches(graph, subgraph, node); });
+  return found == rules_.rend() ? std::nullopt : std::optional(found->rule.mode);
+}
+
+std::vector<RecipeRule> Recipe::unmatched(const ir::Graph& graph) const {
+  const auto matches_any = [&](const Compiled& rule) {
+    for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+      for (size_t n = 0; n < graph.subgraphs[s].nodes.size(); ++n) {
+        if (rule.matches(graph, static_cast<int>(s), static_cast<int>(n))) return true;
+      }
+    }
+    return false;
   };
-  for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
-    if (!rule->rule.op.empty() && rule->rule.op != "*" && rule->rule.op != asked.op) continue;
-    if (rule->rule.node >= 0 && (subgraph != 0 || rule->rule.node != node)) continue;
-    if (rule->name && !named(*rule->name)) continue;
-    return rule->rule.treatment;
+  std::vector<RecipeRule> result;
+  for (const Compiled& rule : rules_) {
+    if (!matches_any(rule)) result.push_back(rule.rule);
   }
-  return std::nullopt;
+  return result;
 }
 
 }  // namespace leadline::quantize

@@ -13,7 +13,7 @@ namespace {
 
 std::string complaint(std::string_view json) {
   try {
-    const Recipe recipe(parse_recipe(json));
+    const Recipe recipe(read_recipe(json));
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
     return error.what();
@@ -30,25 +30,37 @@ std::shared_ptr<ir::Graph> two_nodes() {
 
 TEST(Recipe, LastMatchingRuleDecides) {
   const auto graph = two_nodes();
-  const Recipe recipe(parse_recipe(R"([
+  const Recipe recipe(read_recipe(R"([
     {"mode": "int8"},
     {"op": ["TANH", "LOGISTIC"], "mode": "int16x8"},
     {"name": "^block1/", "node": 0, "mode": "float"},
     {"node": 1, "name": "nothing like it", "mode": "float16"}])"));
-  EXPECT_EQ(recipe.treatment(*graph, 0, 0), Treatment::kFloat);
-  EXPECT_EQ(recipe.treatment(*graph, 0, 1), Treatment::kInt16);
-  EXPECT_EQ(Recipe({}).treatment(*graph, 0, 0), std::nullopt);
+  EXPECT_EQ(recipe.mode(*graph, 0, 0), QuantizationMode::kFloat);
+  EXPECT_EQ(recipe.mode(*graph, 0, 1), QuantizationMode::kInt16x8);
+  EXPECT_EQ(Recipe({}).mode(*graph, 0, 0), std::nullopt);
 }
 
 TEST(Recipe, ReadsAllModes) {
-  const auto rules = parse_recipe(R"({"rules": [{"mode": "float"}, {"mode": "float16"}, {"mode": "dynamic"},
-    {"mode": "weight_only_int8"}, {"mode": "weight_only_int4"}, {"mode": "int8"}, {"mode": "int16x8"}]})");
+  const auto rules = read_recipe(R"({"rules": [{"mode": "float"}, {"mode": "float16"}, {"mode": "dynamic"},
+    {"mode": "int8"}, {"mode": "int16x8"}, {"mode": "weight-only-int8"}, {"mode": "weight_only_int4"}]})");
   ASSERT_EQ(rules.size(), 7U);
-  for (size_t i = 0; i < rules.size(); ++i) EXPECT_EQ(rules[i].treatment, static_cast<Treatment>(i)) << i;
+  for (size_t i = 0; i < rules.size(); ++i) EXPECT_EQ(rules[i].mode, static_cast<QuantizationMode>(i)) << i;
+}
+
+TEST(Recipe, SaysWhichRulesMatchNoNode) {
+  const auto graph = two_nodes();
+  const Recipe recipe(read_recipe(R"([{"op": "TANH", "mode": "float"}, {"op": "CONV_2D", "mode": "float"},
+    {"name": "^block1/relu$", "mode": "float"}, {"name": "block1/relu_int8", "mode": "float"},
+    {"node": 1, "mode": "float"}, {"node": 2, "mode": "float"}, {"mode": "int8"}])"));
+  const auto unmatched = recipe.unmatched(*graph);
+  ASSERT_EQ(unmatched.size(), 3U);
+  EXPECT_EQ(unmatched[0].op, "CONV_2D");
+  EXPECT_EQ(unmatched[1].name, "block1/relu_int8");
+  EXPECT_EQ(unmatched[2].node, 2);
 }
 
 TEST(Recipe, ReadsWhatAiEdgeQuantizerWrites) {
-  const auto rules = parse_recipe(R"([
+  const auto rules = read_recipe(R"([
     {"regex": ".*", "operation": "*", "algorithm_key": "min_max_uniform_quantize", "op_config": {
        "activation_tensor_config": {"num_bits": 8, "symmetric": false, "granularity": "TENSORWISE", "dtype": "INT",
                                     "block_size": 0},
@@ -65,16 +77,16 @@ TEST(Recipe, ReadsWhatAiEdgeQuantizerWrites) {
     {"regex": "e", "operation": "ADD", "algorithm_key": "min_max_uniform_quantize", "op_config": {
        "activation_tensor_config": {"num_bits": 16}, "weight_tensor_config": {"num_bits": 8}}}])");
   ASSERT_EQ(rules.size(), 7U);
-  EXPECT_EQ(rules[0].treatment, Treatment::kFloat);  // what no rule names
+  EXPECT_EQ(rules[0].mode, QuantizationMode::kFloat);  // what no rule names
   EXPECT_EQ(rules[0].name, "");
-  EXPECT_EQ(rules[1].treatment, Treatment::kInt8);
-  EXPECT_EQ(rules[2].treatment, Treatment::kHybrid);
+  EXPECT_EQ(rules[1].mode, QuantizationMode::kInt8);
+  EXPECT_EQ(rules[2].mode, QuantizationMode::kDynamicRange);
   EXPECT_EQ(rules[2].op, "FULLY_CONNECTED");
-  EXPECT_EQ(rules[3].treatment, Treatment::kWeightOnlyInt4);
-  EXPECT_EQ(rules[4].treatment, Treatment::kFloat16);
-  EXPECT_EQ(rules[5].treatment, Treatment::kFloat);
+  EXPECT_EQ(rules[3].mode, QuantizationMode::kWeightOnlyInt4);
+  EXPECT_EQ(rules[4].mode, QuantizationMode::kFloat16);
+  EXPECT_EQ(rules[5].mode, QuantizationMode::kFloat);
   EXPECT_EQ(rules[5].name, "d");
-  EXPECT_EQ(rules[6].treatment, Treatment::kInt16);
+  EXPECT_EQ(rules[6].mode, QuantizationMode::kInt16x8);
 }
 
 TEST(Recipe, ErrorsNameLineRuleAndKey) {

@@ -43,8 +43,8 @@ std::string operand_obstacle(const ir::Subgraph& subgraph, const ir::Node& node,
 }
 
 std::string integer_obstacle(const ir::Subgraph& subgraph, int subgraph_index, const ir::Node& node,
-                             const ops::OpDef* op, Treatment treatment) {
-  const bool int8 = treatment == Treatment::kInt8;
+                             const ops::OpDef* op, QuantizationMode mode) {
+  const bool int8 = mode == QuantizationMode::kInt8;
   const auto form = int8 ? ops::QuantizationRule::kInt8 : ops::QuantizationRule::kInt16;
   if (op == nullptr || (op->quantize.forms & form) == 0) {
     return fmt::format("{} has no {} form", node.op, int8 ? "int8" : "int16");
@@ -57,18 +57,18 @@ NodeTreatment treat(const ir::Graph& graph, int subgraph_index, int node_index, 
   const ir::Subgraph& subgraph = graph.subgraphs[static_cast<size_t>(subgraph_index)];
   const ir::Node& node = subgraph.nodes[static_cast<size_t>(node_index)];
   if (!has_floats(subgraph, node)) return {};
-  Treatment wanted = options.treatment;
+  QuantizationMode wanted = options.mode;
   if (options.recipe) wanted = options.recipe(subgraph_index, node_index).value_or(wanted);
   const ops::OpDef* op = ops::registry().find(node.code, node.op);
   // It does not matter in which form shapes are asked for.
-  if (wanted == Treatment::kFloat || (op != nullptr && op->reads_shapes_only && is_integer(wanted))) return {};
+  if (wanted == QuantizationMode::kFloat || (op != nullptr && op->reads_shapes_only && is_integer(wanted))) return {};
   std::string reason;
   if (is_integer(wanted)) {
     reason = integer_obstacle(subgraph, subgraph_index, node, op, wanted);
   } else if (options.weights_obstacle) {
     reason = options.weights_obstacle(subgraph, node, wanted);
   }
-  if (!reason.empty()) return {Treatment::kFloat, std::move(reason)};
+  if (!reason.empty()) return {QuantizationMode::kFloat, std::move(reason)};
   return {wanted, {}};
 }
 

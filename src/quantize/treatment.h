@@ -9,43 +9,30 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "leadline/names.h"
 
 namespace leadline::quantize {
 
-enum class Treatment {
-  kFloat,           // stays as it is
-  kFloat16,         // weights as float16 behind DEQUANTIZE
-  kHybrid,          // int8 weights, float activations: quantized while running
-  kWeightOnlyInt8,  // int8 weights behind DEQUANTIZE
-  kWeightOnlyInt4,  // int4 weights behind DEQUANTIZE
-  kInt8,            // int8 activations and weights
-  kInt16,           // int16 activations, int8 weights
-};
-
 struct NodeTreatment {
-  Treatment treatment = Treatment::kFloat;
+  QuantizationMode mode = QuantizationMode::kFloat;
   std::string reason;  // why a node that was to be quantized stays float
 };
 
 /// By subgraph, then by node.
 using Treatments = std::vector<std::vector<NodeTreatment>>;
 
-constexpr bool is_integer(Treatment treatment) {
-  return treatment == Treatment::kInt8 || treatment == Treatment::kInt16;
-}
-
 struct TreatmentOptions {
-  Treatment treatment = Treatment::kInt8;  // of nodes that the recipe does not name
+  QuantizationMode mode = QuantizationMode::kInt8;  // of nodes that the recipe does not name
   /// The recipe: what it wants of a node; nothing when it does not say. May be empty.
-  std::function<std::optional<Treatment>(int subgraph, int node)> recipe;
-  /// Why a node's weights cannot have a treatment that keeps float activations; an empty text when they can.
-  std::function<std::string(const ir::Subgraph&, const ir::Node&, Treatment)> weights_obstacle;
+  std::function<std::optional<QuantizationMode>(int subgraph, int node)> recipe;
+  /// Why a node's weights cannot have a mode that keeps float activations; an empty text when they can.
+  std::function<std::string(const ir::Subgraph&, const ir::Node&, QuantizationMode)> weights_obstacle;
 };
 
 /// Throws Error(kUnsupported), naming the first tensor, when the model has quantized tensors or float16 weights.
 void require_float_model(const ir::Graph& graph);
 
-/// The treatment of every node, kFloat with a reason where its op has no such form.
+/// The mode of every node, kFloat with a reason where its op has no such form.
 Treatments plan_treatments(const ir::Graph& graph, const TreatmentOptions& options);
 
 /// Whether a node computes with float values at all.

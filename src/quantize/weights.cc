@@ -77,9 +77,9 @@ class FlagSetter final : public ir::FieldFinder {
   std::string_view name_;
 };
 
-bool rewrites_weights(Treatment treatment) {
-  return treatment == Treatment::kFloat16 || treatment == Treatment::kHybrid ||
-         treatment == Treatment::kWeightOnlyInt8 || treatment == Treatment::kWeightOnlyInt4;
+bool rewrites_weights(QuantizationMode mode) {
+  return mode == QuantizationMode::kFloat16 || mode == QuantizationMode::kDynamicRange ||
+         mode == QuantizationMode::kWeightOnlyInt8 || mode == QuantizationMode::kWeightOnlyInt4;
 }
 
 bool is_float_constant(const ir::Value& value) {
@@ -97,8 +97,8 @@ uint64_t weight_operands(const ir::Node& node, const ops::QuantizationRule& rule
 }
 
 /// The table can be gathered as integers: only the rows that were asked for are widened.
-bool gathers_integers(const ir::Node& node, Treatment treatment) {
-  return is_gather(node) && (treatment == Treatment::kHybrid || treatment == Treatment::kWeightOnlyInt8);
+bool gathers_integers(const ir::Node& node, QuantizationMode mode) {
+  return is_gather(node) && (mode == QuantizationMode::kDynamicRange || mode == QuantizationMode::kWeightOnlyInt8);
 }
 
 struct Operand {
@@ -116,11 +116,11 @@ class Decider {
  public:
   Decider(const ir::Subgraph& subgraph, const WeightOptions& options) : subgraph_(subgraph), options_(options) {}
 
-  Decision decide(const ir::Node& node, Treatment treatment) const {
-    if (treatment == Treatment::kFloat16) return halves(node);
+  Decision decide(const ir::Node& node, QuantizationMode mode) const {
+    if (mode == QuantizationMode::kFloat16) return halves(node);
     const ops::OpDef* op = ops::registry().find(node.code, node.op);
     if (op == nullptr) return {{}, "an op without a rule for its weights"};
-    const bool hybrid = treatment == Treatment::kHybrid;
+    const bool hybrid = mode == QuantizationMode::kDynamicRange;
     const auto needed = hybrid ? ops::QuantizationRule::kHybrid : ops::QuantizationRule::kWeightOnly;
     const uint64_t mask = weight_operands(node, op->quantize);
     if (mask == 0) return {{}, "has no weights"};
@@ -129,7 +129,7 @@ class Decider {
               hybrid ? "its kernel does not take int8 weights with float activations"
                      : "its weights cannot come from DEQUANTIZE"};
     }
-    return integers(node, treatment, op->quantize, mask);
+    return integers(node, mode, op->quantize, mask);
   }
 
  private:
@@ -145,9 +145,10 @@ class Decider {
     return decision;
   }
 
-  Decision integers(const ir::Node& node, Treatment treatment, const ops::QuantizationRule& rule, uint64_t mask) const {
+  Decision integers(const ir::Node& node, QuantizationMode mode, const ops::QuantizationRule& rule,
+                    uint64_t mask) const {
     Decision decision;
-    const bool hybrid = treatment == Treatment::kHybrid;
+    const bool hybrid = mode == QuantizationMode::kDynamicRange;
     // Of several weights, hybrid kernels take all as int8, or none.
     const bool all_or_none = hybrid && std::popcount(mask) > 1;
     for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 64); ++i) {
@@ -161,7 +162,7 @@ class Decider {
                                options_.min_weight_elements);
       }
       if (obstacle.empty()) {
-        decision.operands.push_back({static_cast<int>(i), form(node, treatment, rule, weights)});
+        decision.operands.push_back({static_cast<int>(i), form(node, mode, rule, weights)});
         continue;
       }
       if (decision.obstacle.empty()) decision.obstacle = std::move(obstacle);
@@ -178,11 +179,11 @@ class Decider {
     return decision;
   }
 
-  Form form(const ir::Node& node, Treatment treatment, const ops::QuantizationRule& rule,
+  Form form(const ir::Node& node, QuantizationMode mode, const ops::QuantizationRule& rule,
             const ir::Value& weights) const {
     Form form;
-    form.dtype = treatment == Treatment::kWeightOnlyInt4 ? DType::kInt4 : DType::kInt8;
-    form.widened = treatment != Treatment::kHybrid && !gathers_integers(node, treatment);
+    form.dtype = mode == QuantizationMode::kWeightOnlyInt4 ? DType::kInt4 : DType::kInt8;
+    form.widened = mode != QuantizationMode::kDynamicRange && !gathers_integers(node, mode);
     form.axis = rule.weights_axis;
     const int rank = weights.shape.rank();
     if (form.widened && form.axis < 0) {
@@ -195,7 +196,7 @@ class Decider {
       }
     }
     const bool dense = node.op == "FULLY_CONNECTED";
-    if (gathers_integers(node, treatment) || !options_.per_channel || (dense && !options_.per_channel_dense) ||
+    if (gathers_integers(node, mode) || !options_.per_channel || (dense && !options_.per_channel_dense) ||
         form.axis >= rank || form.axis < 0) {
       form.axis = -1;
     }
@@ -249,7 +250,7 @@ class SubgraphRewriter {
     keeps_float_.insert(subgraph_.outputs.begin(), subgraph_.outputs.end());
     for (size_t n = 0; n < decisions.size(); ++n) {
       const ir::Node& node = subgraph_.nodes[n];
-      if (rewrites_weights(treatments_[n].treatment)) decisions[n] = decider.decide(node, treatments_[n].treatment);
+      if (rewrites_weights(treatments_[n].mode)) decisions[n] = decider.decide(node, treatments_[n].mode);
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         const auto& operands = decisions[n].operands;
         if (std::none_of(operands.begin(), operands.end(), [&](const Operand& o) { return o.input == int(i); })) {
@@ -368,9 +369,9 @@ class SubgraphRewriter {
   void insert_nodes() {
     std::vector<ir::Node> nodes;
     std::vector<NodeTreatment> treatments;
-    const auto add = [&](ir::Node node, NodeTreatment treatment) {
+    const auto add = [&](ir::Node node, NodeTreatment mode) {
       nodes.push_back(std::move(node));
-      treatments.push_back(std::move(treatment));
+      treatments.push_back(std::move(mode));
     };
     for (size_t n = 0; n < subgraph_.nodes.size(); ++n) {
       for (ir::Node& node : before_[n]) add(std::move(node), {});
@@ -397,9 +398,9 @@ class SubgraphRewriter {
 
 }  // namespace
 
-std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, Treatment treatment,
+std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, QuantizationMode mode,
                              const WeightOptions& options) {
-  return rewrites_weights(treatment) ? Decider(subgraph, options).decide(node, treatment).obstacle : std::string();
+  return rewrites_weights(mode) ? Decider(subgraph, options).decide(node, mode).obstacle : std::string();
 }
 
 Treatments quantize_weights(ir::Graph& graph, const Treatments& treatments, const WeightOptions& options) {

@@ -19,7 +19,7 @@ struct WeightOptions {
 
 /// Why none of the node's constants can be treated so; empty when some can, and for treatments that are about more than
 /// weights.
-std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, Treatment treatment,
+std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, QuantizationMode mode,
                              const WeightOptions& options);
 
 /// Gives nodes with the treatments kFloat16, kHybrid, kWeightOnlyInt8 and kWeightOnlyInt4 their new constants, which

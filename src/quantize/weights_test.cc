@@ -26,10 +26,10 @@ std::vector<float> ramp(int64_t count, float step = 0.01F) {
   return values;
 }
 
-Treatments all(const ir::Graph& graph, Treatment treatment) {
+Treatments all(const ir::Graph& graph, QuantizationMode mode) {
   Treatments treatments(graph.subgraphs.size());
   for (size_t s = 0; s < treatments.size(); ++s) {
-    treatments[s].assign(graph.subgraphs[s].nodes.size(), {treatment, ""});
+    treatments[s].assign(graph.subgraphs[s].nodes.size(), {mode, ""});
   }
   return treatments;
 }
@@ -88,7 +88,7 @@ TEST(HalfSource, KeepsLargeValuesFinite) {
 TEST(QuantizeWeights, HybridPerChannelReplacesTheConstant) {
   const auto graph = dense();
   const size_t values = graph->subgraphs[0].values.size();
-  const Treatments after = quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+  const Treatments after = quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), {});
   ir::verify(*graph);
   EXPECT_EQ(ops_of(*graph), "FULLY_CONNECTED:12 ");
   EXPECT_EQ(after[0].size(), 1U);
@@ -111,7 +111,7 @@ TEST(QuantizeWeights, HybridPerChannelReplacesTheConstant) {
 TEST(QuantizeWeights, PerTensorWhenAskedFor) {
   for (const WeightOptions options : {WeightOptions{.per_channel = false}, WeightOptions{.per_channel_dense = false}}) {
     const auto graph = dense();
-    quantize_weights(*graph, all(*graph, Treatment::kHybrid), options);
+    quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), options);
     EXPECT_EQ(ops_of(*graph), "FULLY_CONNECTED:9 ");
     EXPECT_EQ(input_of(*graph, 0, 1).quantization.scale.size(), 1U);
   }
@@ -122,21 +122,21 @@ TEST(QuantizeWeights, SmallWeightsStayFloat) {
   WeightOptions options;
   options.min_weight_elements = 2049;
   const ir::Subgraph& subgraph = graph->subgraphs[0];
-  EXPECT_EQ(weights_obstacle(subgraph, subgraph.nodes[0], Treatment::kHybrid, options),
+  EXPECT_EQ(weights_obstacle(subgraph, subgraph.nodes[0], QuantizationMode::kDynamicRange, options),
             "weights 'w' have 2048 elements, fewer than 2049");
-  quantize_weights(*graph, all(*graph, Treatment::kHybrid), options);
+  quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), options);
   EXPECT_EQ(input_of(*graph, 0, 1).dtype, DType::kFloat32);
   EXPECT_EQ(ops_of(*graph), "FULLY_CONNECTED:1 ");
 }
 
 TEST(QuantizeWeights, Float16TakesAllConstants) {
   const auto graph = dense();
-  const Treatments after = quantize_weights(*graph, all(*graph, Treatment::kFloat16), {});
+  const Treatments after = quantize_weights(*graph, all(*graph, QuantizationMode::kFloat16), {});
   ir::verify(*graph);
   EXPECT_EQ(ops_of(*graph), "DEQUANTIZE:3 DEQUANTIZE:3 FULLY_CONNECTED:1 ");
   ASSERT_EQ(after[0].size(), 3U);
-  EXPECT_EQ(after[0][0].treatment, Treatment::kFloat);
-  EXPECT_EQ(after[0][2].treatment, Treatment::kFloat16);
+  EXPECT_EQ(after[0][0].mode, QuantizationMode::kFloat);
+  EXPECT_EQ(after[0][2].mode, QuantizationMode::kFloat16);
   EXPECT_EQ(input_of(*graph, 0, 0).dtype, DType::kFloat16);
   EXPECT_EQ(input_of(*graph, 2, 1).name, "w_dequantized");
 }
@@ -144,8 +144,8 @@ TEST(QuantizeWeights, Float16TakesAllConstants) {
 TEST(QuantizeWeights, WidenedInt4HalvesTheFileOfInt8) {
   const auto eight = dense();
   const auto four = dense();
-  quantize_weights(*eight, all(*eight, Treatment::kWeightOnlyInt8), {});
-  quantize_weights(*four, all(*four, Treatment::kWeightOnlyInt4), {});
+  quantize_weights(*eight, all(*eight, QuantizationMode::kWeightOnlyInt8), {});
+  quantize_weights(*four, all(*four, QuantizationMode::kWeightOnlyInt4), {});
   ir::verify(*four);
   EXPECT_EQ(ops_of(*eight), "DEQUANTIZE:5 FULLY_CONNECTED:1 ");
   EXPECT_EQ(ops_of(*four), "DEQUANTIZE:6 FULLY_CONNECTED:1 ");
@@ -163,7 +163,7 @@ TEST(QuantizeWeights, SharedConstantsAreStoredOnceAndFloatReadersKeepTheirs) {
   const int y = b.node("FULLY_CONNECTED", {x, w, ir::kAbsent}, "y");
   const int z = b.node("FULLY_CONNECTED", {y, w, ir::kAbsent}, "z");
   const auto graph = b.finish({b.node("ADD", {z, w}, "sum")});
-  quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+  quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), {});
   ir::verify(*graph);
   EXPECT_EQ(input_of(*graph, 0, 1).dtype, DType::kInt8);
   EXPECT_EQ(&input_of(*graph, 0, 1), &input_of(*graph, 1, 1));
@@ -176,7 +176,7 @@ TEST(QuantizeWeights, GatherMovesIntegersAndWidensTheRowsItTook) {
   const int rows = b.input("rows", DType::kInt32, {3});
   const int table = b.constant("table", DType::kFloat32, {100, 16}, ramp(1600));
   const auto graph = b.finish({b.node("GATHER", {table, rows}, "taken")});
-  quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+  quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), {});
   ir::verify(*graph);
   EXPECT_EQ(ops_of(*graph), "GATHER:2 DEQUANTIZE:2 ");
   EXPECT_EQ(input_of(*graph, 1, 0).dtype, DType::kInt8);
@@ -190,7 +190,7 @@ TEST(QuantizeWeights, NamesWeightsThatAreNotFinite) {
   weights[7] = std::numeric_limits<float>::quiet_NaN();
   const auto graph = dense(weights);
   try {
-    quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+    quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("'w'"), std::string::npos);
@@ -201,7 +201,7 @@ TEST(QuantizeWeights, ZeroChannelsHaveALegalScale) {
   std::vector<float> weights = ramp(2048);
   std::fill(weights.begin(), weights.begin() + 64, 0.0F);
   const auto graph = dense(weights);
-  quantize_weights(*graph, all(*graph, Treatment::kHybrid), {});
+  quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), {});
   ir::verify(*graph);
   EXPECT_GT(input_of(*graph, 0, 1).quantization.scale[0], 0.0F);
 }

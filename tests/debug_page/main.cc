@@ -108,7 +108,7 @@ DebugResult make_result(int count) {
   result.suspects.push_back({count / 3, 0.096, "saturation",
                              fmt::format("{} '{}': 3.1 % of its values lie outside what its integers can hold.",
                                          result.layers[planted].op, result.layers[planted].layer),
-                             "calibrate with samples like these, or with method min-max"});
+                             "calibrate with samples like these, or with method min_max"});
   leadline::DebugOutput output;
   output.name = "probabilities";
   output.layer = count - 1;

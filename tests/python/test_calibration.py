@@ -293,13 +293,13 @@ def test_ranges_are_those_of_the_values(litert):
 
 
 def test_methods_without_histograms_take_less():
-    full, lean = (leadline.calibrate(DENSE, dense_samples(), method) for method in (None, "min-max"))
+    full, lean = (leadline.calibrate(DENSE, dense_samples(), method) for method in (None, "min_max"))
     assert lean.memory_bytes < full.memory_bytes / 5
     assert not lean.histograms
     assert lean.range(0, 0) == full.range(0, 0)
     with pytest.raises(leadline.InvalidArgumentError, match="needs histograms"):
         lean.range(0, 0, CalibrationRule(CalibrationMethod.KL))
-    with pytest.raises(leadline.InvalidArgumentError, match="'best' is none of min-max, "):
+    with pytest.raises(leadline.InvalidArgumentError, match="method is 'best', expected one of: min_max, "):
         leadline.calibrate(DENSE, dense_samples(), "best")
 
 

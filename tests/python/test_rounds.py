@@ -105,7 +105,7 @@ def test_phases_take_no_more_than_was_planned(case):
     result = leadline.debug(reference, quantized, samples, budget=budget, num_threads=1)
     assert budget.peak <= result.plan["peak_bytes"]
     model = leadline.Model.from_bytes(reference)
-    calibration = leadline.calibrate(model, samples, "min-max")
+    calibration = leadline.calibrate(model, samples, "min_max")
     options = _leadline.QuantizerOptions()
     options.budget = budget = leadline.Budget("1GB")
     quantizer = _leadline.Quantizer(model, options)

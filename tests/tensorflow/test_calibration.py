@@ -45,7 +45,7 @@ def test_ranges_are_tensorflows_where_it_reads_them_in_time(residual, images):
     graph = leadline.Model.from_bytes(residual).subgraph(0)
     # TensorFlow logs the inputs of a node once more after it ran, when a sum may lie in their place.
     overwritten = {index for node in graph.nodes if node.op == "ADD" for index in node.inputs}
-    tensors = leadline.calibrate(residual, images, "min-max").tensors()
+    tensors = leadline.calibrate(residual, images, "min_max").tensors()
     assert {tensor.tensor for tensor in tensors} == set(ranges)
     for tensor in tensors:
         low, high = ranges[tensor.tensor]

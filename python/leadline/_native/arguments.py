@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments that every function of Leadline takes alike: a model, a budget, a number of threads."""
+"""The arguments that every function of Leadline takes alike: a model, a budget, a number of threads, a mode, a method."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import operator
 import os
 from typing import Any
 
-from leadline._leadline import Budget, InvalidArgumentError, Model
+from leadline import _leadline
+from leadline._leadline import Budget, CalibrationMethod, InvalidArgumentError, Model, QuantizationMode
 
 
 def as_model(model: Any, budget: Budget | None = None) -> Model:
@@ -52,3 +53,13 @@ def as_threads(num_threads: int | None) -> int:
     if threads < 1 and threads != -1:
         raise InvalidArgumentError(f"num_threads should >= 1, or None or -1 for all CPUs; got {threads}")
     return threads
+
+
+def as_mode(mode: str | QuantizationMode, argument: str = "mode") -> QuantizationMode:
+    """A QuantizationMode from itself or its name; '-' and '_' are the same."""
+    return mode if isinstance(mode, QuantizationMode) else _leadline.parse_quantization_mode(str(mode), argument)
+
+
+def as_method(method: str | CalibrationMethod) -> CalibrationMethod:
+    """A CalibrationMethod from itself or its name; '-' and '_' are the same."""
+    return method if isinstance(method, CalibrationMethod) else _leadline.parse_calibration_method(str(method).lower())

@@ -28,35 +28,16 @@ from leadline._leadline import (
     Model,
 )
 from leadline._native import tensors
-from leadline._native.arguments import as_budget, as_model, as_threads
+from leadline._native.arguments import as_budget, as_method, as_model, as_threads
 from leadline.jobs.dataset import DatasetReader, Finding, Sample, open_dataset
 from leadline.jobs.dataset import lint_dataset as _lint_model_dataset
 from leadline.jobs.progress import progress_of, tell, with_timeout
-
-_METHODS = {
-    "min-max": CalibrationMethod.MIN_MAX,
-    "moving-average": CalibrationMethod.MOVING_AVERAGE,
-    "percentile": CalibrationMethod.PERCENTILE,
-    "mse": CalibrationMethod.MSE,
-    "kl": CalibrationMethod.KL,
-}
-_WITHOUT_HISTOGRAMS = (CalibrationMethod.MIN_MAX, CalibrationMethod.MOVING_AVERAGE)
 
 # A chunk is sent at once; with 2 for each worker no worker waits for the next.
 _CHUNK_SAMPLES, _CHUNK_BYTES = 16, 4 << 20
 _WORKERS_UNKNOWN = 4
 # Dask logs an error for each chunk that is cancelled while it runs.
 _QUIETLY_CANCELLED = (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor)
-
-
-def calibration_method(method: str | CalibrationMethod) -> CalibrationMethod:
-    """The method of that name: "min-max", "moving-average", "percentile", "mse" or "kl"."""
-    if isinstance(method, CalibrationMethod):
-        return method
-    found = _METHODS.get(str(method).lower().replace("_", "-"))
-    if found is None:
-        raise InvalidArgumentError(f"calibration method {method!r} is none of {', '.join(_METHODS)}")
-    return found
 
 
 @with_timeout
@@ -80,7 +61,7 @@ def calibrate(
       model: a .tflite file, its bytes, or a leadline.Model.
       dataset: samples in any form that TFLiteConverter.representative_dataset takes: a function that yields lists of
         arrays, dicts by input name, or pairs of signature key and dict; a list or an array of samples works too.
-      method: what the ranges will be chosen by. "min-max" and "moving-average" take less memory and time; without one
+      method: what the ranges will be chosen by. "min_max" and "moving_average" take less memory and time; without one
         every method can be used later.
       executor: any concurrent.futures.Executor whose workers have Leadline: a process or thread pool, or Dask's
         client.get_executor(). The result is the same to the byte.
@@ -101,7 +82,7 @@ def calibrate(
     budget = as_budget(budget)
     loaded = as_model(model, budget)
     options = {
-        "histograms": method is None or calibration_method(method) not in _WITHOUT_HISTOGRAMS,
+        "histograms": method is None or _leadline.needs_histograms(as_method(method)),
         "keep_state": bool(keep_state),
         "num_threads": as_threads(num_threads),
     }

@@ -8,21 +8,9 @@ import os
 from pathlib import Path
 
 from leadline import _leadline
-from leadline._leadline import Budget, DType, InvalidArgumentError, Model, QuantizationMode
-from leadline._native.arguments import as_budget, as_model
+from leadline._leadline import Budget, DType, InvalidArgumentError, Model
+from leadline._native.arguments import as_budget, as_method, as_mode, as_model
 from leadline.jobs.progress import progress_of, tell, with_timeout
-
-MODES = {
-    "float16": QuantizationMode.FLOAT16,
-    "dynamic": QuantizationMode.DYNAMIC_RANGE,
-    "int8": QuantizationMode.INT8,
-    "int16x8": QuantizationMode.INT16X8,
-    "weight_only_int8": QuantizationMode.WEIGHT_ONLY_INT8,
-    "weight_only_int4": QuantizationMode.WEIGHT_ONLY_INT4,
-}
-
-_INTEGERS = (QuantizationMode.INT8, QuantizationMode.INT16X8)
-_TYPES = {"float32": DType.FLOAT32, "int8": DType.INT8, "uint8": DType.UINT8, "int16": DType.INT16}
 
 
 @with_timeout
@@ -36,7 +24,7 @@ def quantize(
     per_channel: bool = True,
     per_channel_dense: bool = True,
     recipe=None,
-    method: str = "min-max",
+    method: str = "min_max",
     percentile: float | None = None,
     calibration=None,
     allow_float: bool = True,
@@ -60,7 +48,7 @@ def quantize(
     recipe: which nodes are quantized how: a list of rules, {'rules': [...]}, such JSON, or the path of such a file; a
         rule is {'op': ..., 'name': regular expression, 'node': number, 'mode': 'float' or a mode}. Recipes of
         ai-edge-quantizer are taken as they are. The last rule that matches a node decides; without one: mode.
-    method: how ranges are chosen from the samples: 'min-max', 'moving-average', 'percentile', 'mse' or
+    method: how ranges are chosen from the samples: 'min_max', 'moving_average', 'percentile', 'mse' or
         'kl'; percentile: the share of values inside the range, 99.99 if not given.
     calibration: a leadline.Calibration made before, instead of representative_dataset.
     allow_float: nodes without an integer form stay float; otherwise they are an error that lists them.
@@ -116,7 +104,7 @@ def _quantize(
         if representative_dataset is None:
             raise InvalidArgumentError(
                 f"mode '{mode}' needs representative_dataset: samples of what the model will see"
-                if options.mode in _INTEGERS
+                if _leadline.is_integer(options.mode)
                 else "the recipe quantizes activations and needs representative_dataset"
             )
         from leadline.jobs.calibrate import calibrate
@@ -171,7 +159,7 @@ def equalized(model: Model, budget: Budget | None = None) -> Model:
 
 def needs_calibration(quantizer: _leadline.Quantizer) -> bool:
     """Whether any node gets integer activations, whose ranges samples must tell."""
-    return any(node.quantized and node.mode in _INTEGERS for node in quantizer.nodes())
+    return any(_leadline.is_integer(node.mode) for node in quantizer.nodes())
 
 
 def make_options(
@@ -180,20 +168,18 @@ def make_options(
     input_type=None,
     output_type=None,
     recipe=None,
-    method: str = "min-max",
+    method: str = "min_max",
     percentile: float | None = None,
     **settings,
 ) -> _leadline.QuantizerOptions:
     """Checks and gathers the arguments of quantize()."""
-    from leadline.jobs.calibrate import calibration_method  # takes time to import
-
     options = _leadline.QuantizerOptions()
-    options.mode = _choice("mode", mode, MODES)
+    options.mode = as_mode(mode)
     options.input_type = _io_type("input_type", input_type)
     options.output_type = _io_type("output_type", output_type)
     options.recipe = read_recipe(recipe)
     rule = _leadline.CalibrationRule()
-    rule.method = calibration_method(method)
+    rule.method = as_method(method)
     if percentile is not None:
         rule.percentile = float(percentile)
     options.calibration = rule
@@ -235,10 +221,4 @@ def type_name(dtype) -> str:
 
 
 def _io_type(argument: str, dtype) -> DType:
-    return DType.FLOAT32 if dtype is None else _choice(argument, type_name(dtype), _TYPES)
-
-
-def _choice(argument: str, value, choices: dict):
-    if value not in choices:
-        raise InvalidArgumentError(f"{argument} is {value!r}, expected one of {', '.join(map(repr, choices))}")
-    return choices[value]
+    return DType.FLOAT32 if dtype is None else _leadline.parse_io_type(type_name(dtype), argument)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from leadline import _leadline
 from leadline._leadline import Budget, InvalidArgumentError, Model
-from leadline._native.arguments import as_budget, as_model
+from leadline._native.arguments import as_budget, as_mode, as_model
 from leadline.jobs.calibrate import calibrate
 from leadline.jobs.debug import DebugResult, debug
 from leadline.jobs.progress import progress_of, tell
@@ -105,8 +106,8 @@ def tune(
     model = as_model(float_model, budget)
     if settings.pop("equalize", False):
         model = equalized(model, budget)  # once; layers are compared with it too
-    integers = mode in ("int8", "int16x8") or keep in ("int8", "int16x8")
-    method = settings.get("method", "min-max")
+    integers = any(_leadline.is_integer(as_mode(name, argument)) for argument, name in (("mode", mode), ("keep", keep)))
+    method = settings.get("method", "min_max")
     bar = False if callable(progress) else progress
     calibration = calibrate(model, dataset, method, budget=budget, progress=bar) if integers else None
     arguments = {"calibration": calibration, "budget": budget, "progress": False, **settings}

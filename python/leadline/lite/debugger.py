@@ -128,7 +128,7 @@ class QuantizationDebugger:
             )
         asked, options = self._request, self._debug_options
         if self._calibration is None and asked.representative_dataset is not None:
-            self._calibration = calibrate(self._float, asked.representative_dataset, "min-max", budget=self._budget)
+            self._calibration = calibrate(self._float, asked.representative_dataset, "min_max", budget=self._budget)
         settings = dict(asked.settings) | {"recipe": _recipe(options), "budget": self._budget}
         if options.fully_quantize:
             kind = "int16" if asked.mode == "int16x8" else "int8"

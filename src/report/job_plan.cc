@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leadline/job_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "io/json.h"
+
+namespace leadline {
+
+std::string JobPlan::to_text() const {
+  size_t name = 0, bytes = 0, size = 0;
+  for (const JobPhase& phase : phases) {
+    name = std::max(name, phase.name.size());
+    bytes = std::max(bytes, fmt::formatted_size("{}", phase.peak_bytes));
+    size = std::max(size, format_bytes(phase.peak_bytes).size());
+  }
+  std::string text = fmt::format("{} takes at most {} ({} bytes)", job, format_bytes(peak_bytes), peak_bytes);
+  if (result_bytes > 0) {
+    text += fmt::format(", its result {} ({} bytes)", format_bytes(result_bytes), result_bytes);
+  }
+  text += '\n';
+  for (const JobPhase& phase : phases) {
+    fmt::format_to(std::back_inserter(text), "  {:<{}}  {:>{}}  {:>{}} bytes  {}\n", phase.name, name,
+                   format_bytes(phase.peak_bytes), size, phase.peak_bytes, bytes, phase.detail);
+  }
+  if (!complete) {
+    text +=
+        "Not complete: some shapes depend on data of a run. The figures cover what is known so far;\n"
+        "the rest is planned while running, inside the budget.\n";
+  }
+  return text;
+}
+
+std::string JobPlan::to_json() const {
+  OrderedJson json = {{"job", job}, {"peak_bytes", peak_bytes}, {"result_bytes", result_bytes}, {"complete", complete}};
+  json["phases"] = OrderedJson::array();
+  for (const JobPhase& phase : phases) {
+    OrderedJson categories = OrderedJson::object();
+    for (const CategoryBytes& c : phase.categories) categories[memory_category_name(c.category)] = c.bytes;
+    json["phases"].push_back({{"name", phase.name},
+                              {"peak_bytes", phase.peak_bytes},
+                              {"categories", std::move(categories)},
+                              {"detail", phase.detail}});
+  }
+  return json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
+}
+
+}  // namespace leadline
