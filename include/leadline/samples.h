@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples: what a job runs a model on, one at a time, so that memory does not grow with their number.
+//
+//   auto images = leadline::callback_samples([&](leadline::Sample& sample) {
+//     if (next == images.size()) return false;
+//     sample.inputs = {{.dtype = DType::kFloat32, .shape = {1, 28, 28, 1}, .data = bytes_of(images[next++])}};
+//     return true;
+//   });
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "leadline/types.h"
+
+namespace leadline {
+
+/// One tensor of a sample. The bytes belong to whoever made the sample.
+struct SampleTensor {
+  std::string name;  ///< of an input, as its signature or the file calls it; empty: by position
+  DType dtype = DType::kFloat32;
+  Shape shape;
+  /// In C order. Integers of less than a byte take one byte each; strings are a buffer as the format lays it out.
+  std::span<const std::byte> data;
+  std::string type_name;  ///< what its owner calls the type, for messages; empty: dtype_name()
+};
+
+/// One set of inputs.
+struct Sample {
+  std::string name;       ///< for messages, such as a file's; empty: its number
+  std::string signature;  ///< key of the signature it is for; empty: the main one
+  int subgraph = 0;       ///< of that signature; SampleReader sets it
+  std::vector<SampleTensor> inputs;
+  /// What the model should make of the inputs, for jobs that judge it: a label (one integer) or the expected outputs.
+  std::vector<SampleTensor> targets;
+};
+
+/// Samples one after the other. Not thread-safe.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+
+  /// Makes `sample` the next one; false when there are no more. What it holds is valid until the next call. Throws
+  /// Error that names the file or the sample.
+  virtual bool next(Sample& sample) = 0;
+  /// How many samples there are in all, where that is known before they are read.
+  virtual std::optional<int64_t> size() const { return std::nullopt; }
+  /// Begins again with the first sample. False when that is not possible, as with a generator.
+  virtual bool rewind() { return false; }
+  /// The most bytes it holds at a time, charged to its budget from the first sample on. Memory of the caller is not
+  /// counted.
+  virtual int64_t peak_bytes() const { return 0; }
+};
+
+/// Samples of a function that fills in the next one and returns whether there was one. `rewind`: called to begin again;
+/// without it the samples can be read once. `size`: how many there are, where that is known.
+std::unique_ptr<SampleSource> callback_samples(std::function<bool(Sample&)> next, std::function<void()> rewind = {},
+                                               std::optional<int64_t> size = std::nullopt);
+
+/// Samples of arrays in memory, which are not copied: the first dimension of each counts samples, and a sample has the
+/// same dimension with size 1. Throws Error(kInvalidArgument) when the counts differ or a size does not fit.
+std::unique_ptr<SampleSource> array_samples(std::vector<SampleTensor> inputs, std::vector<SampleTensor> targets = {});
+
+}  // namespace leadline
