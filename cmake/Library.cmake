@@ -39,6 +39,16 @@ if(LEADLINE_SANITIZE)
   set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "${kernel_options}")
 endif()
 
+# What pages of reports are made of.
+file(GLOB assets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/report/assets/*.js ${PROJECT_SOURCE_DIR}/src/report/assets/*.css
+  ${PROJECT_SOURCE_DIR}/src/report/assets/*.html)
+list(JOIN assets "," joined_assets)
+set(assets_source ${PROJECT_BINARY_DIR}/generated/report/assets.cc)
+add_custom_command(OUTPUT ${assets_source}
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${assets_source} -DASSETS=${joined_assets} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedAssets.cmake
+  DEPENDS ${assets} cmake/EmbedAssets.cmake VERBATIM)
+target_sources(leadline PRIVATE ${assets_source})
+
 # doctor's table of compatible versions is part of the library.
 set(compatibility ${PROJECT_SOURCE_DIR}/data/compatibility.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compatibility})

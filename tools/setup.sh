@@ -3,7 +3,7 @@
 # Installs what Leadline needs to be built and tested: Debian packages, and .venv with the packages of
 # requirements-dev.txt. Does nothing, quickly, when all of it is there.
 # usage: tools/setup.sh [--lint | --tests | --bench | --fuzz]
-#   --lint: also clang-format and clang-tidy
+#   --lint: also clang-format, clang-tidy and npm
 #   --tests: also what only tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL device,
 #            valgrind to count instructions
 #   --bench: also the engines that benchmarks run beside Leadline, in .venv-bench
@@ -19,6 +19,7 @@ packages=(
 )
 if [[ ${1:-} == --lint ]]; then
   packages+=(clang-format-19 clang-tidy-19)
+  command -v npm >/dev/null || packages+=(npm)  # Debian's, where no other is there; for tools/lint_js.sh
 elif [[ ${1:-} == --fuzz ]]; then
   packages+=(clang-19 libclang-rt-19-dev)
 elif [[ ${1:-} == --tests ]]; then

@@ -7,9 +7,9 @@
 
 #include "core/cancel.h"
 #include "leadline/types.h"
-#include "report/page_parts.h"
+#include "report/assets.h"
 
-namespace leadline {
+namespace leadline::report {
 
 std::string escape_html(std::string_view text) {
   std::string result;
@@ -74,8 +74,8 @@ std::string make_page(const Page& page) {
       "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n{}"
       "<div id=tip hidden></div>\n</main>\n<script type=\"application/json\" id={}>{}</script>\n"
       "<script>\n(() => {{\n\"use strict\";{}{}}})();\n</script>\n</body>\n</html>\n",
-      escape_html(page.title), kPageLook, page.style, page.body, page.data_id, escape_script(page.data), kPageTools,
-      page.script);
+      escape_html(page.title), assets::page_css, page.style, page.body, page.data_id, escape_script(page.data),
+      assets::page_js, page.script);
 }
 
 std::string make_frame(std::string_view title, std::string_view sentence, std::string_view page) {
@@ -89,4 +89,4 @@ std::string make_frame(std::string_view title, std::string_view sentence, std::s
       escape_html(sentence), escape_html(title), escape_lines(page));
 }
 
-}  // namespace leadline
+}  // namespace leadline::report

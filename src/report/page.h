@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace leadline {
+namespace leadline::report {
 
 /// Text for an element or a quoted attribute; control characters are made visible.
 std::string escape_html(std::string_view text);
@@ -23,7 +23,7 @@ struct Page {
   std::string_view body;     ///< markup, its texts escaped
   std::string_view data_id;  ///< of the element that holds the data
   std::string_view data;     ///< JSON
-  std::string_view script;   ///< runs after the tools of page_parts.h, in a function of its own
+  std::string_view script;   ///< runs after the tools of assets/page.js, in a function of its own
 };
 std::string make_page(const Page& page);
 
@@ -31,4 +31,4 @@ std::string make_page(const Page& page);
 /// that is not trusted drops frames; the sentence remains.
 std::string make_frame(std::string_view title, std::string_view sentence, std::string_view page);
 
-}  // namespace leadline
+}  // namespace leadline::report

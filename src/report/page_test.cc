@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace leadline {
+namespace leadline::report {
 namespace {
 
 TEST(Page, TextCannotBecomeMarkup) {
@@ -31,11 +31,11 @@ TEST(Page, HasAllPartsAndAPolicyAgainstConnections) {
   const std::string page = make_page({"<t>", "p{x:1}", "<p>body</p>", "numbers", "[1]", "f();"});
   for (const char* part : {"<title>&lt;t&gt;</title>", "p{x:1}</style>", "<p>body</p>",
                            "<script type=\"application/json\" id=numbers>[1]</script>", "f();})();",
-                           "default-src 'none'", "prefers-color-scheme:dark"}) {
+                           "default-src 'none'", "prefers-color-scheme: dark"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
   for (const char* loading : {" src=", "href=", "url(", "@import"}) EXPECT_EQ(page.find(loading), std::string::npos);
 }
 
 }  // namespace
-}  // namespace leadline
+}  // namespace leadline::report

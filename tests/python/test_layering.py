@@ -47,6 +47,8 @@ def test_clean_tree_passes(tmp_path):
         ("src/ir/a.cc", '#include "kernels/gemm/gemm.h"', "src/ir may not include src/kernels"),
         ("src/ops/a.cc", '#include "plan/plan.h"', "src/ops may not include src/plan"),
         ("src/plan/a.cc", '#include "model/read.h"', "src/plan may not include src/model"),
+        ("src/plan/a.cc", '#include "report/page.h"', "src/plan may not include src/report"),
+        ("src/debug/a.cc", '#include "report/page.h"', "src/debug may not include src/report"),
         ("src/model/a.cc", '#include "runtime/session.h"', "src/model may not include src/runtime"),
         ("src/debug/a.cc", '#include "quantize/recipe.h"', "src/debug may not include src/quantize"),
         ("src/runtime/a.cc", '#include "api/model.h"', "src/runtime may not include src/api"),
@@ -76,7 +78,12 @@ def test_violation_is_named(tmp_path, name, line, message):
 
 
 def test_missing_spdx_line_is_named_in_every_language(tmp_path):
-    files = {"src/core/a.cc": "int x;\n", "tools/a.py": "x = 1\n", "tests/a.sh": "true\n"}
+    files = {
+        "src/core/a.cc": "int x;\n",
+        "src/report/assets/a.js": "f();\n",
+        "tools/a.py": "x = 1\n",
+        "tests/a.sh": "true\n",
+    }
     result = check(tmp_path, files)
     assert result.returncode == 1
     assert [line.split(":")[0] for line in result.stdout.splitlines()[:-1]] == sorted(files)

@@ -11,12 +11,16 @@
 #include <string_view>
 
 #include "leadline/plan.h"
-#include "plan/report_page.h"
-#include "plan/report_peak.h"
+#include "report/assets.h"
 #include "report/page.h"
+#include "report/plan_peak.h"
 
 namespace leadline {
 namespace {
+
+namespace assets = report::assets;
+using report::escape_html;
+using report::percent;
 
 template <typename... Args>
 void print(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
@@ -39,12 +43,11 @@ void add_cards(std::string& page, const Plan& plan) {
   const int64_t file = category_bytes(plan, MemoryCategory::kModelFile);
   page += "<div class=cards>\n";
   card(page, "Peak", format_bytes(plan.peak_bytes), fmt::format("{} bytes, the file included", plan.peak_bytes));
-  card(page, "Arena", format_bytes(plan.arena_bytes),
-       plan::percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
+  card(page, "Arena", format_bytes(plan.arena_bytes), percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
   card(page, "Lower bound", format_bytes(plan.lower_bound_bytes),
        gap == 0 ? std::string("the arena meets it")
-                : fmt::format("gap {} ({})", format_bytes(gap), plan::percent(gap, plan.lower_bound_bytes)));
-  card(page, "Packed weights", format_bytes(packed), plan::percent(packed, plan.peak_bytes) + " of the peak");
+                : fmt::format("gap {} ({})", format_bytes(gap), percent(gap, plan.lower_bound_bytes)));
+  card(page, "Packed weights", format_bytes(packed), percent(packed, plan.peak_bytes) + " of the peak");
   card(page, "Model file", format_bytes(file), "mapped, not copied");
   page += "</div>\n";
 }
@@ -58,7 +61,7 @@ void add_categories(std::string& page, const Plan& plan) {
           "<span>{}</span><div class=track><span style=\"width:{:.2f}%;background:var(--c{})\"></span></div>"
           "<span class=num>{}<i>{}</i></span>\n",
           memory_category_name(c.category), 100.0 * static_cast<double>(c.bytes) / static_cast<double>(largest),
-          static_cast<int>(c.category), format_bytes(c.bytes), plan::percent(c.bytes, plan.peak_bytes));
+          static_cast<int>(c.category), format_bytes(c.bytes), percent(c.bytes, plan.peak_bytes));
   }
   page += "</div></section>\n";
 }
@@ -74,30 +77,10 @@ void add_phases(std::string& page, const Plan& plan) {
             memory_category_name(c.category), format_bytes(c.bytes),
             100.0 * static_cast<double>(c.bytes) / static_cast<double>(largest), static_cast<int>(c.category));
     }
-    print(page, "</div><span class=num>{}<i>{}</i></span>\n", format_bytes(phase.bytes),
-          plan::percent(phase.bytes, largest));
+    print(page, "</div><span class=num>{}<i>{}</i></span>\n", format_bytes(phase.bytes), percent(phase.bytes, largest));
   }
   page += "</div></section>\n";
 }
-
-constexpr std::string_view kPicture = R"html(<section id=picture><div class=head><h2>The arena over time</h2>
-<div><button id=out type=button aria-label="Zoom out">&minus;</button> <button id=in type=button aria-label="Zoom in">+</button></div></div>
-<div class=panel><div class=legend><span><i style="background:var(--tensor)"></i>tensor</span>
-<span><i style="background:var(--live)"></i>alive at the peak step</span>
-<span><i style="background:var(--scratch)"></i>scratch</span>
-<span><i style="background:var(--peak)"></i>peak step</span></div>
-<div class=plot><div id=axis></div><div id=scroll class=scroll tabindex=0 role=group aria-label="Picture of the arena"></div></div>
-<p id=status aria-live=polite></p></div></section>
-)html";
-
-constexpr std::string_view kTables = R"html(<section><details id=steps class=panel><summary>Steps</summary>
-<div class=tools><input type=search placeholder="Filter" aria-label="Filter steps"><span class="sub count"></span></div>
-<div class=table></div></details>
-<details id=tensors class=panel><summary>Tensors</summary>
-<div class=tools><input type=search placeholder="Filter" aria-label="Filter tensors"><span class="sub count"></span></div>
-<div class=table></div></details></section>
-<noscript><p class=note>The picture and the tables need JavaScript; the summary above does not.</p></noscript>
-)html";
 
 }  // namespace
 
@@ -124,16 +107,15 @@ std::string Plan::to_html(const std::string& title) const {
   add_cards(page, *this);
   add_categories(page, *this);
   add_phases(page, *this);
-  page += kPicture;
-  page += kTables;
-  return make_page({title + " \u00b7 memory plan", plan::kPageStyle, page, "plan", to_json(), plan::kPageScript});
+  page += assets::plan_html;
+  return report::make_page({title + " \u00b7 memory plan", assets::plan_css, page, "plan", to_json(), assets::plan_js});
 }
 
 std::string Plan::to_notebook_html(const std::string& title) const {
   const std::string sentence =
       fmt::format("Peak {}, arena {} (lower bound {}), {} steps{}", format_bytes(peak_bytes), format_bytes(arena_bytes),
                   format_bytes(lower_bound_bytes), steps.size(), complete ? "" : ", incomplete");
-  return make_frame("Memory plan", sentence, to_html(title));
+  return report::make_frame("Memory plan", sentence, to_html(title));
 }
 
 }  // namespace leadline

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "leadline/plan.h"
-#include "plan/report_peak.h"
+#include "report/plan_peak.h"
 
 namespace leadline {
 namespace {
@@ -74,7 +74,7 @@ void print_categories(std::string& text, const Plan& plan) {
   print(text, "\n{:<20}{:>12}{:>10}\n", "Memory at the peak", "", "share");
   for (const CategoryBytes& c : plan.categories) {
     print(text, "  {:<18}{:>12}{:>10}\n", memory_category_name(c.category), format_bytes(c.bytes),
-          plan::percent(c.bytes, plan.peak_bytes));
+          report::percent(c.bytes, plan.peak_bytes));
   }
 }
 
@@ -97,7 +97,7 @@ void print_arena(std::string& text, const Plan& plan) {
   print(text, "  {:<18}{:>12}  most bytes alive at one step: no layout can be smaller\n", "lower bound",
         format_bytes(plan.lower_bound_bytes));
   print(text, "  {:<18}{:>12}  {}\n", "gap", format_bytes(gap),
-        gap == 0 ? std::string("optimal") : plan::percent(gap, plan.lower_bound_bytes) + " above the lower bound");
+        gap == 0 ? std::string("optimal") : report::percent(gap, plan.lower_bound_bytes) + " above the lower bound");
   print(text, "  {:<18}{:>12}  {} of them in memory of another tensor\n", "tensors", count, shared);
   size_t merged = 0;
   for (const PlannedStep& step : plan.steps) merged += step.merged.size();
@@ -109,12 +109,12 @@ void print_arena(std::string& text, const Plan& plan) {
 }
 
 void print_peak_tensors(std::string& text, const Plan& plan) {
-  const int peak = plan::peak_step(plan);
+  const int peak = report::peak_step(plan);
   if (peak < 0) return;
   const PlannedStep& step = plan.steps[static_cast<size_t>(peak)];
   print(text, "\nHighest step: {} of {}, {} #{} '{}', {} alive\n", peak, plan.steps.size(), printable(step.op),
         step.node, short_name(step.name), format_bytes(step.live_bytes));
-  const std::vector<const PlannedTensor*> live = plan::live_tensors(plan, peak);
+  const std::vector<const PlannedTensor*> live = report::live_tensors(plan, peak);
   if (live.empty() && step.scratch_bytes == 0) return;
   print(text, "  {:>12}  {:<11}{:<24}{:<10}{}\n", "bytes", "type", "shape", "steps", "tensor");
   if (step.scratch_bytes > 0) {

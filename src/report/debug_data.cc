@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debug/page_data.h"
+#include "report/debug_data.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@
 #include "io/json.h"
 #include "leadline/types.h"
 
-namespace leadline::debug {
+namespace leadline::report {
 namespace {
 
 using Json = OrderedJson;
@@ -168,4 +168,4 @@ std::string page_data(const DebugResult& result) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace leadline::debug
+}  // namespace leadline::report

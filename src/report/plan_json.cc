@@ -13,7 +13,7 @@
 #include "core/cancel.h"
 #include "io/json.h"
 #include "leadline/plan.h"
-#include "plan/report_peak.h"
+#include "report/plan_peak.h"
 
 namespace leadline {
 namespace {
@@ -169,7 +169,7 @@ std::string Plan::to_json() const {
       .field("bound_bytes", bound_bytes)
       .field("arena_bytes", arena_bytes)
       .field("lower_bound_bytes", lower_bound_bytes)
-      .field("peak_step", plan::peak_step(*this))
+      .field("peak_step", report::peak_step(*this))
       .list("missing_ops", missing_ops, [&](const std::string& op) { add_text(json, op); })
       .categories(categories)
       .list("phases", phases, [&](const PlannedPhase& phase) { add_phase(json, phase); })

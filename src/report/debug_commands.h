@@ -9,7 +9,7 @@
 
 #include "leadline/debug_result.h"
 
-namespace leadline::debug {
+namespace leadline::report {
 
 struct Command {
   std::string title;
@@ -24,4 +24,4 @@ std::string python_literal(std::string_view text);
 /// A regular expression that matches the text alone.
 std::string exact_pattern(std::string_view text);
 
-}  // namespace leadline::debug
+}  // namespace leadline::report

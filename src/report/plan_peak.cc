@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/report_peak.h"
+#include "report/plan_peak.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-namespace leadline::plan {
+namespace leadline::report {
 
 int peak_step(const Plan& plan) {
   const auto peak = std::max_element(plan.steps.begin(), plan.steps.end(),
@@ -37,4 +37,4 @@ std::string percent(int64_t part, int64_t whole) {
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-}  // namespace leadline::plan
+}  // namespace leadline::report

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "debug/page_data.h"
 #include "leadline/debug_result.h"
+#include "report/debug_data.h"
 
 namespace leadline {
 namespace {
@@ -117,7 +117,7 @@ TEST(DebugPageData, IsShortAndHasNoNaN) {
   DebugResult result = sample("x\xff");
   result.layers[0].own->rmse = 0.123456789;
   result.layers[0].own->snr_db = std::nan("");
-  const auto data = nlohmann::json::parse(debug::page_data(result));
+  const auto data = nlohmann::json::parse(report::page_data(result));
   const auto& layer = data["layers"][0];
   EXPECT_EQ(layer["own"]["rmse"], 0.123457);
   EXPECT_TRUE(layer["own"]["snr"].is_null());
@@ -135,7 +135,7 @@ TEST(DebugPageData, CallsLayersByNamesThatTellThemApart) {
     layers[i].name = "Net/Net/conv" + std::to_string(i) + "/Relu6";
     layers[i].layer = "Net";
   }
-  const auto labels = debug::layer_labels(layers);
+  const auto labels = report::layer_labels(layers);
   EXPECT_EQ(labels[0], "tensor 7");
   EXPECT_EQ(labels[1], "block");
   EXPECT_EQ(labels[2], "conv2/Relu6");

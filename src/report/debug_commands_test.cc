@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debug/page_commands.h"
+#include "report/debug_commands.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace leadline::debug {
+namespace leadline::report {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -49,4 +49,4 @@ TEST(PageCommands, RepeatTheRunAndKeepTheFirstSuspectsInFloat) {
 }
 
 }  // namespace
-}  // namespace leadline::debug
+}  // namespace leadline::report

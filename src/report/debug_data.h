@@ -7,7 +7,7 @@
 
 #include "leadline/debug_result.h"
 
-namespace leadline::debug {
+namespace leadline::report {
 
 /// JSON with the part of the result that the page shows, short: numbers have six digits, and what a layer does not have
 /// is left out. Text that is not UTF-8 is repaired.
@@ -20,4 +20,4 @@ std::vector<std::string> layer_labels(const std::vector<LayerDebug>& layers);
 /// Noise over signal as amplitudes, from the ratio of their powers in dB: 0.1 is 20 dB.
 double relative_error(const ErrorStatistics& error);
 
-}  // namespace leadline::debug
+}  // namespace leadline::report

@@ -6,7 +6,7 @@
 
 #include "leadline/plan.h"
 
-namespace leadline::plan {
+namespace leadline::report {
 
 /// The step with the most live arena bytes, the first of several; -1 when there is no step.
 int peak_step(const Plan& plan);
@@ -18,4 +18,4 @@ std::vector<const PlannedTensor*> live_tensors(const Plan& plan, int step);
 /// "12.5 %"; "-" when `whole` is not positive.
 std::string percent(int64_t part, int64_t whole);
 
-}  // namespace leadline::plan
+}  // namespace leadline::report

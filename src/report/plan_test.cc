@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of a hand-made plan, with names a hostile model could have.
+#include "leadline/plan.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "leadline/error.h"
-#include "leadline/plan.h"
 #include "leadline/work_limit.h"
-#include "plan/report_peak.h"
+#include "report/plan_peak.h"
 
 namespace leadline {
 namespace {
@@ -68,19 +69,19 @@ size_t count(const std::string& text, const std::string& part) {
 
 TEST(Report, PeakStepIsTheFirstWithTheMostLiveBytes) {
   Plan plan = sample_plan();
-  EXPECT_EQ(plan::peak_step(plan), 1);
+  EXPECT_EQ(report::peak_step(plan), 1);
   plan.steps[2].live_bytes = plan.steps[1].live_bytes;
-  EXPECT_EQ(plan::peak_step(plan), 1);
-  EXPECT_EQ(plan::peak_step(Plan{}), -1);
+  EXPECT_EQ(report::peak_step(plan), 1);
+  EXPECT_EQ(report::peak_step(Plan{}), -1);
 }
 
 TEST(Report, TensorsThatShareMemoryAreOneLivePiece) {
   const Plan plan = sample_plan();
-  const auto live = plan::live_tensors(plan, 2);
+  const auto live = report::live_tensors(plan, 2);
   ASSERT_EQ(live.size(), 1U);
   EXPECT_EQ(live[0]->name, "wide");
-  EXPECT_EQ(plan::live_tensors(plan, 1).size(), 2U);
-  EXPECT_TRUE(plan::live_tensors(plan, 3).empty());
+  EXPECT_EQ(report::live_tensors(plan, 1).size(), 2U);
+  EXPECT_TRUE(report::live_tensors(plan, 3).empty());
 }
 
 TEST(Report, TextNamesPeakContributorsBoundAndGap) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debug/page_commands.h"
+#include "report/debug_commands.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "report/page.h"
 
-namespace leadline::debug {
+namespace leadline::report {
 namespace {
 
 /// How many suspects the last command keeps in float.
@@ -95,4 +95,4 @@ std::vector<Command> page_commands(const DebugResult& result, const DebugRun& ru
   return commands;
 }
 
-}  // namespace leadline::debug
+}  // namespace leadline::report

@@ -10,21 +10,20 @@
 #include <string_view>
 #include <vector>
 
-#include "debug/page_chart.h"
-#include "debug/page_commands.h"
-#include "debug/page_data.h"
-#include "debug/page_layer.h"
-#include "debug/page_style.h"
-#include "debug/page_table.h"
 #include "leadline/budget.h"
 #include "leadline/debug_result.h"
 #include "leadline/types.h"
+#include "report/assets.h"
+#include "report/debug_commands.h"
+#include "report/debug_data.h"
 #include "report/page.h"
 
 namespace leadline {
 namespace {
 
-using debug::relative_error;
+namespace assets = report::assets;
+using report::escape_html;
+using report::relative_error;
 
 /// Errors of outputs, as shares of the signal, that the verdict calls fair and poor: 20 dB and 10 dB.
 constexpr double kFair = 0.1;
@@ -194,11 +193,11 @@ void add_memory(std::string& page, const DebugPlan& plan) {
 
 void add_commands(std::string& page, const DebugResult& result, const DebugRun& run) {
   page += "<section id=commands><h2>Do it again</h2>\n";
-  for (const debug::Command& command : debug::page_commands(result, run)) {
+  for (const report::Command& command : report::page_commands(result, run)) {
     print(page,
           "<div class=\"panel command\"><div class=head><span>{}</span><button type=button class=copy>Copy</button>"
           "</div><pre tabindex=0>{}</pre></div>\n",
-          escape_html(command.title), escape_lines(command.text));
+          escape_html(command.title), report::escape_lines(command.text));
   }
   page += "</section>\n";
 }
@@ -218,7 +217,7 @@ std::string page_title(const DebugRun& run) {
 }  // namespace
 
 std::string DebugResult::to_html(const DebugRun& run) const {
-  const std::vector<std::string> labels = debug::layer_labels(layers);
+  const std::vector<std::string> labels = report::layer_labels(layers);
   const Verdict verdict = find_verdict(*this, labels);
   std::string body;
   print(body, "<h1>{}</h1>\n<p class=sub>Quantization report &middot; against {} &middot; {} &middot; {}</p>\n",
@@ -228,21 +227,20 @@ std::string DebugResult::to_html(const DebugRun& run) const {
   print(body, "<p id=verdict class=\"panel verdict {}\">{}</p>\n", verdict.level, escape_html(verdict.text));
   add_cards(body, *this, run);
   add_suspects(body, *this, labels);
-  body += debug::kChartMarkup;
-  body += debug::kTableMarkup;
-  body += debug::kLayerMarkup;
+  body += assets::debug_html;
   add_outputs(body, *this);
   add_commands(body, *this, run);
   add_memory(body, plan);
   add_unmatched(body, unmatched);
   const std::string script =
-      fmt::format("{}{}{}{}", debug::kBaseScript, debug::kTableScript, debug::kLayerScript, debug::kChartScript);
-  return make_page({page_title(run) + " \u00b7 quantization report", debug::kPageStyle, body, "result",
-                    debug::page_data(*this), script});
+      fmt::format("{}{}{}{}", assets::debug_js, assets::debug_table_js, assets::debug_layer_js, assets::debug_chart_js);
+  return report::make_page({page_title(run) + " \u00b7 quantization report", assets::debug_css, body, "result",
+                            report::page_data(*this), script});
 }
 
 std::string DebugResult::to_notebook_html(const DebugRun& run) const {
-  return make_frame("Quantization report", find_verdict(*this, debug::layer_labels(layers)).text, to_html(run));
+  return report::make_frame("Quantization report", find_verdict(*this, report::layer_labels(layers)).text,
+                            to_html(run));
 }
 
 }  // namespace leadline

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chart: the error each layer adds and the error so far, along the network. Thousands of layers are drawn column by
+// column, so that the picture has never more parts than pixels.
+import { choose, chosen, describe, layers, listeners, relative, result, share, sig, suspectOf, yard } from "./debug.js";
+import { revealRow } from "./debug_table.js";
+import { $, showTip, svg, tip } from "./page.js";
+
+const chart = $("chart");
+const LEFT = 50,
+  RIGHT = 8,
+  TOP = 14,
+  HIGH = 230,
+  BOTTOM = 26;
+let slot = 1,
+  band = null,
+  cursor = null;
+const metrics = {
+  relative: { get: (e) => (e ? e.relative : null), show: (v) => `${sig(100 * v)}%` },
+  steps: { get: (e) => (e?.steps ? e.steps : null), show: sig, yard },
+};
+const decades = (values, most) => {
+  const positive = values.filter((v) => v > 0);
+  if (!positive.length) return [-3, 0];
+  const high = Math.ceil(Math.log10(positive.reduce((a, b) => Math.max(a, b))) + 0.02);
+  let low = Math.floor(Math.log10(positive.reduce((a, b) => Math.min(a, b))));
+  low = Math.max(low, high - most);
+  return high - low < 2 ? [high - 2, high] : [low, high];
+};
+const drawChart = () => {
+  const width = Math.max(220, chart.clientWidth),
+    metric = metrics[$("metric").value],
+    n = layers.length;
+  const own = layers.map((l) => metric.get(l.own)),
+    total = layers.map((l) => metric.get(l.total));
+  const [low, high] = decades([...own, ...total, metric.yard], 6);
+  slot = (width - LEFT - RIGHT) / Math.max(1, n);
+  const floor = TOP + HIGH,
+    X = (i) => LEFT + (i + 0.5) * slot;
+  const Y = (v) => Math.min(floor, TOP + (HIGH * (high - Math.log10(v))) / (high - low));
+  const root = svg("svg", {
+    width,
+    height: floor + BOTTOM,
+    role: "img",
+    "aria-label": "Error of each layer, logarithmic",
+  });
+  for (let d = low; d <= high; ++d) {
+    const y = Y(10 ** d);
+    svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y, y2: y }, root);
+    svg("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end" }, root).textContent = metric.show(10 ** d);
+  }
+  band = svg("rect", { class: "chosen", x: -99, y: TOP, width: Math.max(3, slot), height: HIGH }, root);
+  // Own errors: a bar for a layer, or for a column of pixels its largest, a suspect before all others.
+  const wide = Math.max(1, Math.min(16, slot * 0.62)),
+    columns = new Map();
+  own.forEach((v, i) => {
+    if (!(v > 0)) return;
+    const at = slot >= 1.5 ? i : Math.floor(X(i)),
+      old = columns.get(at),
+      suspect = suspectOf.has(i);
+    if (!old || suspect > old.suspect || (suspect === old.suspect && v > old.v)) columns.set(at, { i, v, suspect });
+  });
+  for (const { i, v, suspect } of columns.values()) {
+    const y = Math.min(Y(v), floor - 1.5);
+    svg(
+      "rect",
+      {
+        class: suspect ? "own suspect" : "own",
+        x: X(i) - wide / 2,
+        y,
+        width: wide,
+        height: floor - y,
+        rx: Math.min(2, wide / 4),
+      },
+      root,
+    );
+  }
+  // Error so far: a line, broken where nothing was compared.
+  let path = "",
+    pen = false,
+    lastX = -9,
+    lastY = 0;
+  total.forEach((v, i) => {
+    if (v === null || v === undefined) {
+      pen = false;
+      return;
+    }
+    const x = X(i),
+      y = v > 0 ? Y(v) : floor;
+    if (pen && x - lastX < 0.7 && y >= lastY) return;
+    path += `${pen ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
+    pen = true;
+    lastX = x;
+    lastY = y;
+    if (slot > 14) svg("circle", { class: "dot", cx: x, cy: y, r: 2.5 }, root);
+  });
+  if (path) svg("path", { class: "total", d: path }, root);
+  svg("line", { class: "floor", x1: LEFT, x2: width - RIGHT, y1: floor, y2: floor }, root);
+  if (metric.yard) {
+    const y = Y(metric.yard);
+    svg("line", { class: "yardline", x1: LEFT, x2: width - RIGHT, y1: y, y2: y }, root);
+    svg("text", { class: "yard", x: width - RIGHT, y: y - 5, "text-anchor": "end" }, root).textContent =
+      `rounding alone: 1/\u221a12 = ${metric.yard.toFixed(3)}`;
+  }
+  const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 1e5].find((k) => k * slot >= 38) || 1e6;
+  for (let i = 0; i < n; i += every)
+    svg("text", { x: X(i), y: floor + 18, "text-anchor": "middle" }, root).textContent = i;
+  cursor = svg("line", { class: "cursor", x1: -9, x2: -9, y1: TOP, y2: floor }, root);
+  chart.replaceChildren(root);
+  mark(chosen);
+};
+const say = (i) => {
+  const l = layers[i];
+  $("status").textContent = l
+    ? "Layer " +
+      i +
+      ": " +
+      l.op +
+      " " +
+      l.label +
+      ", adds " +
+      share(relative(l.own)) +
+      ", so far " +
+      share(relative(l.total))
+    : "";
+};
+const mark = (i) => {
+  if (band && i >= 0) band.setAttribute("x", LEFT + (i + 0.5) * slot - Math.max(3, slot) / 2);
+};
+listeners.push((i) => {
+  mark(i);
+  say(i);
+});
+const layerAt = (event) => {
+  const i = Math.floor((event.clientX - chart.getBoundingClientRect().left - LEFT) / slot);
+  return i >= 0 && i < layers.length ? i : -1;
+};
+const hover = (event) => {
+  const i = layerAt(event);
+  if (i < 0) {
+    leave();
+    return;
+  }
+  const x = LEFT + (i + 0.5) * slot;
+  cursor.setAttribute("x1", x);
+  cursor.setAttribute("x2", x);
+  showTip(`${i}  ${layers[i].label}`, [["op", layers[i].op], ...describe(layers[i])], event.clientX, event.clientY);
+};
+const leave = () => {
+  tip.hidden = true;
+  if (cursor) for (const k of ["x1", "x2"]) cursor.setAttribute(k, -9);
+};
+if (layers.length) {
+  chart.addEventListener("pointermove", (e) => {
+    if (e.pointerType === "mouse") hover(e);
+  });
+  chart.addEventListener("pointerleave", leave);
+  chart.addEventListener("click", (e) => {
+    const i = layerAt(e);
+    if (i >= 0) {
+      leave();
+      choose(i);
+      revealRow(i);
+    }
+  });
+  chart.addEventListener("keydown", (e) => {
+    const to = { ArrowLeft: chosen - 1, ArrowRight: chosen + 1, Home: 0, End: layers.length - 1 }[e.key];
+    if (to !== undefined) choose(Math.max(0, Math.min(layers.length - 1, to)));
+    else if (e.key === "Enter") revealRow(chosen, true);
+    else return;
+    e.preventDefault();
+  });
+  $("metric").addEventListener("change", drawChart);
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "Escape") leave();
+  });
+  let seen = 0;
+  new ResizeObserver(() =>
+    requestAnimationFrame(() => {
+      if (chart.clientWidth !== seen) {
+        seen = chart.clientWidth;
+        drawChart();
+      }
+    }),
+  ).observe(chart);
+  drawChart();
+  // The first thing to look at: the worst suspect, else the layer that adds most.
+  choose(
+    result.suspects.length
+      ? result.suspects[0].layer
+      : layers.reduce((best, l) => ((relative(l.own) || 0) > (relative(layers[best].own) || 0) ? l.i : best), 0),
+  );
+}
