@@ -190,7 +190,7 @@ TEST(InterpreterResize, StrictKeepsFixedDimensions) {
   EXPECT_NO_THROW(interpreter.resize_input(0, {2, 64}, true));
   EXPECT_TRUE(thrown_by([&] { interpreter.resize_input(0, {2, 65}, true); }).names("fixed to 64, got 65"));
   EXPECT_TRUE(thrown_by([&] { interpreter.resize_input(0, {2}, true); }).names("rank 2"));
-  EXPECT_TRUE(thrown_by([&] { interpreter.resize_input(4, {2, 64}); }).names("no input"));
+  EXPECT_TRUE(thrown_by([&] { interpreter.resize_input(4, {2, 64}); }).names("not an input"));
 }
 
 TEST(InterpreterResize, AVariableThatIsAnInputKeepsItsShape) {

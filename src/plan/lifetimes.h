@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides for the newest segment which tensors share memory, how long each piece lives, and where it lies.
+// Which tensors of a segment share memory, and how long each piece of it lives.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "plan/arena.h"
+#include "plan/outline.h"
 #include "plan/part_slots.h"
 #include "plan/subgraph_plan.h"
 
 namespace leadline::plan {
 
-/// Steps:
-///  1. every output of every step gets a storage; a view takes its input's memory, an in-place op may take the memory
-///     of an input that nobody reads afterwards, a part of a tensor may lie in it (see share_parts());
-///  2. each piece of arena memory gets an interval from the step that first writes to the last that reads;
-///  3. scratch is a piece that lives for one step;
-///  4. place() finds offsets.
+/// A piece of a segment's arena: one value, or several that share.
+struct Piece {
+  int64_t bytes = 0;
+  int first = 0;  // positions of steps in the segment
+  int last = 0;
+  bool kept = false;  // read after the segment, or by the caller: nothing may overwrite it
+};
+
+/// A trial: assign() may be called again with another choice. Refers to what it is made from.
 class Lifetimes {
  public:
-  explicit Lifetimes(SubgraphPlan& plan);
-  void assign();
+  /// For `segment`, which comes after those of `plan`.
+  Lifetimes(const Outline& outline, const PlanOptions& options, const SubgraphPlan& plan, const Segment& segment);
+
+  /// Gives every output of the segment a storage, and every piece of arena memory its life. Tensors lie inside others
+  /// where use_parts[position] holds. Returns the most bytes alive at one step, scratch included.
+  int64_t assign(const std::vector<bool>& use_parts);
+
+  /// The result: values of the whole subgraph, without offsets of this segment.
+  const std::vector<PlannedValue>& values() const { return values_; }
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  /// The piece that a root value of this segment has.
+  int piece_of(int root) const { return piece_of_[static_cast<size_t>(root)]; }
+  /// The last position of the segment, at least 0.
+  int end_position() const { return end_position_; }
 
  private:
-  /// A piece of arena memory of this segment: one value or several that share.
-  struct Piece {
-    int64_t bytes = 0;
-    int first = 0;
-    int last = 0;
-    bool kept = false;  // read after the segment, or by the caller: nothing may overwrite it
-  };
-
-  /// Chooses the steps whose inputs or outputs lie inside each other: as many as leave the arena no larger.
-  void share_parts();
-  /// Steps 1 and 2 with the parts of the steps in `use_parts_`; gives the most bytes alive at one step.
-  int64_t add_all();
   void add_inputs();
   void add_step_outputs(int position);
   void add_output(int position, int value, bool may_share);
@@ -43,29 +47,30 @@ class Lifetimes {
   bool share_in_place(int position, int value);
   void live_in(int value, int source, int64_t shift);
   bool reads_safely(const ir::Node& node, int source) const;
-  void add_output_copies(std::vector<Interval>& intervals, std::vector<size_t>& slots);
-  void find_layout();
-  void use_layout();
   bool is_kept(int value) const;
   int last_position(int value, int first) const;
-  void extend_piece(int root, int value, int position);
-  Piece& piece(int value) { return pieces_[static_cast<size_t>(piece_of_[static_cast<size_t>(value)])]; }
   void new_piece(int value, int first);
-  const ir::Node& node_at(int position) const;
+  void extend_piece(int root, int value, int position);
+  int64_t most_alive() const;
+  Piece& piece(int value) { return pieces_[static_cast<size_t>(piece_of(value))]; }
+  PlannedValue& planned(int value) { return values_[static_cast<size_t>(value)]; }
+  const PlannedValue& planned(int value) const { return values_[static_cast<size_t>(value)]; }
+  const Step& step_at(int position) const { return segment_.steps[static_cast<size_t>(position)]; }
+  const ir::Node& node_at(int position) const { return outline_.node(step_at(position).node); }
+  ops::Sharing sharing_at(int position) const { return outline_.row(step_at(position).node)->sharing; }
 
-  SubgraphPlan& plan_;
-  Segment& segment_;
+  const Outline& outline_;
+  const PlanOptions& options_;
+  const SubgraphPlan& plan_;
+  const Segment& segment_;
   const int segment_index_;
-  const int end_position_;     // last position of the segment, at least 0
-  std::vector<int> piece_of_;  // by root value; -1: none in this segment
-  std::vector<Piece> pieces_;
-  std::vector<bool> use_parts_;  // by position
+  const int end_position_;
   PartSlots slots_;
-  std::vector<int> early_;  // by value: the step that first writes into its memory, before its own; -1: none
-  std::vector<Interval> intervals_;
-  std::vector<size_t> copy_slots_;
-  size_t tensor_count_ = 0;  // intervals of tensors; those of scratch follow
-  Layout layout_;
+  std::vector<PlannedValue> values_;
+  std::vector<Piece> pieces_;
+  std::vector<int> piece_of_;    // by root value; -1: none in this segment
+  std::vector<bool> use_parts_;  // by position
+  std::vector<int> early_;       // by value: the step that first writes into its memory, before its own; -1: none
 };
 
 }  // namespace leadline::plan

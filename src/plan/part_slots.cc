@@ -5,33 +5,30 @@
 
 namespace leadline::plan {
 
-PartSlots::PartSlots(const SubgraphPlan& plan)
-    : plan_(plan),
-      segment_(plan.segments_.back()),
-      maker_(plan.values_.size(), -1),
-      readers_(plan.values_.size(), 0),
-      slots_(plan.values_.size()) {
-  for (const ir::Node& node : plan_.subgraph_.nodes) {
+PartSlots::PartSlots(const Outline& outline, const Segment& segment, const std::vector<PlannedValue>& values)
+    : outline_(outline),
+      segment_(segment),
+      values_(values),
+      maker_(values.size(), -1),
+      readers_(values.size(), 0),
+      slots_(values.size()) {
+  for (const ir::Node& node : outline_.subgraph().nodes) {
     for (int v : node.inputs) {
       if (v != ir::kAbsent) ++readers_[static_cast<size_t>(v)];
     }
   }
   for (int position = 0; position < static_cast<int>(segment_.steps.size()); ++position) {
-    for (int v : node_at(position).outputs) maker_[static_cast<size_t>(v)] = position;
+    for (int v : outline_.node(node_at(position)).outputs) maker_[static_cast<size_t>(v)] = position;
   }
-}
-
-const ir::Node& PartSlots::node_at(int position) const {
-  return plan_.node(segment_.steps[static_cast<size_t>(position)].node);
 }
 
 void PartSlots::assign(const std::vector<bool>& use) {
   std::fill(slots_.begin(), slots_.end(), Slot{});
   for (size_t position = 0; position < segment_.steps.size(); ++position) {
     if (!use[position]) continue;
-    const ir::Node& node = node_at(static_cast<int>(position));
+    const ir::Node& node = outline_.node(segment_.steps[position].node);
     for (const ops::TensorPart& part : segment_.steps[position].parts) {
-      if (!part.joins || plan_.values_[static_cast<size_t>(node.outputs[0])].storage == Storage::kVariable) continue;
+      if (!part.joins || value(node.outputs[0]).storage == Storage::kVariable) continue;
       give(node.inputs[static_cast<size_t>(part.inner)], {node.outputs[0], part.offset}, false);
     }
   }
@@ -47,7 +44,7 @@ Slot PartSlots::resolve(int value) const {
 }
 
 bool PartSlots::is_cut(int position, int value) const {
-  const ir::Node& node = node_at(position);
+  const ir::Node& node = outline_.node(node_at(position));
   const auto& parts = segment_.steps[static_cast<size_t>(position)].parts;
   return std::any_of(parts.begin(), parts.end(), [&](const ops::TensorPart& part) {
     return !part.joins && node.outputs[static_cast<size_t>(part.inner)] == value;
@@ -59,28 +56,29 @@ bool PartSlots::may_move(int value, bool overwritten) const {
   const auto v = static_cast<size_t>(value);
   if (value == ir::kAbsent || maker_[v] < 0 || slots_[v].outer >= 0) return false;
   if (overwritten && readers_[v] != 1) return false;
-  const PlannedValue& planned = plan_.values_[v];
-  return planned.bytes > 0 && planned.storage != Storage::kVariable && !plan_.is_output(value);
+  const PlannedValue& planned = values_[v];
+  return planned.bytes > 0 && planned.storage != Storage::kVariable && !outline_.is_output(value);
 }
 
 bool PartSlots::give(int value, Slot slot, bool overwritten) {
   if (!may_move(value, overwritten)) return false;
   const auto v = static_cast<size_t>(value);
   const int position = maker_[v];
-  const ir::Node& node = node_at(position);
-  const PlannedValue& planned = plan_.values_[v];
+  const ir::Node& node = outline_.node(node_at(position));
+  const PlannedValue& planned = values_[v];
   if (is_cut(position, value)) return false;  // it is in its input already; one copy either way
-  const ops::Sharing sharing = value == node.outputs[0] ? plan_.host_.find(node)->sharing : ops::Sharing::kNone;
+  const ops::Sharing sharing =
+      value == node.outputs[0] ? outline_.row(node_at(position))->sharing : ops::Sharing::kNone;
   if (sharing == ops::Sharing::kView) {
-    const bool same = plan_.values_[static_cast<size_t>(node.inputs[0])].bytes == planned.bytes;
+    const bool same = this->value(node.inputs[0]).bytes == planned.bytes;
     if (!same || !give(node.inputs[0], slot, overwritten)) return false;
   } else if (sharing == ops::Sharing::kInPlace) {
-    const int bits = dtype_bits(plan_.subgraph_.values[v].dtype);
+    const int bits = dtype_bits(outline_.subgraph().values[v].dtype);
     for (int input : node.inputs) {
       if (input == ir::kAbsent) continue;
-      const PlannedValue& source = plan_.values_[static_cast<size_t>(input)];
+      const PlannedValue& source = this->value(input);
       if (source.bytes != planned.bytes || source.shape.elements() != planned.shape.elements()) continue;
-      if (dtype_bits(plan_.subgraph_.values[static_cast<size_t>(input)].dtype) != bits) continue;
+      if (dtype_bits(outline_.subgraph().values[static_cast<size_t>(input)].dtype) != bits) continue;
       if (give(input, slot, true)) break;
     }
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of the newest segment are computed inside the tensor that is joined from them.
+// Which values of a segment are computed inside the tensor that is joined from them.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "plan/outline.h"
 #include "plan/subgraph_plan.h"
 
 namespace leadline::plan {
@@ -20,7 +21,8 @@ struct Slot {
 /// slot. A slot belongs to one value and those: a value that is joined twice is copied the second time.
 class PartSlots {
  public:
-  explicit PartSlots(const SubgraphPlan& plan);
+  /// Refers to all three; only sizes, shapes and which values are variables are read of `values`.
+  PartSlots(const Outline& outline, const Segment& segment, const std::vector<PlannedValue>& values);
 
   /// Gives slots to the inputs of the steps for which use[position] holds.
   void assign(const std::vector<bool>& use);
@@ -30,11 +32,13 @@ class PartSlots {
  private:
   bool give(int value, Slot slot, bool overwritten);
   bool may_move(int value, bool overwritten) const;
-  const ir::Node& node_at(int position) const;
+  const PlannedValue& value(int index) const { return values_[static_cast<size_t>(index)]; }
+  int node_at(int position) const { return segment_.steps[static_cast<size_t>(position)].node; }
   bool is_cut(int position, int value) const;
 
-  const SubgraphPlan& plan_;
+  const Outline& outline_;
   const Segment& segment_;
+  const std::vector<PlannedValue>& values_;
   std::vector<int> maker_;    // by value: the position that computes it, -1: none of this segment
   std::vector<int> readers_;  // by value: how many inputs it is
   std::vector<Slot> slots_;   // by value

@@ -18,11 +18,9 @@ PlannedPhase phase(const char* name, const std::array<int64_t, kMemoryCategoryCo
   return result;
 }
 
-PlannedTensor describe_value(const SubgraphPlan& plan, size_t index) {
-  const PlannedValue& value = plan.values()[index];
-  const ir::Value& source = plan.subgraph().values[index];
+PlannedTensor describe_value(const ir::Value& source, const PlannedValue& value, int index) {
   PlannedTensor tensor;
-  tensor.index = static_cast<int>(index);
+  tensor.index = index;
   tensor.name = source.name;
   tensor.dtype = source.dtype;
   tensor.shape = value.shape_known ? value.shape : source.shape;
@@ -30,7 +28,7 @@ PlannedTensor describe_value(const SubgraphPlan& plan, size_t index) {
   tensor.storage = value.storage;
   tensor.first_step = value.first_step;
   tensor.last_step = value.last_step;
-  if (value.root != static_cast<int>(index)) tensor.shares_with = value.root;
+  if (value.root != index) tensor.shares_with = value.root;
   if (value.storage == Storage::kArena) {
     tensor.offset = value.offset;
     tensor.segment = value.segment;
@@ -40,13 +38,13 @@ PlannedTensor describe_value(const SubgraphPlan& plan, size_t index) {
 
 }  // namespace
 
-Plan describe(const SubgraphPlan& plan, const PlannedTotals& totals, int threads) {
+Plan describe(const Outline& outline, const SubgraphPlan& plan, const PlannedTotals& totals, int threads) {
   Plan result;
   result.threads = threads;
-  result.complete = plan.complete();
-  const ir::Subgraph& subgraph = plan.subgraph();
-  for (size_t s = 0; s < plan.segments().size(); ++s) {
-    const Segment& segment = plan.segments()[s];
+  result.complete = plan.complete;
+  const ir::Subgraph& subgraph = outline.subgraph();
+  for (size_t s = 0; s < plan.segments.size(); ++s) {
+    const Segment& segment = plan.segments[s];
     PlannedSegment planned;
     planned.first_step = segment.first_step;
     planned.last_step = segment.first_step + static_cast<int>(segment.steps.size()) - 1;
@@ -56,14 +54,14 @@ Plan describe(const SubgraphPlan& plan, const PlannedTotals& totals, int threads
     result.arena_bytes += segment.arena_bytes;
     result.lower_bound_bytes += segment.lower_bound;
     for (const Step& step : segment.steps) {
-      const ir::Node& node = plan.node(step.node);
+      const ir::Node& node = outline.node(step.node);
       PlannedStep described;
       described.node = step.node;
       described.op = node.op;
       if (!node.outputs.empty()) described.name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
       described.inputs = node.inputs;
       described.outputs = node.outputs;
-      if (const ir::ChangedNode* changed = plan.changed(step.node)) described.merged = changed->merged;
+      if (const ir::ChangedNode* changed = outline.changed(step.node)) described.merged = changed->merged;
       described.segment = static_cast<int>(s);
       described.scratch_bytes = step.scratch_bytes;
       if (step.scratch_bytes > 0) described.scratch_offset = step.scratch_offset;
@@ -73,7 +71,9 @@ Plan describe(const SubgraphPlan& plan, const PlannedTotals& totals, int threads
       result.steps.push_back(std::move(described));
     }
   }
-  for (size_t v = 0; v < plan.values().size(); ++v) result.tensors.push_back(describe_value(plan, v));
+  for (size_t v = 0; v < plan.values.size(); ++v) {
+    result.tensors.push_back(describe_value(subgraph.values[v], plan.values[v], static_cast<int>(v)));
+  }
   result.phases = {phase("load", totals.load), phase("prepare", totals.prepare), phase("run", totals.peak)};
   result.categories = result.phases.back().categories;
   result.peak_bytes = result.phases.back().bytes;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "leadline/plan.h"
+#include "plan/outline.h"
 #include "plan/subgraph_plan.h"
 
 namespace leadline::plan {
@@ -17,6 +18,6 @@ struct PlannedTotals {
 };
 
 /// Copies the plan into plain data. `threads` is what the run will use.
-Plan describe(const SubgraphPlan& plan, const PlannedTotals& totals, int threads);
+Plan describe(const Outline& outline, const SubgraphPlan& plan, const PlannedTotals& totals, int threads);
 
 }  // namespace leadline::plan

@@ -35,7 +35,7 @@ plan::PlannedTotals planned_totals(const LoadedModel& model, const Runner& runne
   totals.prepare[slot(MemoryCategory::kGraph)] = totals.peak[slot(MemoryCategory::kGraph)];
   totals.prepare[slot(MemoryCategory::kPackedWeights)] = totals.peak[slot(MemoryCategory::kPackedWeights)];
   // The part of the arena above its highest tensor exists for scratch alone.
-  const plan::Segment& first = runner.plan().segments()[0];
+  const plan::Segment& first = runner.plan().segments[0];
   const int64_t scratch = first.arena_bytes - first.tensor_bytes;
   totals.peak[slot(MemoryCategory::kScratch)] = scratch;
   totals.peak[slot(MemoryCategory::kArena)] -= scratch;

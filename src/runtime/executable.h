@@ -62,6 +62,8 @@ class Executable {
     kReady,      // all tensors whose shapes are known have their memory
   };
 
+  bool owns_resources() const { return environment_->settings.owns_resources; }
+  const plan::PlannedValue& planned(int index) const { return runner_->plan().value(index); }
   const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }
   void check_index(int index) const;
   void require_runnable() const;
@@ -70,7 +72,7 @@ class Executable {
 
   // Everything below is called with the mutex held. Each brings the executable to a stage, or throws.
   void make_plan();     // kPlanned
-  void start_runner();  // what make_plan() does for the nodes in session_->changed
+  void start_runner();  // what make_plan() does for the nodes in changed_
   void run_plain();     // the same stage, for a graph without changes
   void refresh();       // at least kPlanned
   void prepare();       // kReady
@@ -80,19 +82,18 @@ class Executable {
   void check_strict(int index, const Shape& shape) const;
   void check_bindable(int index, const TensorMemory& memory) const;
   void note_rebound();
-  void name_profile();
 
   const std::shared_ptr<const LoadedModel> model_;
   const InterpreterOptions options_;
   const std::shared_ptr<const ir::Graph> graph_;
   const std::shared_ptr<Budget> budget_;
-  const bool owns_resources_;
   passes::PassNames disabled_passes_;
-  ops::UserOpTable user_ops_;
   std::vector<MissingOp> missing_;
-  std::shared_ptr<ops::Resources> resources_;
-  std::unique_ptr<Session> session_;
-  std::unique_ptr<Runner> runner_;                // after session_: it refers to it
+  std::unique_ptr<Environment> environment_;
+  /// What passes made of some nodes; null: the graph runs as it is.
+  std::shared_ptr<const ir::ChangedNodes> changed_;
+  CallerMemories caller_memory_;
+  std::unique_ptr<Runner> runner_;                // after what it refers to
   std::vector<Shape> shapes_;                     // of the inputs, as the caller wants them
   std::unordered_map<int, size_t> input_places_;  // of tensors among the inputs
   int64_t base_counted_ = 0;

@@ -60,8 +60,7 @@ TensorInfo Executable::tensor_info(int index) const {
   if (const auto it = input_places_.find(index); it != input_places_.end()) {
     info.shape = shapes_[it->second];
   } else if (stage_ != Stage::kUnplanned) {
-    const plan::PlannedValue& planned = runner_->plan().values()[static_cast<size_t>(index)];
-    if (planned.shape_known) info.shape = planned.shape;
+    if (planned(index).shape_known) info.shape = planned(index).shape;
   }
   info.bytes = info.constant ? info.bytes : storage_bytes(info.dtype, info.shape).value_or(0);
   return info;
@@ -71,11 +70,11 @@ void Executable::set_tensor(int index, std::span<const std::byte> bytes) {
   const std::lock_guard lock(mutex_);
   prepare();
   check_index(index);
-  const plan::PlannedValue& planned = runner_->plan().values()[static_cast<size_t>(index)];
+  const plan::PlannedValue& planned = this->planned(index);
   const bool input = planned.storage == Storage::kInput && planned.root == index;  // not a view of one
   require(input || planned.storage == Storage::kVariable, kArgument,
           "tensor {} '{}' is neither an input nor a variable, so it cannot be set", index, value(index).name);
-  require(!input || !session_->caller_memory.contains(index), kArgument,
+  require(!input || !caller_memory_.contains(index), kArgument,
           "tensor {} '{}' is bound to memory of the caller: write there, or unbind it first", index, value(index).name);
   if (value(index).dtype == DType::kString) {
     const std::string problem = string_tensor_problem(bytes, planned.shape.elements());
@@ -87,19 +86,20 @@ void Executable::set_tensor(int index, std::span<const std::byte> bytes) {
   require(static_cast<int64_t>(bytes.size()) == planned.bytes, kArgument,
           "tensor {} '{}' of shape {} takes {} bytes, got {}", index, value(index).name, planned.shape.to_string(),
           planned.bytes, bytes.size());
-  copy_bytes(planned.address, bytes.data(), static_cast<int64_t>(bytes.size()));
+  copy_bytes(runner_->bindings().address(index), bytes.data(), static_cast<int64_t>(bytes.size()));
 }
 
 TensorMemory Executable::tensor(int index) {
   const std::lock_guard lock(mutex_);
   prepare();
   check_index(index);
-  const plan::PlannedValue& planned = runner_->plan().values()[static_cast<size_t>(index)];
+  const plan::PlannedValue& planned = this->planned(index);
   const ir::Value& source = value(index);
-  if (const auto bound = session_->caller_memory.find(index); bound != session_->caller_memory.end()) {
+  if (const auto bound = caller_memory_.find(index); bound != caller_memory_.end()) {
     const CallerMemory& theirs = bound->second;
     return {theirs.owner, theirs.data, theirs.bytes, source.dtype, theirs.shape, theirs.read_only};
   }
+  std::byte* const address = runner_->bindings().address(index);
   TensorMemory memory;
   memory.dtype = source.dtype;
   memory.shape = planned.shape_known ? planned.shape : source.shape;
@@ -107,27 +107,27 @@ TensorMemory Executable::tensor(int index) {
   if (planned.storage == Storage::kConstant) {
     memory.owner = graph_;
     memory.read_only = true;  // perhaps a mapping of the file
-    memory.data = planned.address;
+    memory.data = address;
     return memory;
   }
   if (planned.storage == Storage::kFolded) {
-    auto copy = std::make_shared<std::vector<std::byte>>(planned.address, planned.address + planned.bytes);
+    auto copy = std::make_shared<std::vector<std::byte>>(address, address + planned.bytes);
     memory.data = copy->data();
     memory.owner = std::move(copy);
     return memory;
   }
   auto owner = runner_->memory_of(index);
-  require(owner.has_value() || !runner_->plan().merged_away(index), kArgument,
+  require(owner.has_value() || !runner_->outline().is_merged_away(index), kArgument,
           "tensor {} '{}' does not exist, as nodes around it were merged; create the interpreter with "
           "preserve_all_tensors, or with disabled_passes, to read it",
           index, source.name);
-  require(owner.has_value() && (planned.address != nullptr || planned.bytes == 0), kArgument,
+  require(owner.has_value() && (address != nullptr || planned.bytes == 0), kArgument,
           "tensor {} '{}' is an intermediate result whose memory is reused; create the interpreter with "
           "preserve_all_tensors to read it",
           index, source.name);
   memory.owner = std::move(*owner);
-  memory.data = planned.address;
-  if (const auto root = session_->caller_memory.find(planned.root); root != session_->caller_memory.end()) {
+  memory.data = address;
+  if (const auto root = caller_memory_.find(planned.root); root != caller_memory_.end()) {
     memory.read_only = root->second.read_only;
   }
   return memory;
@@ -165,16 +165,16 @@ void Executable::bind(int index, TensorMemory memory) {
   refresh();
   check_bindable(index, memory);
   CallerMemory theirs{std::move(memory.owner), memory.data, memory.bytes, memory.shape, memory.read_only};
-  runner_->check_caller_memory(index, theirs);
+  check_caller_memory(runner_->planner(), index, theirs);
   note_rebound();
-  before = std::exchange(session_->caller_memory[index], std::move(theirs));
+  before = std::exchange(caller_memory_[index], std::move(theirs));
 }
 
 void Executable::unbind(int index) {
   CallerMemory before;
   const std::lock_guard lock(mutex_);
   check_index(index);
-  auto bound = session_->caller_memory.extract(index);
+  auto bound = caller_memory_.extract(index);
   if (bound.empty()) return;
   note_rebound();
   before = std::move(bound.mapped());

@@ -30,19 +30,20 @@ TEST(SharedParts, CanBeSwitchedOff) {
   const std::vector<Shape> shapes = {{256}};
   const std::vector<int64_t> bytes = {0};
   for (const bool share : {true, false}) {
-    runtime::Session session(graph, std::make_shared<runtime::PackedWeights>(budget), budget,
-                             std::make_shared<ops::Resources>(budget), 1);
-    session.share_parts = share;
-    runtime::Runner runner(session, 0, false);
+    runtime::RunSettings settings;
+    settings.share_parts = share;
+    runtime::Environment environment(graph, std::make_shared<runtime::PackedWeights>(budget), budget,
+                                     std::make_shared<ops::Resources>(budget), {}, settings);
+    const runtime::CallerMemories none;
+    runtime::Runner runner(environment, 0, nullptr, none);
     runner.start(shapes, bytes);
     runner.allocate();
-    const auto& values = runner.plan().values();
-    EXPECT_EQ(values[static_cast<size_t>(b)].root, share ? c : b);
-    EXPECT_EQ(values[static_cast<size_t>(b)].shift, share ? 1024 : 0);
-    auto* in = reinterpret_cast<float*>(values[static_cast<size_t>(x)].address);
+    EXPECT_EQ(runner.plan().value(b).root, share ? c : b);
+    EXPECT_EQ(runner.plan().value(b).shift, share ? 1024 : 0);
+    auto* in = reinterpret_cast<float*>(runner.bindings().address(x));
     std::fill_n(in, 256, 3.0F);
     runner.invoke();
-    const auto* out = reinterpret_cast<const float*>(values[static_cast<size_t>(y)].address);
+    const auto* out = reinterpret_cast<const float*>(runner.bindings().address(y));
     EXPECT_EQ(std::vector<float>(out, out + 256), std::vector<float>(256, 3.0F));
     EXPECT_EQ(std::vector<float>(out + 256, out + 512), std::vector<float>(256, -3.0F));
   }

@@ -15,6 +15,7 @@ namespace {
 
 using testing::AttributeValues;
 using testing::expect_planned_equals_counted;
+using testing::get;
 using testing::set;
 using testing::Sketch;
 using testing::thrown_by;
@@ -103,6 +104,24 @@ TEST(Strings, ARefusedInputLeavesAUsableInterpreter) {
   interpreter.set_tensor(0, ops::string_buffer({"a", "c"}));
   interpreter.invoke();
   EXPECT_EQ(strings(interpreter, interpreter.outputs()[0]), std::vector<std::string>{"c"});
+}
+
+/// The refusal leaves the input without memory, and binding another tensor looks at the memory of all.
+TEST(Strings, OtherTensorsCanBeBoundAfterARefusedInput) {
+  Sketch s = string_model();
+  const int x = s.input("x", DType::kFloat32, {4});
+  const int y = s.compute("NEG", {x}, "y", DType::kFloat32, {4});
+  s.outputs({s.subgraph().outputs[0], y});
+  Interpreter interpreter(Model::from_bytes(s.file(), nullptr, Budget::with_limit(64 << 10)));
+  const std::string long_text(100'000, 'x');
+  EXPECT_EQ(thrown_by([&] { interpreter.set_tensor(0, ops::string_buffer({"a", long_text})); }).code,
+            ErrorCode::kBudget);
+  std::vector<float> values = {1, 2, 3, 4};
+  interpreter.bind(x, {nullptr, reinterpret_cast<std::byte*>(values.data()), 16, DType::kFloat32, {4}, true});
+  interpreter.set_tensor(0, ops::string_buffer({"a", "b"}));
+  interpreter.invoke();
+  EXPECT_EQ(get<float>(interpreter, y), (std::vector<float>{-1, -2, -3, -4}));
+  expect_planned_equals_counted(interpreter);
 }
 
 TEST(Strings, PassThroughCalls) {

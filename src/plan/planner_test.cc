@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sharing, lifetimes, folding and segments of whole plans, seen through what an interpreter reports.
-#include "plan/subgraph_plan.h"
+#include "plan/planner.h"
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ void expect_sound(const Plan& plan) {
   for (const PlannedSegment& segment : plan.segments) EXPECT_GE(segment.arena_bytes, segment.lower_bound_bytes);
 }
 
-TEST(SubgraphPlan, ViewsCostNothing) {
+TEST(Planner, ViewsCostNothing) {
   Sketch s;
   const int x = s.input("x", kF32, kVector);
   const int a = s.compute("TANH", {x}, "a", kF32, kVector);
@@ -97,7 +97,7 @@ TEST(SubgraphPlan, ViewsCostNothing) {
   expect_sound(plan);
 }
 
-TEST(SubgraphPlan, AViewOfAnInputLivesInTheInput) {
+TEST(Planner, AViewOfAnInputLivesInTheInput) {
   Sketch s;
   const int x = s.input("x", kF32, kVector);
   const int shape = s.constant<int32_t>("shape", DType::kInt32, {2}, {16, 16});
@@ -108,7 +108,7 @@ TEST(SubgraphPlan, AViewOfAnInputLivesInTheInput) {
   EXPECT_EQ(testing::run(interpreter, std::vector<float>(256, 2.0F)), std::vector<float>(256, -2.0F));
 }
 
-TEST(SubgraphPlan, ElementwiseChainsRunInPlace) {
+TEST(Planner, ElementwiseChainsRunInPlace) {
   Sketch s;
   const int x = s.input("x", kF32, kVector);
   int a = s.compute("NEG", {x}, "a0", kF32, kVector);
@@ -120,7 +120,7 @@ TEST(SubgraphPlan, ElementwiseChainsRunInPlace) {
   expect_sound(plan);
 }
 
-TEST(SubgraphPlan, NothingOverwritesWhatIsReadLater) {
+TEST(Planner, NothingOverwritesWhatIsReadLater) {
   Sketch s;
   const int x = s.input("x", kF32, kVector);
   const int a = s.compute("NEG", {x}, "a", kF32, kVector);
@@ -132,7 +132,7 @@ TEST(SubgraphPlan, NothingOverwritesWhatIsReadLater) {
   EXPECT_EQ(testing::run(interpreter, std::vector<float>(256, 2.0F)), std::vector<float>(256, 0.0F));
 }
 
-TEST(SubgraphPlan, InputsKeepTheirValues) {
+TEST(Planner, InputsKeepTheirValues) {
   Sketch s;
   const int x = s.input("x", kF32, kVector);
   const int a = s.compute("NEG", {x}, "a", kF32, kVector);
@@ -144,7 +144,7 @@ TEST(SubgraphPlan, InputsKeepTheirValues) {
   EXPECT_EQ(get<float>(interpreter, x), values);
 }
 
-TEST(SubgraphPlan, PreservedTensorsKeepMemoryOfTheirOwn) {
+TEST(Planner, PreservedTensorsKeepMemoryOfTheirOwn) {
   Sketch s;
   const int x = s.input("x", kF32, kVector);
   const int a = s.compute("NEG", {x}, "a", kF32, kVector);
@@ -157,7 +157,7 @@ TEST(SubgraphPlan, PreservedTensorsKeepMemoryOfTheirOwn) {
   EXPECT_EQ(get<float>(interpreter, b), std::vector<float>(256, 3.0F));
 }
 
-TEST(SubgraphPlan, BroadcastOperandsAreNotOverwritten) {
+TEST(Planner, BroadcastOperandsAreNotOverwritten) {
   Sketch s;
   const int x = s.input("x", kF32, {1, 4});
   const int row = s.compute("NEG", {x}, "row", kF32, {1, 4});
@@ -188,7 +188,7 @@ Sketch shape_arithmetic() {
   return s;
 }
 
-TEST(SubgraphPlan, ShapeArithmeticIsFolded) {
+TEST(Planner, ShapeArithmeticIsFolded) {
   Interpreter interpreter = interpret(shape_arithmetic());
   const Plan plan = interpreter.plan();
   EXPECT_TRUE(plan.complete);
@@ -212,7 +212,7 @@ Sketch data_dependent() {
   return s;
 }
 
-TEST(SubgraphPlan, DataDependentShapesBeginANewSegment) {
+TEST(Planner, DataDependentShapesBeginANewSegment) {
   Interpreter interpreter = interpret(data_dependent());
   Plan plan = interpreter.plan();
   EXPECT_FALSE(plan.complete);
@@ -230,7 +230,7 @@ TEST(SubgraphPlan, DataDependentShapesBeginANewSegment) {
 }
 
 // The last step of the first segment may run in place only over what later segments do not read.
-TEST(SubgraphPlan, TheEndOfASegmentKeepsWhatTheNextOneReads) {
+TEST(Planner, TheEndOfASegmentKeepsWhatTheNextOneReads) {
   Interpreter interpreter = interpret(data_dependent());
   for (const auto& target : {std::vector<int32_t>{64, 4}, {4, 64}, {256, 1}}) {
     set(interpreter, 0, std::vector<float>(256, -2.0F));
@@ -241,7 +241,7 @@ TEST(SubgraphPlan, TheEndOfASegmentKeepsWhatTheNextOneReads) {
   }
 }
 
-TEST(SubgraphPlan, TheLowerBoundIsTheFullestStep) {
+TEST(Planner, TheLowerBoundIsTheFullestStep) {
   Sketch s;
   const int x = s.input("x", kF32, {4, 16});
   const int a = s.compute("NEG", {x}, "a", kF32, {4, 16});                                       // 256 bytes
@@ -287,7 +287,7 @@ Sketch random_net(uint32_t seed) {
   return s;
 }
 
-TEST(SubgraphPlan, SharedMemoryNeverChangesResults) {
+TEST(Planner, SharedMemoryNeverChangesResults) {
   std::vector<float> values(32);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 15.5F;
   for (uint32_t seed = 1; seed <= 40; ++seed) {
@@ -307,7 +307,7 @@ TEST(SubgraphPlan, SharedMemoryNeverChangesResults) {
   }
 }
 
-TEST(SubgraphPlan, TensorsBeyondAllMemoryAreRefused) {
+TEST(Planner, TensorsBeyondAllMemoryAreRefused) {
   Sketch s;
   const int x = s.input("x", kF32, {1});
   const int shape = s.constant<int64_t>("shape", DType::kInt64, {3}, {1 << 20, 1 << 20, 1 << 10});
