@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op of your own: register it, see it in the plan, run it. Takes no model; it has a small one inside.
+// An op of your own: register it, see it in the plan, run it. Takes no model; it builds a small one.
 #include <leadline/leadline.h>
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 #include <iostream>
 #include <span>
+#include <vector>
 
-/// y = factor * x, and the sum of all x so far.
+/// y = factor * x, and the sum of all x so far. Its options are one float; what they mean is up to the op.
 class Scale final : public leadline::CustomOp {
  public:
-  explicit Scale(const leadline::OpNode& node) : factor_(static_cast<float>(node.options.number("factor", 1.0))) {}
+  explicit Scale(const leadline::OpNode& node) {
+    const std::span<const std::byte> options = node.options.bytes();
+    if (options.size() == sizeof(factor_)) {
+      std::ranges::copy(options, std::as_writable_bytes(std::span(&factor_, 1)).begin());
+    }
+  }
 
   void infer(leadline::InferCall& call) override {
     call.require(call.input(0).dtype == leadline::DType::kFloat32, "Scale takes float32");
@@ -29,51 +36,44 @@ class Scale final : public leadline::CustomOp {
   void reset() override { sum_ = 0; }
 
  private:
-  float factor_;
+  float factor_ = 1.0F;
   double sum_ = 0;  // kept from run to run, for this node of this interpreter
 };
 
 namespace {
 
-/// y = Scale(x) with the option factor = 3; x has four float32 values.
-// clang-format off
-alignas(16) constexpr unsigned char kModel[] = {
-    24, 0, 0, 0, 84, 70, 76, 51, 14, 0, 24, 0, 4, 0, 8, 0, 12, 0, 16, 0, 20, 0, 0, 0,
-    16, 0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 68, 0, 0, 0, 120, 1, 0, 0, 136, 1, 0, 0,
-    1, 0, 0, 0, 20, 0, 0, 0, 12, 0, 17, 0, 16, 0, 4, 0, 8, 0, 12, 0, 0, 0, 0, 0,
-    16, 0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 32, 0, 0, 0, 32, 0, 0, 0, 5, 0, 0, 0,
-    83, 99, 97, 108, 101, 0, 0, 0, 1, 0, 0, 0, 20, 0, 0, 0, 14, 0, 24, 0, 4, 0, 8, 0,
-    12, 0, 16, 0, 20, 0, 0, 0, 16, 0, 0, 0, 20, 0, 0, 0, 140, 0, 0, 0, 144, 0, 0, 0,
-    148, 0, 0, 0, 252, 0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 80, 0, 0, 0, 16, 0, 18, 0,
-    4, 0, 16, 0, 8, 0, 12, 0, 0, 0, 17, 0, 0, 0, 0, 0, 20, 0, 0, 0, 16, 0, 0, 0,
-    0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0,
-    120, 0, 16, 0, 18, 0, 4, 0, 16, 0, 8, 0, 12, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0,
-    22, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
-    4, 0, 0, 0, 1, 0, 0, 0, 121, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
-    1, 0, 0, 0, 1, 0, 0, 0, 24, 0, 0, 0, 16, 0, 20, 0, 4, 0, 8, 0, 12, 0, 0, 0,
-    0, 0, 16, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0, 0, 16, 0, 0, 0,
-    28, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 32, 0, 0, 0, 102, 97, 99, 116, 111, 114, 0, 1, 8, 0, 0, 0, 4, 0, 0, 0,
-    1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 64, 64, 14, 5, 38, 1, 10, 0, 0, 0, 115, 117, 98, 103,
-    114, 97, 112, 104, 95, 48, 0, 0, 15, 0, 0, 0, 109, 97, 100, 101, 32, 102, 111, 114, 32, 97, 32, 116,
-    101, 115, 116, 0, 1, 0, 0, 0, 8, 0, 0, 0, 4, 0, 4, 0, 4, 0, 0, 0,
-};
-// clang-format on
+/// y = Scale(x) with the factor 3; x has four float32 values.
+leadline::Model make_model() {
+  leadline::ModelBuilder builder;
+  leadline::TensorInfo tensor;
+  tensor.dtype = leadline::DType::kFloat32;
+  tensor.shape = {4};
+  tensor.name = "x";
+  const int x = builder.add_tensor(0, tensor);
+  tensor.name = "y";
+  const int y = builder.add_tensor(0, tensor);
+  const float factor = 3.0F;
+  const auto options = std::as_bytes(std::span(&factor, 1));
+  leadline::NodeSpec node{.op = "Scale", .inputs = {x}, .outputs = {y}};
+  node.custom_options.assign(options.begin(), options.end());
+  builder.add_node(0, node);
+  builder.set_inputs(0, {x});
+  builder.set_outputs(0, {y});
+  return leadline::Model::from_bytes(builder.to_tflite());
+}
 
 }  // namespace
 
 int main() {
   try {
     leadline::register_op<Scale>("Scale");
-    leadline::Interpreter interpreter(leadline::Model::from_bytes(std::as_bytes(std::span(kModel))));
+    leadline::Interpreter interpreter(make_model());
     for (const leadline::PlannedStep& step : interpreter.plan().steps) {
       std::cout << step.op << ": " << step.scratch_bytes << " bytes of scratch\n";
     }
-    const float x[] = {1, 2, 3, 4};
-    interpreter.set_tensor(interpreter.inputs()[0], std::as_bytes(std::span(x)));
+    std::ranges::copy(std::array{1.0F, 2.0F, 3.0F, 4.0F}, interpreter.input<float>("x").begin());
     interpreter.invoke();
-    float y[4];
-    std::memcpy(y, interpreter.tensor(interpreter.outputs()[0]).data, sizeof(y));
+    const std::span<const float> y = interpreter.output<float>("y");
     std::cout << "y = " << y[0] << " " << y[1] << " " << y[2] << " " << y[3] << "\n"
               << "planned " << interpreter.plan().peak_bytes << " bytes, counted " << interpreter.counted_peak_bytes()
               << "\n";

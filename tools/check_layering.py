@@ -90,6 +90,14 @@ def check_file(root, file):
             yield number, f"{match.group(2)}: {problem}", True
 
 
+def missing_headers(root):
+    """Public headers that leadline.h, which is everything, does not include."""
+    everything = root / "include/leadline/leadline.h"
+    text = everything.read_text(encoding="utf-8") if everything.exists() else ""
+    headers = {path.name for path in (root / "include/leadline").glob("*.h")} - {"leadline.h"}
+    return sorted(name for name in headers if f'"leadline/{name}"' not in text)
+
+
 def main(argv):
     root = Path(argv[1] if len(argv) > 1 else Path(__file__).parent.parent).resolve()
     files = sorted(
@@ -99,6 +107,9 @@ def main(argv):
         if path.suffix in SOURCE_SUFFIXES and path.is_file()
     )
     errors = 0
+    for name in missing_headers(root):
+        print(f"include/leadline/leadline.h:1: error: it does not include leadline/{name}")
+        errors += 1
     for file in files:
         if file.parts[0] == "src" and len(file.parts) > 2 and file.parts[1] not in MAY_INCLUDE:
             print(f"{file}:1: error: src/{file.parts[1]} has no place in the layering; see MAY_INCLUDE")

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,13 +29,12 @@ class Executable;
 /// One run-time instance of a model. Calls from several threads take turns; different interpreters run in parallel.
 /// An op or observer that calls the interpreter it is called by gets Error(kInvalidArgument).
 ///
-///   Model model = Model::load("model.tflite");
+///   const Model model = Model::load("model.tflite");
 ///   Interpreter interpreter(model);
-///   std::cout << interpreter.plan().to_text();    // nothing large is allocated yet
-///   interpreter.allocate();
-///   interpreter.set_input(0, bytes);
+///   std::cout << interpreter.plan().to_text();  // nothing large is allocated yet
+///   std::ranges::copy(image, interpreter.input<float>(0).begin());
 ///   interpreter.invoke();
-///   auto result = interpreter.output(0);
+///   for (float score : interpreter.output<float>("scores")) std::cout << score << "\n";
 class Interpreter {
  public:
   /// Plans; allocates nothing that grows with the model. Throws Error(kUnsupported) listing the ops that cannot run and
@@ -61,9 +61,27 @@ class Interpreter {
   /// the model marks as unknown may change. Throws Error(kInvalidArgument).
   void resize_input(int index, const Shape& shape, bool strict = false);
 
-  /// Numbers of the input and output tensors in the file.
+  /// The elements of an input, to be filled before invoke(), and of an output, to be read after it. `key` is a position
+  /// (0: the first) or a name: of the signature that the interpreter runs, else of the tensor. T is the type of the
+  /// elements, std::byte any (element_type). Takes the planned memory, if that was not done; what it is stays valid
+  /// until the next resize_input(), bind(), unbind(), or add_observer(). An output whose shape depends on data is there
+  /// after invoke(). Throws Error(kInvalidArgument) that says what was expected: another type, an input that does not
+  /// exist or is bound to read-only memory; for strings see set_tensor().
+  template <typename T>
+  std::span<T> input(const TensorKey& key) {
+    return input_memory(key, element_type<T>()).template memory<T>();
+  }
+  template <typename T>
+  std::span<const T> output(const TensorKey& key) const {
+    return output_memory(key, element_type<T>()).template values<T>();
+  }
+
+  /// Numbers of the input and output tensors in the file: what the functions below call `index`.
   const std::vector<int>& inputs() const;
   const std::vector<int>& outputs() const;
+  /// The number of one of them. Throws Error(kInvalidArgument) when there is none.
+  int input_index(const TensorKey& key) const;
+  int output_index(const TensorKey& key) const;
   /// Throws Error(kInvalidArgument) when there is no such tensor.
   TensorInfo tensor_info(int index) const;
   int tensor_count() const;
@@ -119,6 +137,9 @@ class Interpreter {
   const std::shared_ptr<runtime::Executable>& executable() const { return executable_; }
 
  private:
+  TensorMemory input_memory(const TensorKey& key, std::optional<DType> type);
+  TensorMemory output_memory(const TensorKey& key, std::optional<DType> type) const;
+
   DeviceChoice device_;
   Model model_;
   std::shared_ptr<runtime::Executable> executable_;

@@ -21,6 +21,9 @@ struct InterpreterOptions {
   std::shared_ptr<Budget> budget;
   /// Which subgraph to run.
   int subgraph = 0;
+  /// Run the subgraph of this signature (Model::signatures); empty: `subgraph`. Unknown keys are
+  /// Error(kInvalidArgument).
+  std::string signature;
   /// Every intermediate tensor keeps memory of its own, so that it can be read after a run.
   bool preserve_all_tensors = false;
   /// Only plan: outputs of ops that cannot run are planned with the shapes the file gives them, and Plan::missing_ops

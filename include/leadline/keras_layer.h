@@ -69,7 +69,7 @@ struct KerasNode {
   std::vector<std::vector<int64_t>> dims = {};  ///< custom ops: of each output, -1 for unknown
   std::map<std::string, AttributeValue> attributes = {};  ///< by their names in the format; others keep their defaults
   std::vector<std::byte> custom_options = {};
-  int version = 0;  ///< 0: the oldest that runs the node
+  int version = 0;  ///< 0: the oldest that LiteRT knows
 };
 
 /// One call of a layer in the model, and the means to write what it computes. Valid during the call of the function it

@@ -14,6 +14,7 @@
 #include "leadline/budget.h"
 #include "leadline/error.h"
 #include "leadline/model_info.h"
+#include "leadline/progress.h"
 #include "leadline/types.h"
 
 namespace leadline {
@@ -52,8 +53,11 @@ class Model {
   /// One line per node, for people.
   std::string to_text() const;
 
-  /// The model as a new .tflite file. Throws Error(kUnsupported) beyond 2 GiB.
+  /// The model as a new .tflite file, in memory.
   std::vector<std::byte> to_tflite() const;
+  /// Writes that file without holding it. It replaces `path` when it is whole, by renaming; an error leaves what was
+  /// there. Throws Error(kIo).
+  void save(const std::string& path, const Progress& progress = {}) const;
 
   /// What this model is charged to.
   const std::shared_ptr<Budget>& budget() const;

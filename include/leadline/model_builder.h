@@ -35,7 +35,7 @@ struct NodeSpec {
   std::vector<int> intermediates = {};
   std::map<std::string, AttributeValue> attributes = {};  ///< by their names in the format; others keep their defaults
   std::vector<std::byte> custom_options = {};
-  int version = 0;  ///< 0: the newest version of the op
+  int version = 0;  ///< 0: the oldest that LiteRT knows
 };
 
 /// Blocks of values that share a scale, in place of TensorInfo::scales. Both are tensors of the same subgraph.
@@ -69,7 +69,7 @@ class ModelBuilder {
   void set_outputs(int subgraph, std::vector<int> tensors);
   void add_signature(SignatureInfo signature);
 
-  /// The model as a .tflite file. Throws Error(kInvalidModel) when it is not legal, Error(kUnsupported) beyond 2 GiB.
+  /// The model as a .tflite file. Throws Error(kInvalidModel) when it is not legal.
   std::vector<std::byte> to_tflite() const;
 
  private:

@@ -39,6 +39,26 @@ const std::vector<int>& Interpreter::inputs() const { return executable_->subgra
 const std::vector<int>& Interpreter::outputs() const { return executable_->subgraph().outputs; }
 int Interpreter::tensor_count() const { return static_cast<int>(executable_->subgraph().values.size()); }
 
+int Interpreter::input_index(const TensorKey& key) const try { return executable_->input_index(key); } catch (...) {
+  rethrow_as_error();
+}
+
+int Interpreter::output_index(const TensorKey& key) const try { return executable_->output_index(key); } catch (...) {
+  rethrow_as_error();
+}
+
+TensorMemory Interpreter::input_memory(const TensorKey& key, std::optional<DType> type) try {
+  return executable_->input(key, type);
+} catch (...) {
+  rethrow_as_error();
+}
+
+TensorMemory Interpreter::output_memory(const TensorKey& key, std::optional<DType> type) const try {
+  return executable_->output(key, type);
+} catch (...) {
+  rethrow_as_error();
+}
+
 Plan Interpreter::plan() const try { return executable_->plan(); } catch (...) {
   rethrow_as_error();
 }

@@ -2,7 +2,9 @@
 #include "leadline/model.h"
 
 #include "api/boundary.h"
+#include "core/charge.h"
 #include "core/error.h"
+#include "io/output_file.h"
 #include "ir/graph.h"
 #include "model/writer.h"
 #include "runtime/loaded_model.h"
@@ -101,6 +103,17 @@ std::vector<std::byte> Model::to_tflite() const try {
   std::vector<std::byte> file = model::write(*loaded_->graph());
   loaded_->require_intact();
   return file;
+} catch (...) {
+  rethrow_as_error();
+}
+
+void Model::save(const std::string& path, const Progress& progress) const try {
+  const model::FileWriter writer(*loaded_->graph());
+  const Charge charge(loaded_->budget(), MemoryCategory::kModelFile, writer.sink_bytes());
+  OutputFile file(path);
+  writer.write_to([&](std::span<const std::byte> piece) { file.write(piece); }, progress);
+  loaded_->require_intact();
+  file.finish();
 } catch (...) {
   rethrow_as_error();
 }

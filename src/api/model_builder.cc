@@ -9,6 +9,7 @@
 #include "ir/graph.h"
 #include "ir/verifier.h"
 #include "model/writer.h"
+#include "ops/graph_builder.h"
 #include "ops/registry.h"
 #include "ops/verify.h"
 
@@ -114,7 +115,7 @@ void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) try {
   ir::Node node;
   node.op = spec.op;
   node.code = row == nullptr ? ir::kCustomOp : row->code;
-  node.version = spec.version > 0 ? spec.version : row == nullptr ? 1 : row->max_version;
+  node.version = spec.version > 0 ? spec.version : ops::oldest_version(spec.op);
   node.inputs = spec.inputs;
   node.outputs = spec.outputs;
   node.intermediates = spec.intermediates;

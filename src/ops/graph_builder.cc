@@ -20,9 +20,6 @@ constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
 constexpr std::array<int64_t, 2> kBatch = {6, 10};
 constexpr std::array<int64_t, 2> kOther = {64 * 105 * 2, 64 * 105 * 3};
 
-/// LiteRT runs every version of an op with the newest kernel; of one op it has forgotten the first.
-int oldest_version(const std::string& op) { return op == "BROADCAST_TO" ? 2 : 1; }
-
 Shape sample_shape(const Dims& dims, size_t sample) {
   Shape shape;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
@@ -40,6 +37,8 @@ void check_dims(const std::string& name, const Dims& dims, bool may_be_unknown) 
 }
 
 }  // namespace
+
+int oldest_version(std::string_view op) { return op == "BROADCAST_TO" ? 2 : 1; }
 
 template <typename Body>
 auto GraphBuilder::in_context(Body&& body) {

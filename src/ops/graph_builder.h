@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -43,12 +44,16 @@ struct NodeOutput {
   std::optional<std::array<Shape, 2>> samples = {};  // GraphBuilder::Samples to take with them where dims has -1
 };
 
+/// The oldest version of the op that LiteRT knows. It runs every version with the newest kernel; of one op it has
+/// forgotten the first.
+int oldest_version(std::string_view op);
+
 struct NodeSpec {
   std::string op;  // builtin or custom
   std::vector<int> inputs;
   std::vector<NodeOutput> outputs;
   std::shared_ptr<const ir::Attributes> attributes = nullptr;  // null: the op's defaults
-  int version = 0;                                             // 0: the oldest that LiteRT knows
+  int version = 0;                                             // 0: oldest_version()
   std::vector<std::byte> custom_options = {};
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executable.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -22,12 +24,28 @@ int thread_count(int requested) {
   return requested;
 }
 
+/// The signature with this key.
+const ir::Signature& find_signature(const ir::Graph& graph, const std::string& key) {
+  std::vector<std::string> known;
+  for (const ir::Signature& signature : graph.signatures) {
+    if (signature.key == key) return signature;
+    known.push_back(fmt::format("'{}'", signature.key));
+  }
+  fail(kArgument, "unknown signature '{}'; expected one of: {}", key,
+       known.empty() ? "none, as the model has no signatures" : fmt::format("{}", fmt::join(known, ", ")));
+}
+
+InterpreterOptions resolve_signature(const ir::Graph& graph, InterpreterOptions options) {
+  if (!options.signature.empty()) options.subgraph = find_signature(graph, options.signature).subgraph;
+  return options;
+}
+
 }  // namespace
 
 Executable::Executable(std::shared_ptr<const LoadedModel> model, InterpreterOptions options,
                        const Executable* shares_state_with)
     : model_(std::move(model)),
-      options_(std::move(options)),
+      options_(resolve_signature(*model_->graph(), std::move(options))),
       graph_(model_->graph()),
       budget_((options_.budget ? options_.budget : model_->budget())->child()) {
   require(options_.subgraph >= 0 && options_.subgraph < static_cast<int>(graph_->subgraphs.size()), kArgument,

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/cancellable_mutex.h"
@@ -39,7 +41,12 @@ class Executable {
   Plan plan();
   void allocate();
   void resize_input(int index, const Shape& shape, bool strict);
+  int input_index(const TensorKey& key) const;
+  int output_index(const TensorKey& key) const;
   TensorInfo tensor_info(int index) const;
+  /// The memory of an input (to be written) or output whose elements have this type; nothing: any.
+  TensorMemory input(const TensorKey& key, std::optional<DType> type);
+  TensorMemory output(const TensorKey& key, std::optional<DType> type);
   void set_tensor(int index, std::span<const std::byte> bytes);
   TensorMemory tensor(int index);
   void bind(int index, TensorMemory memory);
@@ -66,6 +73,9 @@ class Executable {
   const plan::PlannedValue& planned(int index) const { return runner_->plan().value(index); }
   const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }
   void check_index(int index) const;
+  int find_tensor(const TensorKey& key, bool input) const;
+  std::vector<std::pair<std::string, int>> tensor_names(bool input) const;
+  void check_type(int index, const char* what, DType has, std::optional<DType> wanted) const;
   void require_runnable() const;
   bool runs_plain() const;
   int64_t structure_bytes() const;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of an Executable that callers reach tensors through: shapes, contents, memory of their own.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -15,8 +17,9 @@ namespace {
 
 constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
 
-bool contains(const std::vector<int>& list, int index) {
-  return std::find(list.begin(), list.end(), index) != list.end();
+template <typename T>
+bool contains(const std::vector<T>& list, const T& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
 }
 
 }  // namespace
@@ -24,6 +27,62 @@ bool contains(const std::vector<int>& list, int index) {
 void Executable::check_index(int index) const {
   require(index >= 0 && index < static_cast<int>(subgraph().values.size()), kArgument,
           "tensor {} does not exist: the model has {}", index, subgraph().values.size());
+}
+
+/// Names by which callers mean inputs or outputs, in the order in which they are tried.
+std::vector<std::pair<std::string, int>> Executable::tensor_names(bool input) const {
+  std::vector<std::pair<std::string, int>> names;
+  for (const ir::Signature& signature : graph_->signatures) {
+    const bool chosen =
+        options_.signature.empty() ? signature.subgraph == options_.subgraph : signature.key == options_.signature;
+    if (!chosen) continue;
+    names = input ? signature.inputs : signature.outputs;
+    break;
+  }
+  for (int v : input ? subgraph().inputs : subgraph().outputs) names.emplace_back(value(v).name, v);
+  return names;
+}
+
+int Executable::find_tensor(const TensorKey& key, bool input) const {
+  const char* const what = input ? "input" : "output";
+  const std::vector<int>& tensors = input ? subgraph().inputs : subgraph().outputs;
+  if (const std::optional<int> position = key.position()) {
+    require(*position >= 0 && *position < static_cast<int>(tensors.size()), kArgument,
+            "{} {} does not exist: the model has {}", what, *position, tensors.size());
+    return tensors[static_cast<size_t>(*position)];
+  }
+  std::vector<std::string> known;
+  for (const auto& [name, index] : tensor_names(input)) {
+    if (name == key.name()) return index;
+    const std::string quoted = fmt::format("'{}'", name);
+    if (!contains(known, quoted)) known.push_back(quoted);
+  }
+  fail(kArgument, "the model has no {} called '{}'; expected one of: {}", what, key.name(), fmt::join(known, ", "));
+}
+
+int Executable::input_index(const TensorKey& key) const { return find_tensor(key, true); }
+int Executable::output_index(const TensorKey& key) const { return find_tensor(key, false); }
+
+void Executable::check_type(int index, const char* what, DType has, std::optional<DType> wanted) const {
+  require(!wanted.has_value() || *wanted == has, kArgument,
+          "{} '{}' (tensor {}) has elements of type {}, got {} for them", what, value(index).name, index,
+          dtype_name(has), dtype_name(wanted.value_or(has)));
+}
+
+TensorMemory Executable::input(const TensorKey& key, std::optional<DType> type) {
+  const int index = input_index(key);
+  check_type(index, "input", value(index).dtype, type);
+  TensorMemory memory = tensor(index);
+  require(!memory.read_only, kArgument,
+          "input '{}' (tensor {}) cannot be written: it is a constant, or bound to memory that is read-only",
+          value(index).name, index);
+  return memory;
+}
+
+TensorMemory Executable::output(const TensorKey& key, std::optional<DType> type) {
+  const int index = output_index(key);
+  check_type(index, "output", value(index).dtype, type);
+  return tensor(index);
 }
 
 void Executable::resize_input(int index, const Shape& shape, bool strict) {

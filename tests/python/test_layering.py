@@ -11,6 +11,7 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "check_layering.py"
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 
 CLEAN = {
+    "include/leadline/leadline.h": SPDX + '#pragma once\n#include "leadline/error.h"\n#include "leadline/model.h"\n',
     "include/leadline/error.h": SPDX + "#pragma once\n#include <string>\n",
     "include/leadline/model.h": SPDX + '#pragma once\n#include "leadline/error.h"\n',
     "src/core/error.h": SPDX + '#pragma once\n#include <fmt/format.h>\n#include "leadline/error.h"\n',
@@ -18,7 +19,7 @@ CLEAN = {
     "src/kernels/gemm/gemm-inl.h": SPDX + "#if defined(GEMM_INL) == defined(HWY_TARGET_TOGGLE)\n#endif\n",
     "src/ops/conv.cc": SPDX + '#include "kernels/gemm/gemm.h"\n#include "ir/graph.h"\n',
     "src/model/read.cc": SPDX + '#include <flatbuffers/flatbuffers.h>\n#include "model/tflite_generated.h"\n',
-    "src/plan/plan_test.cc": SPDX + '#include "runtime/session.h"\n#include "leadline/model.h"\n',
+    "src/plan/plan_test.cc": SPDX + '#include "runtime/executable.h"\n#include "leadline/model.h"\n',
     "src/api/model.cc": SPDX + '#include "leadline/model.h"\n#include "model/read.h"\n',
     "src/cli/main.cc": SPDX + '#include "leadline/model.h"\n#include "io/zip.h"\n#include "cli/main.h"\n',
     "python/src/module.cc": SPDX + '#include <nanobind/nanobind.h>\n#include "module.h"\n#include "leadline/model.h"\n',
@@ -39,6 +40,12 @@ def test_clean_tree_passes(tmp_path):
     assert result.stdout == f"layering: {len(CLEAN)} files, 0 errors\n"
 
 
+def test_leadline_h_is_everything(tmp_path):
+    result = check(tmp_path, CLEAN | {"include/leadline/plan.h": SPDX + "#pragma once\n"})
+    assert result.returncode == 1
+    assert "include/leadline/leadline.h:1: error: it does not include leadline/plan.h" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "line", "message"),
     [
@@ -49,19 +56,19 @@ def test_clean_tree_passes(tmp_path):
         ("src/plan/a.cc", '#include "model/read.h"', "src/plan may not include src/model"),
         ("src/plan/a.cc", '#include "report/page.h"', "src/plan may not include src/report"),
         ("src/debug/a.cc", '#include "report/page.h"', "src/debug may not include src/report"),
-        ("src/model/a.cc", '#include "runtime/session.h"', "src/model may not include src/runtime"),
+        ("src/model/a.cc", '#include "runtime/executable.h"', "src/model may not include src/runtime"),
         ("src/debug/a.cc", '#include "quantize/recipe.h"', "src/debug may not include src/quantize"),
         ("src/runtime/a.cc", '#include "api/model.h"', "src/runtime may not include src/api"),
         ("src/cli/a.cc", '#include "ir/graph.h"', "src/cli may not include src/ir"),
-        ("python/src/a.cc", '#include "runtime/session.h"', "python/src may not include src/runtime"),
+        ("python/src/a.cc", '#include "runtime/executable.h"', "python/src may not include src/runtime"),
         ("examples/a.cc", '#include "core/error.h"', "may not include src/core"),
         ("src/runtime/a.cc", '#include "leadline/model.h"', "src/runtime may use only the public headers"),
         ("src/ops/a.cc", "#include <flatbuffers/verifier.h>", "only src/model may see flatbuffers"),
         ("src/api/a.cc", '#include "model/tflite_generated.h"', "only src/model may see flatbuffers"),
         ("src/api/a.cc", "#include <Python.h>", "only python/src may see Python"),
         ("src/cli/a.cc", "  #  include <nanobind/nanobind.h>", "only python/src may see Python"),
-        ("include/leadline/a.h", '#pragma once\n#include "core/error.h"', "a public header may include only"),
-        ("include/leadline/a.h", "#pragma once\n#include <fmt/format.h>", "a public header may include only"),
+        ("include/leadline/model.h", '#pragma once\n#include "core/error.h"', "a public header may include only"),
+        ("include/leadline/model.h", "#pragma once\n#include <fmt/format.h>", "a public header may include only"),
         ("src/core/a.cc", '#include "error.h"', 'include by path from src: "core/error.h"'),
         ("src/core/a.h", "int x;", "#pragma once is missing"),
         ("src/extra/a.cc", "int x;", "src/extra has no place in the layering"),
