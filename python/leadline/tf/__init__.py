@@ -18,7 +18,6 @@ import types as _types
 import leadline as _leadline
 from leadline import lite
 from leadline.tf import (
-    array as _array,
     compat,
     config,
     control as _control,
@@ -49,7 +48,7 @@ from leadline.tf.functions import TensorSpec, function
 from leadline.tf.graph import Graph, Operation, executing_eagerly, name_scope
 from leadline.tf.installer import install, uninstall
 from leadline.tf.linalg import einsum, eye, matmul, norm, tensordot
-from leadline.tf.math import (
+from leadline.tf.arithmetic import (
     abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, cast, clip_by_value, complex, cos,
     cosh, cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not,
     logical_or, maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp,
@@ -65,7 +64,6 @@ from leadline.tf.variables import Variable, group, no_op
 __version__ = f"2.21.0+leadline.{_leadline.__version__}"
 version = _types.SimpleNamespace(VERSION=__version__, GIT_VERSION="unknown", COMPILER_VERSION="unknown")
 
-linalg.eye, linalg.einsum = eye, einsum
 bitwise = _types.SimpleNamespace(
     bitwise_and=math.bitwise_and, bitwise_or=math.bitwise_or, bitwise_xor=math.bitwise_xor, invert=math.invert,
     left_shift=math.left_shift, right_shift=math.right_shift,
@@ -78,15 +76,6 @@ debugging = _types.SimpleNamespace(
 )  # fmt: skip
 debugging.set_log_device_placement = config.set_log_device_placement
 debugging.assert_all_finite = lambda x, message="", name=None: _control.check_numerics(x, message)
-for _name in (
-    "unsorted_segment_sum",
-    "unsorted_segment_prod",
-    "unsorted_segment_max",
-    "unsorted_segment_min",
-    "segment_sum",
-):
-    setattr(math, _name, getattr(_array, _name))
-math.softmax, math.log_softmax = nn.softmax, nn.log_softmax
 assert_equal, assert_less, assert_greater, assert_rank = (
     _control.assert_equal, _control.assert_less, _control.assert_greater, _control.assert_rank,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from leadline.tf import dtypes, movement, selection  # noqa: F401 they fill the 
 from leadline.tf import graph as graphs
 from leadline.tf.convert import constant, convert_all, convert_to_tensor
 from leadline.tf.dtypes import as_dtype
-from leadline.tf.math import _static, cast
+from leadline.tf.arithmetic import _static, cast
 from leadline.tf.op import apply
 from leadline.tf.shapes import TensorShape
 from leadline.tf.tensor import Tensor
@@ -128,7 +128,8 @@ def strided_slice(input_, begin, end, strides=None, name=None, **masks) -> Tenso
     return convert_to_tensor(input_)[tuple(builtins.slice(b, e, s) for b, e, s in zip(begin, end, steps))]
 
 
-def _getitem(tensor: Tensor, key) -> Tensor:
+def getitem(tensor: Tensor, key) -> Tensor:
+    """tensor[key]."""
     inputs: list[Tensor] = []
 
     def number(item):
@@ -160,9 +161,6 @@ def _getitem(tensor: Tensor, key) -> Tensor:
         else:
             parts.append(number(part))
     return apply("StridedSlice", [tensor, *inputs], "strided_slice", key=tuple(parts))
-
-
-Tensor.__getitem__ = _getitem
 
 
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None) -> Tensor:
@@ -380,7 +378,7 @@ def meshgrid(*args, indexing="xy", name=None) -> list[Tensor]:
 
 
 def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None) -> Tensor:
-    from leadline.tf.math import less, reduce_max
+    from leadline.tf.arithmetic import less, reduce_max
 
     lengths = convert_to_tensor(lengths)
     most = reduce_max(lengths) if maxlen is None else cast(maxlen, lengths.dtype)

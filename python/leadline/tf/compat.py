@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import types
 
-from leadline.tf import array, control, convert, dtypes, graph, math, random, session, variables
+from leadline.tf import arithmetic, array, control, convert, dtypes, graph, random, session, variables
 from leadline.tf.tensor import Tensor
 
 
@@ -81,12 +81,12 @@ _FIRST = {
     "assign": lambda ref, value, **options: ref.assign(value),
     "assign_add": lambda ref, value, **options: ref.assign_add(value),
     "assign_sub": lambda ref, value, **options: ref.assign_sub(value),
-    "arg_max": math.argmax,
-    "arg_min": math.argmin,
+    "arg_max": arithmetic.argmax,
+    "arg_min": arithmetic.argmin,
     "constant_initializer": _constant_initializer,
     "disable_eager_execution": graph.disable_eager_execution,
     "disable_v2_behavior": _disable_v2_behavior,
-    "div": math.divide,
+    "div": arithmetic.divide,
     "enable_eager_execution": graph.enable_eager_execution,
     "enable_v2_behavior": graph.enable_eager_execution,
     "executing_eagerly": graph.executing_eagerly,
@@ -108,7 +108,7 @@ _FIRST = {
     ),
     "local_variables": variables.local_variables,
     "local_variables_initializer": variables.local_variables_initializer,
-    "log": math.log,
+    "log": arithmetic.log,
     "logging": _Logging(),
     "ones_initializer": _ones_initializer,
     "placeholder": session.placeholder,
@@ -118,18 +118,18 @@ _FIRST = {
     "random_shuffle": random.shuffle,
     "random_uniform": random.uniform,
     "random_uniform_initializer": _random_uniform_initializer,
-    "reduce_all": _v1_reduction(math.reduce_all),
-    "reduce_any": _v1_reduction(math.reduce_any),
-    "reduce_max": _v1_reduction(math.reduce_max),
-    "reduce_mean": _v1_reduction(math.reduce_mean),
-    "reduce_min": _v1_reduction(math.reduce_min),
-    "reduce_prod": _v1_reduction(math.reduce_prod),
-    "reduce_sum": _v1_reduction(math.reduce_sum),
+    "reduce_all": _v1_reduction(arithmetic.reduce_all),
+    "reduce_any": _v1_reduction(arithmetic.reduce_any),
+    "reduce_max": _v1_reduction(arithmetic.reduce_max),
+    "reduce_mean": _v1_reduction(arithmetic.reduce_mean),
+    "reduce_min": _v1_reduction(arithmetic.reduce_min),
+    "reduce_prod": _v1_reduction(arithmetic.reduce_prod),
+    "reduce_sum": _v1_reduction(arithmetic.reduce_sum),
     "reset_default_graph": graph.reset_default_graph,
     "set_random_seed": random.set_seed,
-    "to_float": lambda x, name=None: math.cast(x, dtypes.float32, name),
-    "to_int32": lambda x, name=None: math.cast(x, dtypes.int32, name),
-    "to_int64": lambda x, name=None: math.cast(x, dtypes.int64, name),
+    "to_float": lambda x, name=None: arithmetic.cast(x, dtypes.float32, name),
+    "to_int32": lambda x, name=None: arithmetic.cast(x, dtypes.int32, name),
+    "to_int64": lambda x, name=None: arithmetic.cast(x, dtypes.int64, name),
     "trainable_variables": variables.trainable_variables,
     "truncated_normal": random.truncated_normal,
     "variable_scope": variables.variable_scope,

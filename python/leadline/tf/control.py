@@ -106,7 +106,7 @@ def _print_arrays(state, *arrays, words, sep, end, stream):
     return []
 
 
-row("PrintV2", lambda call: [], lambda *a, **k: (), stateful=True, extra={"with_state": _print_arrays, "writes": True})
+row("PrintV2", lambda call: [], lambda *a, **k: (), stateful=True, with_state=_print_arrays, writes=True)
 
 
 class Module:

@@ -24,7 +24,7 @@ def _infer_constant(call: Call):
     return [(call.attrs["dtype"], value.shape)]
 
 
-row("Const", _infer_constant, lambda *, value, dtype, holder=None: value)
+row("Const", _infer_constant, lambda *, value, dtype, holder=None: value, borrowed=True)
 
 
 def constant(value, dtype=None, shape=None, name: str = "Const") -> Tensor:

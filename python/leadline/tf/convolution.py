@@ -112,7 +112,7 @@ def _engine_conv(stretch, inputs, attrs, ins, outs):
     )
 
 
-_PATCHES = {"heavy": True, "rows": tiles.first, "extra": {"scratch": _patch_bytes}}
+_PATCHES = {"heavy": True, "rows": tiles.first, "scratch": _patch_bytes}
 row("Conv2D", _infer_conv, _conv, engine=_engine_conv, **_PATCHES)
 
 
@@ -210,7 +210,7 @@ def _infer_bias(call: Call):
     return [(dtype, x)]
 
 
-row("BiasAdd", _infer_bias, np.add, engine=direct("ADD", ("float32",)), rows=tiles.first, extra={"ufunc": np.add})
+row("BiasAdd", _infer_bias, np.add, engine=direct("ADD", ("float32",)), rows=tiles.first, ufunc=np.add)
 
 
 def _softmax(x):
@@ -236,7 +236,7 @@ row(
     engine=direct("SOFTMAX", ("float32",), beta=1.0),
     heavy=True,
     rows=tiles.not_last_axis,
-    extra={"scratch": numpy_scratch(2)},
+    scratch=numpy_scratch(2),
 )
 row(
     "LogSoftmax",
@@ -245,5 +245,5 @@ row(
     engine=direct("LOG_SOFTMAX", ("float32",)),
     heavy=True,
     rows=tiles.not_last_axis,
-    extra={"scratch": numpy_scratch(2)},
+    scratch=numpy_scratch(2),
 )

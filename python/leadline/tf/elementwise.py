@@ -70,11 +70,6 @@ def broadcast(call: Call, a, b):
         call.refuse(f"Incompatible shapes: {shapes.text(a)} vs. {shapes.text(b)}")
 
 
-def in_place(function):
-    """Marks a numpy ufunc whose result may overwrite an input that nobody needs any more."""
-    return {"ufunc": function}
-
-
 def _each(function):
     """A function of one Python number, for each element."""
     vector = np.frompyfunc(function, 1, 1)
@@ -272,10 +267,9 @@ def _options(function, op, types) -> dict:
     options: dict = {"rows": tiles.elementwise}
     if op is not None:
         options["engine"] = direct(op, types)
-    options["extra"] = (
-        in_place(function) if isinstance(function, np.ufunc) else {"scratch": getattr(function, "scratch", 2)}
-    )
-    return options
+    if isinstance(function, np.ufunc):
+        return options | {"ufunc": function}
+    return options | {"scratch": getattr(function, "scratch", 2)}
 
 
 for _name, _kind, _function, _op, _types in _UNARY:
@@ -287,7 +281,7 @@ for _name, _kind, _function, _op, _types in _BINARY:
 for _name, _kind, _function, _op in _COMPARISONS:
     row(_name, _infer_binary(_kind, _BOOL), _function, rows=tiles.elementwise, engine=direct(_op, _BOTH))
 
-row("LeakyRelu", _infer_unary("float"), _leaky, rows=tiles.elementwise, extra={"scratch": 2})
+row("LeakyRelu", _infer_unary("float"), _leaky, rows=tiles.elementwise, scratch=2)
 
 
 def _gelu(x, *, approximate):
@@ -304,7 +298,7 @@ _GELU_OPTIONS = {
     "rows": tiles.elementwise,
     "engine": _engine_gelu,
     "heavy": True,
-    "extra": {"scratch": numpy_scratch(3)},
+    "scratch": numpy_scratch(3),
 }
 row("Gelu", _infer_unary("float"), _gelu, **_GELU_OPTIONS)
 

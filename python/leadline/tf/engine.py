@@ -89,7 +89,7 @@ def run_one(row, arrays: Sequence[np.ndarray], attrs: dict, specs) -> list[np.nd
         return None
     from leadline.tf.dtypes import as_dtype
 
-    prepared = row.extra["prepare"](arrays, attrs) if "prepare" in row.extra else (arrays, attrs)
+    prepared = row.prepare(arrays, attrs) if row.prepare else (arrays, attrs)
     if prepared is None:
         return None
     arrays, attrs = prepared

@@ -128,7 +128,7 @@ class ConcreteFunction:
                     f"{self.name}: the argument '{tensor.op.name}' has the shape {value.shape}, expected {tensor.shape}"
                 )
             feeds[tensor] = value._array
-        effects = [op for op in self.graph.get_operations() if op.row.extra.get("writes")]
+        effects = [op for op in self.graph.get_operations() if op.row.writes]
         values = run(self.graph.outputs, feeds, EagerState(), effects)
         wrapped = {tensor: wrap(array, tensor.dtype) for tensor, array in values.items()}
         return map_leaves(lambda leaf: wrapped.get(leaf, leaf) if isinstance(leaf, Tensor) else leaf, self._result)

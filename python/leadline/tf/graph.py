@@ -9,9 +9,8 @@ import threading
 
 import numpy as np
 
-from leadline.tf import memory, shapes
+from leadline.tf import memory
 from leadline.tf import op as op_module
-from leadline.tf.errors import OpError
 from leadline.tf.tensor import Tensor
 
 # Results this small are computed while the graph is made, so that shapes that depend on them are known.
@@ -98,26 +97,14 @@ class Graph:
             self._used_names.pop(full_name.lower(), None)
             raise
         operation = Operation(self, row, full_name, inputs, attrs, specs)
-        self._fold(operation, values)
+        found = op_module.fold(row, call.specs, values, attrs, specs, _FOLDED_ELEMENTS)
+        if found is not None:
+            operation.values = found
         self._operations.append(operation)
         self._by_name[full_name] = operation
         if not operation.outputs:
             return operation
         return operation.outputs[0] if len(operation.outputs) == 1 else tuple(operation.outputs)
-
-    def _fold(self, operation: Operation, values) -> None:
-        row, specs = operation.row, [(t._dtype, t._dims) for t in operation.outputs]
-        sizes = [shapes.element_count(dims) for _, dims in specs]
-        if row.stateful or not specs or any(size is None or size > _FOLDED_ELEMENTS for size in sizes):
-            return
-        if row.name == "Const":
-            operation.values = [operation.attrs["value"]]
-        elif row.name in ("Shape", "Size", "Rank") and shapes.is_known(operation.inputs[0]._dims):
-            stand_in = np.broadcast_to(np.zeros(()), operation.inputs[0]._dims)
-            operation.values = op_module.compute(row, [stand_in], operation.attrs, specs)
-        elif operation.inputs and all(value is not None for value in values):
-            with contextlib.suppress(OpError):  # raised when the graph runs, as in TensorFlow
-                operation.values = op_module.compute(row, values, operation.attrs, specs, alone=False)
 
     def own(self, tensor: Tensor) -> Tensor:
         """`tensor` as one of this graph: an eager one becomes a constant without being copied."""

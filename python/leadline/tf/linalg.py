@@ -10,9 +10,9 @@ from leadline.tf.array import expand_dims, reshape, roll, squeeze, transpose
 from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.elementwise import _KINDS, broadcast, check_types
 from leadline.tf.engine import fits, identity
-from leadline.tf.math import _static, multiply, reduce_max, reduce_sum, sqrt, square, subtract
-from leadline.tf.math import abs as abs_
-from leadline.tf.math import pow as pow_
+from leadline.tf.arithmetic import _static, multiply, reduce_max, reduce_sum, sqrt, square, subtract
+from leadline.tf.arithmetic import abs as abs_
+from leadline.tf.arithmetic import pow as pow_
 from leadline.tf.matrices import (  # noqa: F401 tf.linalg has them
     band_part, cholesky, det, diag, diag_part, eigh, eigvalsh, eye, inv, qr, solve, svd, tensor_diag, tensor_diag_part,
     trace, turned,
@@ -77,7 +77,7 @@ def _engine_matmul(stretch, inputs, attrs, ins, outs):
 
 
 for _name in ("MatMul", "BatchMatMulV2"):
-    row(_name, _infer_matmul, _matmul, engine=_engine_matmul, heavy=True, rows=tiles.batch, extra={"prepare": _prepare})
+    row(_name, _infer_matmul, _matmul, engine=_engine_matmul, heavy=True, rows=tiles.batch, prepare=_prepare)
 
 
 def matmul(
@@ -105,10 +105,6 @@ def matmul(
         a, adj_x = (transpose_last(a), False) if transpose_a else (a, adj_x)
         b, adj_y = (transpose_last(b), False) if transpose_b else (b, adj_y)
     return apply(op, [a, b], name or "MatMul", adj_x=adj_x, adj_y=adj_y, conjugate=conjugate)
-
-
-Tensor.__matmul__ = lambda x, y: matmul(x, y, name="matmul")
-Tensor.__rmatmul__ = lambda x, y: matmul(y, x, name="matmul")
 
 
 def matvec(a, b, transpose_a=False, adjoint_a=False, name=None, **ignored) -> Tensor:
@@ -166,7 +162,7 @@ def _einsum_dims(call: Call, equation: str):
     return (*(sizes[c] for c in before), *(dots if ellipsis else ()), *(sizes[c] for c in after))
 
 
-_EINSUM_OPTIONS = {"extra": {"scratch": 2}}  # operands and result, transposed into matrices
+_EINSUM_OPTIONS = {"scratch": 2}  # operands and result, transposed into matrices
 row("Einsum", _infer_einsum, lambda *xs, equation: np.einsum(equation, *xs, optimize=len(xs) > 1), **_EINSUM_OPTIONS)
 
 

@@ -12,7 +12,7 @@ from leadline.tf.array import broadcast_to, expand_dims, identity
 from leadline.tf.array import range as range_
 from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.errors import InvalidArgumentError
-from leadline.tf.math import _static, cast, equal, reduce_sum
+from leadline.tf.arithmetic import _static, cast, equal, reduce_sum
 from leadline.tf.op import Call, apply, row
 from leadline.tf.tensor import Tensor
 
@@ -135,7 +135,7 @@ def _band(x, *, lower, upper):
     return np.tril(x, upper) if upper >= 0 else x
 
 
-_LAPACK = {"extra": {"scratch": 3}}  # it works on copies
+_LAPACK = {"scratch": 3}  # it works on copies
 row("MatrixInverse", _same, _checked(_inverse, "Input is not invertible."), **_LAPACK)
 row("MatrixDeterminant", lambda call: [(call.dtypes[0], _matrix(call, square=True)[0])], np.linalg.det, **_LAPACK)
 row("MatrixSolve", _infer_solve, _checked(_solve, "Input matrix is not invertible."), **_LAPACK)

@@ -366,9 +366,14 @@ def _infer_shape(call: Call):
     return [(call.attrs["out_type"], (None if call.dims[0] is None else len(call.dims[0]),))]
 
 
-row("Shape", _infer_shape, lambda x, *, out_type: np.array(x.shape, out_type.numpy))
-row("Rank", lambda call: [(dtypes.int32, ())], lambda x: np.array(x.ndim, np.int32))
-row("Size", lambda call: [(call.attrs["out_type"], ())], lambda x, *, out_type: np.array(x.size, out_type.numpy))
+row("Shape", _infer_shape, lambda x, *, out_type: np.array(x.shape, out_type.numpy), reads_shapes_only=True)
+row("Rank", lambda call: [(dtypes.int32, ())], lambda x: np.array(x.ndim, np.int32), reads_shapes_only=True)
+row(
+    "Size",
+    lambda call: [(call.attrs["out_type"], ())],
+    lambda x, *, out_type: np.array(x.size, out_type.numpy),
+    reads_shapes_only=True,
+)
 
 
 def _infer_pad(call: Call):

@@ -10,7 +10,7 @@ import numpy as np
 from leadline.tf import convolution, dtypes  # noqa: F401 it fills the table
 from leadline.tf.array import expand_dims, gather, moveaxis, shape, squeeze, zeros_like
 from leadline.tf.convert import convert_all, convert_to_tensor
-from leadline.tf.math import (  # noqa: F401 tf.nn has them too
+from leadline.tf.arithmetic import (  # noqa: F401 tf.nn has them too
     abs as abs_,
     add,
     cast,
@@ -220,7 +220,7 @@ def embedding_lookup(params, ids, max_norm=None, name=None) -> Tensor:
 
 
 def zero_fraction(value, name=None) -> Tensor:
-    from leadline.tf.math import equal
+    from leadline.tf.arithmetic import equal
 
     x = convert_to_tensor(value)
     return reduce_mean(cast(equal(x, cast(0, x.dtype)), dtypes.float32), name=name)

@@ -72,13 +72,16 @@ class Row(NamedTuple):
     compute: Callable[..., Any]  # numpy arrays and attributes -> an array, or a tuple of them
     engine: Callable | None = None  # see engine.py; None: numpy computes it
     heavy: bool = False  # worth the engine when it comes alone
+    prepare: Callable | None = None  # arrays and attributes -> those for the engine, or None: see engine.run_one
     view: bool = False  # the result shares the memory of the first input
-    stateful: bool = False  # its result is not only a function of its inputs
+    borrowed: bool = False  # the result is memory that is not the run's
+    ufunc: np.ufunc | None = None  # computes it too, and may overwrite an input
+    scratch: float | Callable[..., int] = 0  # what numpy takes beside the results: see scratch_bytes()
     rows: Callable | None = None  # how it is done by parts of the first axis; see tiles.py
-    # ufunc: may overwrite an input. prepare: see engine.run_one. scratch: what numpy takes beside: factor or function.
-    # with_state: computes with the variables of a run. writes: changes them, or prints. borrowed: gives memory that is
-    # not the run's.
-    extra: dict = {}  # noqa: RUF012 never changed
+    reads_shapes_only: bool = False  # the result depends on the input's shape, not on its data
+    stateful: bool = False  # its result is not only a function of its inputs
+    with_state: Callable | None = None  # computes it with the variables of a run, in place of `compute`
+    writes: bool = False  # it changes variables, or prints
 
 
 ROWS: dict[str, Row] = {}
@@ -157,11 +160,28 @@ def _own(result: np.ndarray, arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def scratch_bytes(row: Row, ins: Sequence[Spec], outs: Sequence[Spec], attrs: dict) -> int:
-    """What numpy takes beside the results while it computes an op."""
-    rule = row.extra.get("scratch", 0)
-    if callable(rule):
-        return rule(ins, outs, attrs) if all(shapes.is_known(dims) for _, dims in (*ins, *outs)) else 0
-    return int(rule * max([bytes_of(outs), *(bytes_of([spec]) for spec in ins)]))
+    """What numpy takes beside the results while it computes an op: so many times the largest operand or all results,
+    or what a function says."""
+    if callable(row.scratch):
+        return row.scratch(ins, outs, attrs) if all(shapes.is_known(dims) for _, dims in (*ins, *outs)) else 0
+    return int(row.scratch * max([bytes_of(outs), *(bytes_of([spec]) for spec in ins)]))
+
+
+def fold(row: Row, ins: Sequence[Spec], values: Sequence, attrs: dict, outs: Sequence[Spec], most: int) -> list | None:
+    """Results of at most `most` elements each that can be known before a run, or None: of constants, or of shapes."""
+    sizes = [shapes.element_count(dims) for _, dims in outs]
+    if row.stateful or not outs or any(size is None or size > most for size in sizes):
+        return None
+    if row.reads_shapes_only:
+        if not shapes.is_known(ins[0][1]):
+            return None
+        values = [np.broadcast_to(np.zeros(()), ins[0][1])]
+    elif any(value is None or value.size > most for value in values):
+        return None
+    try:
+        return compute(row, values, attrs, outs, alone=False)
+    except errors.OpError:
+        return None  # raised when the graph runs, as in TensorFlow
 
 
 def conform(array, dtype: DType) -> np.ndarray:

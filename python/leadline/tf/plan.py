@@ -12,7 +12,6 @@ import numpy as np
 from leadline._leadline import format_bytes
 from leadline.tf import memory, shapes
 from leadline.tf import op as op_module
-from leadline.tf.errors import OpError
 from leadline.tf.graph import Operation
 from leadline.tf.tensor import Tensor
 
@@ -68,30 +67,14 @@ class Plan:
             if dims is None or None in dims:
                 dims = shapes.TensorShape(dims).merge_with(tensor._dims)._dims  # what set_shape() added
             self.specs[tensor] = (dtype, dims)
-        self._fold(op, values, outs)
+        found = op_module.fold(op.row, ins, values, op.attrs, outs, _FOLDED_ELEMENTS)
+        if found is not None:
+            self.values.update(zip(op.outputs, found))
         return Step(op, ins, outs)
 
     def _value(self, tensor: Tensor):
         known = tensor.op.values[tensor.value_index]
         return known if known is not None else self.values.get(tensor)
-
-    def _fold(self, op: Operation, values, outs) -> None:
-        row = op.row
-        sizes = [shapes.element_count(dims) for _, dims in outs]
-        if row.stateful or not outs or any(size is None or size > _FOLDED_ELEMENTS for size in sizes):
-            return
-        if row.name in ("Shape", "Size", "Rank"):
-            dims = self.specs[op.inputs[0]][1]
-            if not shapes.is_known(dims):
-                return
-            values = [np.broadcast_to(np.zeros(()), dims)]
-        elif not op.inputs or any(value is None or value.size > _FOLDED_ELEMENTS for value in values):
-            return
-        try:
-            results = op_module.compute(row, values, op.attrs, outs, alone=False)
-        except OpError:
-            return  # it will be raised where it belongs, when the step runs
-        self.values.update(zip(op.outputs, results))
 
     def _find_roots(self) -> None:
         for step in self.steps:
@@ -101,7 +84,7 @@ class Plan:
                     self.roots[tensor] = self.roots.get(step.op.inputs[0], step.op.inputs[0])
                     continue
                 self.roots[tensor] = tensor
-                if row.name != "Const" and not row.extra.get("borrowed"):
+                if not row.borrowed:
                     self.owned[tensor] = op_module.bytes_of([spec])
 
     def _find_lifetimes(self) -> None:
@@ -121,7 +104,7 @@ class Plan:
 
     def _let_overwrite(self, step: Step, kept: set) -> None:
         """An elementwise result may take the memory of an input that dies with it."""
-        if "ufunc" not in step.op.row.extra:
+        if step.op.row.ufunc is None:
             return
         for i, tensor in enumerate(step.op.inputs):
             free = tensor in step.dead and self.roots[tensor] is tensor and tensor in self.owned

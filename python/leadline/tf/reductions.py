@@ -146,8 +146,8 @@ def _scan(function, start: int):
     return scan
 
 
-row("Cumsum", _infer_along, _scan(np.cumsum, 0), extra={"scratch": 1})
-row("Cumprod", _infer_along, _scan(np.cumprod, 1), extra={"scratch": 1})
+row("Cumsum", _infer_along, _scan(np.cumsum, 0), scratch=1)
+row("Cumprod", _infer_along, _scan(np.cumprod, 1), scratch=1)
 
 
 def _order(x, *, axis, descending):
@@ -163,8 +163,8 @@ def _sort(x, *, axis, descending):
     return np.flip(ordered, axis) if descending else ordered
 
 
-row("Sort", _infer_along, _sort, extra={"scratch": 1})
-row("ArgSort", lambda call: [(dtypes.int32, _infer_along(call)[0][1])], _order, extra={"scratch": 4})
+row("Sort", _infer_along, _sort, scratch=1)
+row("ArgSort", lambda call: [(dtypes.int32, _infer_along(call)[0][1])], _order, scratch=4)
 
 
 def _infer_top_k(call: Call):
@@ -184,4 +184,4 @@ def _top_k(x, *, k, sorted):
     return np.take_along_axis(x, order, -1), order.astype(np.int32)
 
 
-row("TopKV2", _infer_top_k, _top_k, extra={"scratch": 4})
+row("TopKV2", _infer_top_k, _top_k, scratch=4)

@@ -93,11 +93,11 @@ def _run_step(step: Step, arrays: dict, state, overwrite: bool) -> None:
     op, row = step.op, step.op.row
     inputs = [arrays[tensor] for tensor in op.inputs]
     try:
-        if "with_state" in row.extra:
-            results = row.extra["with_state"](state, *inputs, **op.attrs)
+        if row.with_state is not None:
+            results = row.with_state(state, *inputs, **op.attrs)
         elif step.overwrites is not None and overwrite and inputs[step.overwrites].flags.writeable:
             with np.errstate(all="ignore"):
-                results = [row.extra["ufunc"](*inputs, out=inputs[step.overwrites])]
+                results = [row.ufunc(*inputs, out=inputs[step.overwrites])]
         else:
             results = op_module.compute(row, inputs, op.attrs, step.outs)
     except OpError as error:

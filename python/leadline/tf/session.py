@@ -33,7 +33,7 @@ def _no_value(state, **attrs):
     _not_fed(**attrs)
 
 
-row("Placeholder", _infer_placeholder, _not_fed, stateful=True, extra={"with_state": _no_value, "borrowed": True})
+row("Placeholder", _infer_placeholder, _not_fed, stateful=True, with_state=_no_value, borrowed=True)
 row(
     "PlaceholderWithDefault",
     lambda call: [(call.dtypes[0], call.attrs["dims"])],

@@ -90,7 +90,7 @@ class _Probe:
 
 def _lowers(step: Step) -> bool:
     row = step.op.row
-    if row.engine is None or "prepare" in row.extra or row.stateful or not step.op.inputs:
+    if row.engine is None or row.prepare is not None or row.stateful or not step.op.inputs:
         return False
     if any(not shapes.is_known(dims) for _, dims in (*step.ins, *step.outs)):
         return False
@@ -115,8 +115,8 @@ def split(plan: Plan) -> list[Step | Group]:
             made.update(step.op.outputs)
             continue
         # What only looks at memory, or reads nothing, may come before the stretch; everything else ends it.
-        harmless = not step.op.inputs or row.extra.get("borrowed") or row.view
-        if current and (row.extra.get("writes") or not harmless or any(t in made for t in step.op.inputs)):
+        harmless = not step.op.inputs or row.borrowed or row.view
+        if current and (row.writes or not harmless or any(t in made for t in step.op.inputs)):
             close()
         items.append(step)
     close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor: a value (eager), or the promise of one in a graph (symbolic). Operators are added by leadline.tf.math."""
+"""Tensor: a value (eager), or the promise of one in a graph (symbolic). Operators are in operators.py."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import numpy as np
 
 from leadline.tf import dtypes, errors, memory
 from leadline.tf.dtypes import DType
+from leadline.tf.operators import Operators
 from leadline.tf.shapes import Dims, TensorShape, compatible
 
 
-class Tensor:
+class Tensor(Operators):
     """An immutable array of one type. Made by constant(), convert_to_tensor() and every op.
 
     An eager tensor holds a numpy array that nobody else writes; its bytes are charged to the budget. A symbolic one
@@ -27,6 +28,9 @@ class Tensor:
         if op is not None:
             self.op = op
             self.value_index = index
+
+    def _operand(self) -> Tensor:
+        return self
 
     @property
     def is_eager(self) -> bool:

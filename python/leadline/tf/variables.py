@@ -13,6 +13,7 @@ from leadline.tf.convert import convert_to_tensor
 from leadline.tf.dtypes import DType, as_dtype
 from leadline.tf.graph import Graph
 from leadline.tf.op import Call, apply, row
+from leadline.tf.operators import Operators
 from leadline.tf.shapes import TensorShape, compatible
 from leadline.tf.tensor import Reference, Tensor, shown
 
@@ -43,18 +44,19 @@ row(
     _infer_read,
     _no_numpy,
     stateful=True,
-    extra={"with_state": lambda state, *, variable: [state.read(variable)], "borrowed": True},
+    with_state=lambda state, *, variable: [state.read(variable)],
+    borrowed=True,
 )
 for _name, _function in (
     ("AssignVariableOp", None),
     ("AssignAddVariableOp", np.add),
     ("AssignSubVariableOp", np.subtract),
 ):
-    row(_name, _infer_read, _no_numpy, stateful=True, extra={"with_state": _assign_with(_function), "writes": True})
-row("NoOp", lambda call: [], _no_numpy, stateful=True, extra={"with_state": lambda state: []})
+    row(_name, _infer_read, _no_numpy, stateful=True, with_state=_assign_with(_function), writes=True)
+row("NoOp", lambda call: [], _no_numpy, stateful=True, with_state=lambda state: [])
 
 
-class Variable:
+class Variable(Operators):
     """A tensor that can be assigned to.
 
     >>> v = tf.Variable([1.0, 2.0])
@@ -251,8 +253,8 @@ class Variable:
     def __array__(self, dtype=None, copy=None):
         return self._as_tensor().__array__(dtype, copy)
 
-    def __getitem__(self, key) -> Tensor:
-        return self._as_tensor()[key]
+    def _operand(self) -> Tensor:
+        return self._as_tensor()
 
     def __len__(self) -> int:
         return len(self._as_tensor())
@@ -280,17 +282,6 @@ class Variable:
         if self._array is None:
             return head + ">"
         return f"{head}, numpy={shown(self._array)}>"
-
-
-def _forward(name: str) -> None:
-    setattr(Variable, name, lambda self, *others: getattr(self._as_tensor(), name)(*others))
-
-
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
-    _forward(f"__{_name}__")
-    _forward(f"__r{_name}__")
-for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "abs", "invert"):
-    _forward(f"__{_name}__")
 
 
 def _tracing() -> bool:
