@@ -19,9 +19,9 @@
 
 #include "cli/bench_peer.h"
 #include "cli/command.h"
+#include "cli/opened_model.h"
 #include "cli/printing.h"
 #include "cli/profile.h"
-#include "cli/session.h"
 #include "cli/tensor_io.h"
 #include "io/npy.h"
 #include "leadline/error.h"
@@ -156,35 +156,35 @@ class Bench final : public Command {
 
   void run() override {
     const Clock::time_point start = Clock::now();
-    Session session(options_, options_.budget());
-    Interpreter& interpreter = session.interpreter();
-    session.plan();  // complains about shapes in the user's terms
+    OpenedModel opened(options_, options_.budget());
+    Interpreter& interpreter = opened.interpreter();
+    opened.plan();  // complains about shapes in the user's terms
     interpreter.allocate();
     std::mt19937_64 random(seed_);
-    for (const NamedTensor& input : session.inputs()) {
+    for (const NamedTensor& input : opened.inputs()) {
       if (!interpreter.tensor_info(input.index).constant) fill_random(interpreter, input.index, random);
     }
     interpreter.invoke();
     figures_.push_back({"leadline", kVersion, {}, milliseconds_since(start), 0, {}});
-    measure(session);
+    measure(opened);
     std::vector<NodeProfile> profile;
     if (profile_) profile = take_profile(interpreter);
     if (json()) {
-      print_json(document(session, profile));
+      print_json(document(opened, profile));
     } else {
-      print_text(session, profile);
+      print_text(opened, profile);
     }
   }
 
  private:
-  void measure(Session& session);
+  void measure(OpenedModel& opened);
   void take_rounds(Interpreter& interpreter, std::vector<std::unique_ptr<Peer>>& peers);
   std::vector<NodeProfile> take_profile(Interpreter& interpreter);
-  static double difference(Session& session, Peer& peer, const std::string& path);
-  Json document(Session& session, const std::vector<NodeProfile>& profile) const;
-  void print_text(Session& session, const std::vector<NodeProfile>& profile) const;
+  static double difference(OpenedModel& opened, Peer& peer, const std::string& path);
+  Json document(OpenedModel& opened, const std::vector<NodeProfile>& profile) const;
+  void print_text(OpenedModel& opened, const std::vector<NodeProfile>& profile) const;
 
-  SessionOptions options_;
+  ModelOptions options_;
   int rounds_ = 7;
   int round_ms_ = 150;
   uint64_t seed_ = 0;
@@ -206,15 +206,15 @@ std::vector<double> timed_runs(Interpreter& interpreter, int count) {
   return ms;
 }
 
-void Bench::measure(Session& session) {
-  Interpreter& interpreter = session.interpreter();
+void Bench::measure(OpenedModel& opened) {
+  Interpreter& interpreter = opened.interpreter();
   if (against_.empty()) {
     std::vector<std::unique_ptr<Peer>> none;
     take_rounds(interpreter, none);
     return;
   }
   const TemporaryFolder folder;
-  std::vector<NamedTensor> inputs = session.inputs();
+  std::vector<NamedTensor> inputs = opened.inputs();
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i].name = fmt::format("input_{}", i);
   save_tensors(folder.file("inputs.npz"), inputs, interpreter);
   const char* python = std::getenv("LEADLINE_BENCH_PYTHON");
@@ -222,7 +222,7 @@ void Bench::measure(Session& session) {
   std::vector<std::unique_ptr<Peer>> peers;
   for (const std::string& engine : against_) {
     peers.push_back(std::make_unique<Peer>(python_, engine, std::filesystem::absolute(options_.model_path).string(),
-                                           session.plan().threads, folder.file("inputs.npz")));
+                                           opened.plan().threads, folder.file("inputs.npz")));
     const Json& start = peers.back()->start();
     figures_.push_back(
         {engine, start.value("version", ""), start.value("error", ""), start.value("first_ms", 0.0), 0, {}});
@@ -231,7 +231,7 @@ void Bench::measure(Session& session) {
   for (size_t i = 0; i < peers.size(); ++i) {
     if (!peers[i]->works()) continue;
     figures_[i + 1].peak_bytes = peers[i]->peak_bytes();
-    figures_[i + 1].difference = difference(session, *peers[i], folder.file("outputs.npz"));
+    figures_[i + 1].difference = difference(opened, *peers[i], folder.file("outputs.npz"));
   }
 }
 
@@ -269,25 +269,24 @@ std::vector<NodeProfile> Bench::take_profile(Interpreter& interpreter) {
   return interpreter.profile();
 }
 
-double Bench::difference(Session& session, Peer& peer, const std::string& path) {
+double Bench::difference(OpenedModel& opened, Peer& peer, const std::string& path) {
   peer.save(path);
   std::vector<NamedArray> arrays = open_arrays(path);
   double largest = std::numeric_limits<double>::quiet_NaN();
-  for (size_t i = 0; i < session.outputs().size(); ++i) {
+  for (size_t i = 0; i < opened.outputs().size(); ++i) {
     const std::string name = fmt::format("output_{}", i);
     const auto array = std::find_if(arrays.begin(), arrays.end(), [&](const auto& a) { return a.name == name; });
     if (array == arrays.end()) continue;
-    largest =
-        std::fmax(largest, compare_output(session.interpreter().tensor(session.outputs()[i].index), *array->array));
+    largest = std::fmax(largest, compare_output(opened.interpreter().tensor(opened.outputs()[i].index), *array->array));
   }
   return largest;
 }
 
-Json Bench::document(Session& session, const std::vector<NodeProfile>& profile) const {
+Json Bench::document(OpenedModel& opened, const std::vector<NodeProfile>& profile) const {
   Json json = {{"model", options_.model_path},
-               {"threads", session.plan().threads},
+               {"threads", opened.plan().threads},
                {"rounds", rounds_},
-               {"planned_peak_bytes", session.plan().peak_bytes},
+               {"planned_peak_bytes", opened.plan().peak_bytes},
                {"engines", Json::array()}};
   for (const Figures& f : figures_) {
     Json engine = {{"engine", f.engine}, {"version", f.version}};
@@ -305,12 +304,12 @@ Json Bench::document(Session& session, const std::vector<NodeProfile>& profile) 
     }
     json["engines"].push_back(std::move(engine));
   }
-  if (profile_) json["profile"] = profile_json(profile, &session.model());
+  if (profile_) json["profile"] = profile_json(profile, &opened.model());
   return json;
 }
 
-void Bench::print_text(Session& session, const std::vector<NodeProfile>& profile) const {
-  const Plan plan = session.plan();
+void Bench::print_text(OpenedModel& opened, const std::vector<NodeProfile>& profile) const {
+  const Plan plan = opened.plan();
   fmt::print("{}, {} thread{}, {} rounds of {} runs\n\n", printable(options_.model_path), plan.threads,
              plan.threads == 1 ? "" : "s", rounds_, figures_[0].ms.size() / static_cast<size_t>(rounds_));
   Table table("lrrrrrrr");
@@ -337,7 +336,7 @@ void Bench::print_text(Session& session, const std::vector<NodeProfile>& profile
         "result.\nOutputs: largest difference, in steps of integers or as a share of the range of floats.\n",
         python_);
   }
-  if (profile_) print_profile(profile, profile_runs_, &session.model());
+  if (profile_) print_profile(profile, profile_runs_, &opened.model());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "cli/session.h"
+#include "cli/opened_model.h"
 #include "io/output_file.h"
 #include "leadline/error.h"
 
@@ -35,8 +35,8 @@ class PlanCommand final : public Command {
   void run() override {
     // A plan is made whatever the limit is: it is what tells how much is missing.
     const std::shared_ptr<Budget> limit = options_.budget();
-    Session session(options_, nullptr, true);
-    const Plan plan = session.plan();
+    OpenedModel opened(options_, nullptr, true);
+    const Plan plan = opened.plan();
     if (!html_path_.empty()) {
       OutputFile file(html_path_);
       file.write(plan.to_html(std::filesystem::path(options_.model_path).filename().string()));
@@ -60,7 +60,7 @@ class PlanCommand final : public Command {
   }
 
  private:
-  SessionOptions options_;
+  ModelOptions options_;
   std::string html_path_;
 };
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/opened_model.h"
 #include "cli/printing.h"
 #include "cli/profile.h"
-#include "cli/session.h"
 #include "cli/summary.h"
 #include "cli/tensor_io.h"
 #include "io/npy.h"
@@ -90,37 +90,37 @@ class Run final : public Command {
 
   void run() override {
     Clock::time_point start = Clock::now();
-    Session session(options_, options_.budget());
-    Interpreter& interpreter = session.interpreter();
-    open_inputs(session);
-    session.plan();  // complains about shapes in the user's terms
+    OpenedModel opened(options_, options_.budget());
+    Interpreter& interpreter = opened.interpreter();
+    open_inputs(opened);
+    opened.plan();  // complains about shapes in the user's terms
     timing_.load_ms = milliseconds_since(start);
     start = Clock::now();
     interpreter.allocate();
     timing_.allocate_ms = milliseconds_since(start);
-    fill_inputs(session);
+    fill_inputs(opened);
     if (profile_) interpreter.enable_profile(true);
     for (int i = 0; i < runs_; ++i) {
       start = Clock::now();
       interpreter.invoke();
       timing_.runs_ms.push_back(milliseconds_since(start));
     }
-    if (!output_path_.empty()) save_tensors(output_path_, session.outputs(), interpreter);
+    if (!output_path_.empty()) save_tensors(output_path_, opened.outputs(), interpreter);
     if (json()) {
-      print_json(document(session));
+      print_json(document(opened));
     } else {
-      print_text(session);
+      print_text(opened);
     }
   }
 
  private:
-  void open_inputs(Session& session);
-  void use_array(Session& session, size_t input, std::unique_ptr<ArrayReader> array);
-  void fill_inputs(Session& session);
-  Json document(Session& session) const;
-  void print_text(Session& session) const;
+  void open_inputs(OpenedModel& opened);
+  void use_array(OpenedModel& opened, size_t input, std::unique_ptr<ArrayReader> array);
+  void fill_inputs(OpenedModel& opened);
+  Json document(OpenedModel& opened) const;
+  void print_text(OpenedModel& opened) const;
 
-  SessionOptions options_;
+  ModelOptions options_;
   std::vector<std::string> input_files_;
   bool random_ = false;
   uint64_t seed_ = 0;
@@ -133,15 +133,15 @@ class Run final : public Command {
 };
 
 /// Finds out which array belongs to which input, and resizes inputs whose shape the model leaves open.
-void Run::open_inputs(Session& session) {
-  arrays_.resize(session.inputs().size());
+void Run::open_inputs(OpenedModel& opened) {
+  arrays_.resize(opened.inputs().size());
   for (const std::string& text : input_files_) {
     std::error_code ignored;
     const bool path_alone = text.find('=') == std::string::npos || std::filesystem::exists(text, ignored);
     std::optional<size_t> input;
     std::string path = text;
     if (!path_alone) {
-      auto [found, file] = session.split_assignment(text, "--input");
+      auto [found, file] = opened.split_assignment(text, "--input");
       input = found;
       path = file;
     }
@@ -152,34 +152,34 @@ void Run::open_inputs(Session& session) {
                                                              "like the inputs",
                                                              path, arrays.size(), path));
       }
-      if (!input && session.inputs().size() != 1) {
+      if (!input && opened.inputs().size() != 1) {
         throw Error(ErrorCode::kInvalidArgument,
                     fmt::format("the model has {} inputs; say which one {} is for: --input NAME={}",
-                                session.inputs().size(), path, path));
+                                opened.inputs().size(), path, path));
       }
-      use_array(session, input.value_or(0), std::move(arrays[0].array));
+      use_array(opened, input.value_or(0), std::move(arrays[0].array));
       continue;
     }
     for (NamedArray& array : arrays) {
-      std::optional<size_t> found = session.find_input(array.name);
+      std::optional<size_t> found = opened.find_input(array.name);
       // numpy.savez names what it gets without a name arr_0, arr_1, ...
-      if (!found && array.name.starts_with("arr_")) found = session.find_input(array.name.substr(4));
-      if (!found) session.no_such_input(array.name);
-      use_array(session, *found, std::move(array.array));
+      if (!found && array.name.starts_with("arr_")) found = opened.find_input(array.name.substr(4));
+      if (!found) opened.no_such_input(array.name);
+      use_array(opened, *found, std::move(array.array));
     }
   }
   if (input_files_.empty() || random_) return;
   for (size_t i = 0; i < arrays_.size(); ++i) {
     if (arrays_[i]) continue;
     throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("no data for input '{}'; add --input '{}=FILE.npy', or --random", session.inputs()[i].name,
-                            session.inputs()[i].name));
+                fmt::format("no data for input '{}'; add --input '{}=FILE.npy', or --random", opened.inputs()[i].name,
+                            opened.inputs()[i].name));
   }
 }
 
-void Run::use_array(Session& session, size_t input, std::unique_ptr<ArrayReader> array) {
-  const NamedTensor& named = session.inputs()[input];
-  const TensorInfo info = session.interpreter().tensor_info(named.index);
+void Run::use_array(OpenedModel& opened, size_t input, std::unique_ptr<ArrayReader> array) {
+  const NamedTensor& named = opened.inputs()[input];
+  const TensorInfo info = opened.interpreter().tensor_info(named.index);
   const Shape& shape = array->header().shape;
   if (arrays_[input]) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("input '{}' is given twice", named.name));
@@ -193,27 +193,27 @@ void Run::use_array(Session& session, size_t input, std::unique_ptr<ArrayReader>
                               named.name, shape_text(info), array->where(), shape.to_string(), named.name,
                               fmt::join(shape.begin(), shape.end(), ",")));
     }
-    session.resize(input, shape);
+    opened.resize(input, shape);
   }
   arrays_[input] = std::move(array);
 }
 
-void Run::fill_inputs(Session& session) {
+void Run::fill_inputs(OpenedModel& opened) {
   std::mt19937_64 random(seed_);
   for (size_t i = 0; i < arrays_.size(); ++i) {
-    const int index = session.inputs()[i].index;
-    if (session.interpreter().tensor_info(index).constant) continue;
+    const int index = opened.inputs()[i].index;
+    if (opened.interpreter().tensor_info(index).constant) continue;
     if (arrays_[i]) {
-      load_input(session.interpreter(), index, *arrays_[i]);
+      load_input(opened.interpreter(), index, *arrays_[i]);
     } else {
-      fill_random(session.interpreter(), index, random);
+      fill_random(opened.interpreter(), index, random);
     }
   }
 }
 
-Json Run::document(Session& session) const {
-  const Interpreter& interpreter = session.interpreter();
-  const Plan plan = session.plan();
+Json Run::document(OpenedModel& opened) const {
+  const Interpreter& interpreter = opened.interpreter();
+  const Plan plan = opened.plan();
   Json json = {{"model", options_.model_path}, {"threads", plan.threads}, {"runs", runs_}};
   json["device"] = interpreter.device().name;
   if (!interpreter.device().message.empty()) json["device_note"] = interpreter.device().message;
@@ -227,33 +227,33 @@ Json Run::document(Session& session) const {
   json["planned_peak_bytes"] = plan.peak_bytes;
   json["counted_peak_bytes"] = interpreter.counted_peak_bytes();
   json["inputs"] = Json::array();
-  for (size_t i = 0; i < session.inputs().size(); ++i) {
-    Json input = tensor_json(interpreter.tensor_info(session.inputs()[i].index));
-    input["name"] = session.inputs()[i].name;
+  for (size_t i = 0; i < opened.inputs().size(); ++i) {
+    Json input = tensor_json(interpreter.tensor_info(opened.inputs()[i].index));
+    input["name"] = opened.inputs()[i].name;
     input["source"] = arrays_[i] ? arrays_[i]->where() : fmt::format("random, seed {}", seed_);
     json["inputs"].push_back(std::move(input));
   }
   json["outputs"] = Json::array();
-  for (const NamedTensor& output : session.outputs())
+  for (const NamedTensor& output : opened.outputs())
     json["outputs"].push_back(summary_json(summarize(output, interpreter)));
   if (!output_path_.empty()) json["output_file"] = output_path_;
   if (profile_) json["profile"] = profile_json(interpreter.profile());
   return json;
 }
 
-void Run::print_text(Session& session) const {
-  const Interpreter& interpreter = session.interpreter();
-  const Plan plan = session.plan();
+void Run::print_text(OpenedModel& opened) const {
+  const Interpreter& interpreter = opened.interpreter();
+  const Plan plan = opened.plan();
   fmt::print("{}\n\nInputs\n", printable(options_.model_path));
   Table inputs("lll");
-  for (size_t i = 0; i < session.inputs().size(); ++i) {
-    const TensorInfo info = interpreter.tensor_info(session.inputs()[i].index);
-    inputs.add({fmt::format("'{}'", session.inputs()[i].name),
+  for (size_t i = 0; i < opened.inputs().size(); ++i) {
+    const TensorInfo info = interpreter.tensor_info(opened.inputs()[i].index);
+    inputs.add({fmt::format("'{}'", opened.inputs()[i].name),
                 fmt::format("{} {}", dtype_name(info.dtype), info.shape.to_string()),
                 arrays_[i] ? arrays_[i]->where() : fmt::format("random, seed {}", seed_)});
   }
   fmt::print("{}\nOutputs\n", inputs.text());
-  for (const NamedTensor& output : session.outputs()) fmt::print("{}", summary_text(summarize(output, interpreter)));
+  for (const NamedTensor& output : opened.outputs()) fmt::print("{}", summary_text(summarize(output, interpreter)));
   if (!output_path_.empty()) fmt::print("  written to {}\n", printable(output_path_));
 
   Table facts("ll");

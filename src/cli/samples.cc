@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/opened_model.h"
 #include "cli/progress.h"
-#include "cli/session.h"
 #include "cli/tensor_io.h"
 #include "leadline/error.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/session.h"
+#include "cli/opened_model.h"
 #include "leadline/interpreter.h"
 
 namespace leadline::cli {

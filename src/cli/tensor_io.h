@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/session.h"
+#include "cli/opened_model.h"
 #include "io/npy.h"
 #include "leadline/interpreter.h"
 

@@ -22,7 +22,7 @@ struct NamedTensor {
   std::string tensor_name;
 };
 
-struct SessionOptions {
+struct ModelOptions {
   std::string model_path;
   int threads = -1;
   std::string memory;
@@ -38,10 +38,10 @@ struct SessionOptions {
 };
 
 /// A model with an interpreter of the signature asked for, resized as --shape says.
-class Session {
+class OpenedModel {
  public:
   /// `budget` null: what the machine leaves. With `plan_only` ops that cannot run are planned around.
-  Session(const SessionOptions& options, std::shared_ptr<Budget> budget, bool plan_only = false);
+  OpenedModel(const ModelOptions& options, std::shared_ptr<Budget> budget, bool plan_only = false);
 
   const Model& model() const { return model_; }
   Interpreter& interpreter() { return interpreter_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/session.h"
+#include "cli/opened_model.h"
 
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ std::optional<SignatureInfo> choose_signature(const Model& model, const std::str
   bad_argument("the model has no signature '{}'; it has {}", key, known.empty() ? "none" : known);
 }
 
-Interpreter make_interpreter(const Model& model, const SessionOptions& options,
+Interpreter make_interpreter(const Model& model, const ModelOptions& options,
                              const std::optional<SignatureInfo>& signature, bool plan_only) {
   InterpreterOptions chosen;
   chosen.num_threads = options.threads;
@@ -97,7 +97,7 @@ std::vector<NamedTensor> name_tensors(const Interpreter& interpreter, const std:
 
 }  // namespace
 
-void SessionOptions::add_to(CLI::App& app) {
+void ModelOptions::add_to(CLI::App& app) {
   app.add_option("MODEL", model_path, "The .tflite file")->required()->type_name("");
   app.add_option("--threads", threads, "Threads for one run; -1: all CPUs")->capture_default_str()->type_name("N");
   app.add_option("--memory", memory, "What the job may take: 200MB, 1.5GiB, 50% (default: 90% of what is free)")
@@ -123,11 +123,11 @@ void SessionOptions::add_to(CLI::App& app) {
       ->take_all();
 }
 
-std::shared_ptr<Budget> SessionOptions::budget() const {
+std::shared_ptr<Budget> ModelOptions::budget() const {
   return memory.empty() ? nullptr : Budget::with_limit(parse_bytes(memory));
 }
 
-Session::Session(const SessionOptions& options, std::shared_ptr<Budget> budget, bool plan_only)
+OpenedModel::OpenedModel(const ModelOptions& options, std::shared_ptr<Budget> budget, bool plan_only)
     : model_(Model::load(options.model_path, std::move(budget))),
       signature_(choose_signature(model_, options.signature)),
       interpreter_(make_interpreter(model_, options, signature_, plan_only)),
@@ -140,12 +140,12 @@ Session::Session(const SessionOptions& options, std::shared_ptr<Budget> budget, 
   }
 }
 
-void Session::resize(size_t input, const Shape& shape) {
+void OpenedModel::resize(size_t input, const Shape& shape) {
   interpreter_.resize_input(inputs_[input].index, shape);
   resized_ = true;
 }
 
-Plan Session::plan() const {
+Plan OpenedModel::plan() const {
   try {
     return interpreter_.plan();
   } catch (const Error& error) {
@@ -154,7 +154,7 @@ Plan Session::plan() const {
   }
 }
 
-std::optional<size_t> Session::find_input(std::string_view text) const {
+std::optional<size_t> OpenedModel::find_input(std::string_view text) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].name == text) return i;
   }
@@ -165,13 +165,13 @@ std::optional<size_t> Session::find_input(std::string_view text) const {
   return position && *position < inputs_.size() ? position : std::nullopt;
 }
 
-void Session::no_such_input(std::string_view text) const {
+void OpenedModel::no_such_input(std::string_view text) const {
   std::string known;
   for (const NamedTensor& input : inputs_) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", input.name);
   bad_argument("the model has no input '{}'; it has {}", text, known.empty() ? "none" : known);
 }
 
-std::pair<size_t, std::string> Session::split_assignment(const std::string& text, const char* option) const {
+std::pair<size_t, std::string> OpenedModel::split_assignment(const std::string& text, const char* option) const {
   if (text.find('=') == std::string::npos) bad_argument("{}: expected INPUT=VALUE, got '{}'", option, text);
   for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
     if (const auto input = find_input(std::string_view(text).substr(0, at))) return {*input, text.substr(at + 1)};
