@@ -6,17 +6,11 @@
 #include <array>
 #include <iostream>
 #include <span>
-#include <vector>
 
-/// y = factor * x, and the sum of all x so far. Its options are one float; what they mean is up to the op.
+/// y = factor * x, and the sum of all x so far.
 class Scale final : public leadline::CustomOp {
  public:
-  explicit Scale(const leadline::OpNode& node) {
-    const std::span<const std::byte> options = node.options.bytes();
-    if (options.size() == sizeof(factor_)) {
-      std::ranges::copy(options, std::as_writable_bytes(std::span(&factor_, 1)).begin());
-    }
-  }
+  explicit Scale(const leadline::OpNode& node) : factor_(static_cast<float>(node.options.number("factor", 1.0))) {}
 
   void infer(leadline::InferCall& call) override {
     call.require(call.input(0).dtype == leadline::DType::kFloat32, "Scale takes float32");
@@ -36,7 +30,7 @@ class Scale final : public leadline::CustomOp {
   void reset() override { sum_ = 0; }
 
  private:
-  float factor_ = 1.0F;
+  float factor_;
   double sum_ = 0;  // kept from run to run, for this node of this interpreter
 };
 
@@ -52,11 +46,7 @@ leadline::Model make_model() {
   const int x = builder.add_tensor(0, tensor);
   tensor.name = "y";
   const int y = builder.add_tensor(0, tensor);
-  const float factor = 3.0F;
-  const auto options = std::as_bytes(std::span(&factor, 1));
-  leadline::NodeSpec node{.op = "Scale", .inputs = {x}, .outputs = {y}};
-  node.custom_options.assign(options.begin(), options.end());
-  builder.add_node(0, node);
+  builder.add_node(0, {.op = "Scale", .inputs = {x}, .outputs = {y}, .attributes = {{"factor", 3.0}}});
   builder.set_inputs(0, {x});
   builder.set_outputs(0, {y});
   return leadline::Model::from_bytes(builder.to_tflite());

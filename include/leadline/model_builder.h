@@ -33,7 +33,9 @@ struct NodeSpec {
   std::vector<int> inputs;  ///< tensor numbers; -1: absent
   std::vector<int> outputs;
   std::vector<int> intermediates = {};
-  std::map<std::string, AttributeValue> attributes = {};  ///< by their names in the format; others keep their defaults
+  /// By their names in the format; others keep their defaults. Of a custom op: its options, written as a FlexBuffers
+  /// map (with numbers of 32 bits), unless custom_options has them.
+  std::map<std::string, AttributeValue> attributes = {};
   std::vector<std::byte> custom_options = {};
   int version = 0;  ///< 0: the oldest that LiteRT knows
 };

@@ -6,6 +6,7 @@
 #include "api/attribute_setter.h"
 #include "api/boundary.h"
 #include "core/error.h"
+#include "io/flexbuffer_map_builder.h"
 #include "ir/graph.h"
 #include "ir/verifier.h"
 #include "model/writer.h"
@@ -110,6 +111,36 @@ void ModelBuilder::set_blockwise(int subgraph, int tensor, const BlockwiseQuanti
   rethrow_as_error();
 }
 
+namespace {
+
+int32_t to_int32(int64_t value, const std::string& name) {
+  require(value >= INT32_MIN && value <= INT32_MAX, kBadArgument, "option '{}' is {}, expected an int32", name, value);
+  return static_cast<int32_t>(value);
+}
+
+/// The attributes of a custom op, as its options: a FlexBuffers map.
+std::vector<std::byte> encode_options(const NodeSpec& spec) {
+  std::vector<FlexEntry> entries;  // sorted by name, as the map is
+  for (const auto& [name, value] : spec.attributes) {
+    require(
+        !std::holds_alternative<std::vector<double>>(value), kBadArgument,
+        "option '{}' of custom op '{}' is a list of floats, expected a flag, a number, a text or a list of integers",
+        name, spec.op);
+    if (const auto* flag = std::get_if<bool>(&value)) entries.emplace_back(name, *flag);
+    if (const auto* number = std::get_if<int64_t>(&value)) entries.emplace_back(name, to_int32(*number, name));
+    if (const auto* number = std::get_if<double>(&value)) entries.emplace_back(name, static_cast<float>(*number));
+    if (const auto* text = std::get_if<std::string>(&value)) entries.emplace_back(name, *text);
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+      std::vector<int32_t> numbers;
+      for (const int64_t number : *list) numbers.push_back(to_int32(number, name));
+      entries.emplace_back(name, std::move(numbers));
+    }
+  }
+  return build_flex_map(entries);
+}
+
+}  // namespace
+
 void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) try {
   const ops::OpDef* row = ops::registry().find(spec.op);
   ir::Node node;
@@ -121,12 +152,15 @@ void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) try {
   node.intermediates = spec.intermediates;
   std::unique_ptr<ir::Attributes> attributes =
       row == nullptr ? std::make_unique<ir::NoAttributes>() : ops::new_attributes(*row);
-  AttributeSetter setter(spec.op, spec.attributes);
-  attributes->visit(setter);
-  setter.require_all_used();
+  const bool options_of_custom_op = row == nullptr && spec.custom_options.empty() && !spec.attributes.empty();
+  if (!options_of_custom_op) {
+    AttributeSetter setter(spec.op, spec.attributes);
+    attributes->visit(setter);
+    setter.require_all_used();
+  }
   node.attributes = std::move(attributes);
   std::vector<ir::Node>& nodes = data_->subgraph(subgraph).nodes;
-  node.custom_options = data_->keep(spec.custom_options);
+  node.custom_options = data_->keep(options_of_custom_op ? encode_options(spec) : spec.custom_options);
   nodes.push_back(std::move(node));
 } catch (...) {
   rethrow_as_error();

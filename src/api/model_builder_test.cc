@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "leadline/custom_op.h"
 #include "leadline/interpreter.h"
 #include "tests/cpp/sketch.h"
 
@@ -90,6 +91,60 @@ TEST(ModelBuilder, KeepsSparsityQuantizationAndCustomOptions) {
   EXPECT_EQ(model.subgraph(0).tensors[0].scales, (std::vector<float>{0.5F, 0.25F}));
   EXPECT_EQ(model.subgraph(0).nodes[0].op, "MyOp");
   EXPECT_EQ(model.sparsity(0, w)->dimensions[1].indices, (std::vector<int32_t>{0, 2}));
+}
+
+TEST(ModelBuilder, WritesAttributesOfCustomOpsAsTheirOptions) {
+  struct Options final : CustomOp {
+    explicit Options(const OpNode& node) {
+      EXPECT_EQ(node.options.number("factor", 0), 2.5);
+      EXPECT_EQ(node.options.integer("count", 0), -3);
+      EXPECT_TRUE(node.options.flag("on", false));
+      EXPECT_EQ(node.options.text("word", ""), "text");
+      EXPECT_EQ(std::get<OptionList>(node.options.map().at("sizes").value).size(), 2U);
+      ++made();
+    }
+    static int& made() {
+      static int count = 0;
+      return count;
+    }
+    void infer(InferCall& call) override { call.set_output_shape(0, call.input(0).shape); }
+    void run(RunCall& /*call*/) override {}
+  };
+  ModelBuilder builder;
+  const int x = builder.add_tensor(0, tensor("x", {2}));
+  const int y = builder.add_tensor(0, tensor("y", {2}));
+  NodeSpec node{.op = "WithOptions", .inputs = {x}, .outputs = {y}};
+  node.attributes = {{"factor", 2.5},
+                     {"count", int64_t{-3}},
+                     {"on", true},
+                     {"word", std::string("text")},
+                     {"sizes", std::vector<int64_t>{4, 5}}};
+  builder.add_node(0, node);
+  builder.set_inputs(0, {x});
+  builder.set_outputs(0, {y});
+  register_op<Options>("WithOptions");
+  Interpreter(Model::from_bytes(builder.to_tflite())).allocate();
+  unregister_op("WithOptions");
+  EXPECT_GT(Options::made(), 0);
+  node.attributes = {{"count", int64_t{1} << 40}};
+  EXPECT_TRUE(thrown_by([&] { builder.add_node(0, node); }).names("expected an int32"));
+  node.attributes = {{"list", std::vector<double>{0.5}}};
+  EXPECT_TRUE(thrown_by([&] { builder.add_node(0, node); }).names("list of floats"));
+}
+
+TEST(ModelBuilder, VersionZeroIsTheOldestThatLiteRTKnows) {
+  ModelBuilder builder;
+  const int x = builder.add_tensor(0, tensor("x", {2}));
+  const int shape = builder.add_tensor(0, tensor("shape", {1}, DType::kInt32));
+  const int y = builder.add_tensor(0, tensor("y", {2}));
+  const int z = builder.add_tensor(0, tensor("z", {2}));
+  builder.add_node(0, {.op = "ADD", .inputs = {x, x}, .outputs = {y}});
+  builder.add_node(0, {.op = "BROADCAST_TO", .inputs = {y, shape}, .outputs = {z}});
+  builder.set_inputs(0, {x, shape});
+  builder.set_outputs(0, {z});
+  const SubgraphInfo written = Model::from_bytes(builder.to_tflite()).subgraph(0);
+  EXPECT_EQ(written.nodes[0].version, 1);
+  EXPECT_EQ(written.nodes[1].version, 2);
 }
 
 }  // namespace
