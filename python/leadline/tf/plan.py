@@ -89,18 +89,21 @@ class Plan:
 
     def _find_lifetimes(self) -> None:
         """Which results are needed no more after each step; a view keeps what it shows."""
-        last: dict[Tensor, Step] = {}
-        for step in self.steps:
-            for tensor in step.op.inputs:
-                last[self.roots[tensor]] = step
-            for tensor in step.op.outputs:
-                last.setdefault(self.roots[tensor], step)
         kept = {self.roots[tensor] for tensor in self.fetches}
-        for tensor, step in last.items():
+        for tensor, i in self.last_uses([[step] for step in self.steps]).items():
             if tensor not in kept:
-                step.dead[tensor] = None
+                self.steps[i].dead[tensor] = None
         for step in self.steps:
             self._let_overwrite(step, kept)
+
+    def last_uses(self, groups: Sequence[Sequence[Step]]) -> dict[Tensor, int]:
+        """Which of `groups` of steps is the last that needs each memory, by the tensor that has it."""
+        last: dict[Tensor, int] = {}
+        for i, steps in enumerate(groups):
+            for step in steps:
+                for tensor in (*step.op.inputs, *step.op.outputs):
+                    last[self.roots[tensor]] = i
+        return last
 
     def _let_overwrite(self, step: Step, kept: set) -> None:
         """An elementwise result may take the memory of an input that dies with it."""

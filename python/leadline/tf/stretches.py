@@ -125,19 +125,15 @@ def split(plan: Plan) -> list[Step | Group]:
 
 def lifetimes(plan: Plan, items: Sequence[Step | Group]) -> list[list[Tensor]]:
     """For each item the tensors that nobody needs after it, views of the same memory among them."""
-    last: dict[Tensor, int] = {}
+    groups = [[item] if isinstance(item, Step) else item.steps for item in items]
     members: dict[Tensor, list[Tensor]] = {}
-    for i, item in enumerate(items):
-        for step in [item] if isinstance(item, Step) else item.steps:
-            for tensor in (*step.op.inputs, *step.op.outputs):
-                root = plan.roots[tensor]
-                last[root] = i
-                members.setdefault(root, []).append(tensor)
+    for tensor, root in plan.roots.items():
+        members.setdefault(root, []).append(tensor)
     kept = {plan.roots[tensor] for tensor in plan.fetches}
     dead: list[list[Tensor]] = [[] for _ in items]
-    for root, i in last.items():
+    for root, i in plan.last_uses(groups).items():
         if root not in kept:
-            dead[i] += [root, *members[root]]
+            dead[i] += members[root]
     return dead
 
 
