@@ -20,7 +20,7 @@ add_library(leadline_cli_parts STATIC ${cli_sources} ${bench_engine_source})
 leadline_compile_options(leadline_cli_parts)
 target_include_directories(leadline_cli_parts PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(leadline_cli_parts
-  PUBLIC leadline fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PRIVATE ZLIB::ZLIB)
+  PUBLIC leadline leadline_guard fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PRIVATE ZLIB::ZLIB)
 leadline_precompile(leadline_cli_parts <CLI/CLI.hpp> <nlohmann/json.hpp>)
 
 add_executable(leadline_cli ${cli_main})

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: headers, library, CMake package, program. Components: dev, cli, and python, which has to be named
-# because its prefix is a site-packages folder.
+# `cmake --install`: headers, libraries, CMake package, program. Components: dev (the engine), guard (the library beside
+# it), cli, and python, which has to be named because its prefix is a site-packages folder.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leadline)
-install(TARGETS leadline EXPORT leadlineTargets
+install(TARGETS leadline_core leadline EXPORT leadlineTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/leadline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
-  FILES_MATCHING PATTERN "*.h")
 install(EXPORT leadlineTargets NAMESPACE leadline:: DESTINATION ${package_dir} COMPONENT dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/leadline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
+  FILES_MATCHING PATTERN "*.h" PATTERN guard EXCLUDE)
+install(TARGETS leadline_guard EXPORT leadlineGuardTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT guard
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT guard)
+install(EXPORT leadlineGuardTargets NAMESPACE leadline:: DESTINATION ${package_dir} COMPONENT guard)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/leadline/guard DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leadline
+  COMPONENT guard FILES_MATCHING PATTERN "*.h")
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/leadlineConfig.cmake.in
   ${PROJECT_BINARY_DIR}/leadlineConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/leadlineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/leadlineConfig.cmake ${PROJECT_BINARY_DIR}/leadlineConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT dev)
 
-install(FILES ${PROJECT_SOURCE_DIR}/data/compatibility.json DESTINATION ${CMAKE_INSTALL_DATADIR}/leadline COMPONENT dev)
+install(FILES ${PROJECT_SOURCE_DIR}/data/compatibility.json DESTINATION ${CMAKE_INSTALL_DATADIR}/leadline COMPONENT guard)
 
 if(TARGET leadline_cli)
   if(DEFINED SKBUILD_SCRIPTS_DIR)

@@ -1,28 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-# Target leadline (leadline::leadline), and the header that flatc makes from the schema of .tflite files.
+# The libraries: leadline (leadline::leadline, the engine) and leadline_guard (leadline::guard: processes under limits,
+# the watch, post-mortems, devices, the doctor), both on leadline_core (leadline::core), so that a program can have
+# either or both. Also the header that flatc makes from the schema of .tflite files.
 
-leadline_sources(library_sources
-  src/core src/io src/report src/kernels src/ir src/ops src/model src/import src/passes src/plan src/runtime src/quantize src/debug
-  src/guard src/api src/jobs)
-if(NOT library_sources)
-  return()
-endif()
+leadline_sources(core_sources src/core src/io)
+leadline_sources(engine_sources
+  src/report src/kernels src/ir src/ops src/model src/import src/passes src/plan src/runtime src/quantize src/debug src/api
+  src/jobs)
+leadline_sources(guard_sources src/guard)
 
-add_library(leadline ${library_sources})
-add_library(leadline::leadline ALIAS leadline)
-leadline_compile_options(leadline)
-set_target_properties(leadline PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
-target_compile_features(leadline PUBLIC cxx_std_20)
-target_include_directories(leadline
-  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-  PRIVATE ${PROJECT_SOURCE_DIR}/src)
+# leadline_library(<target> <name in CMake packages> <source>...)
+function(leadline_library target exported)
+  add_library(${target} ${ARGN})
+  add_library(leadline::${exported} ALIAS ${target})
+  leadline_compile_options(${target})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${exported} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target}
+    PRIVATE fmt::fmt Threads::Threads ZLIB::ZLIB $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  leadline_precompile(${target})
+  # Position-independent code with visible symbols must not be inlined across functions that somebody could
+  # replace at load time; either of these says that nobody does.
+  get_target_property(library_type ${target} TYPE)
+  if(library_type STREQUAL "STATIC_LIBRARY")
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  else()
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  endif()
+  add_dependencies(product ${target})
+endfunction()
+
+leadline_library(leadline_core core ${core_sources})
+target_compile_features(leadline_core PUBLIC cxx_std_20)
+target_include_directories(leadline_core
+  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+leadline_library(leadline leadline ${engine_sources})
+target_link_libraries(leadline PUBLIC leadline_core)
 target_include_directories(leadline SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
-target_link_libraries(leadline
-  PRIVATE fmt::fmt Threads::Threads ZLIB::ZLIB $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+
+leadline_library(leadline_guard guard ${guard_sources})
+target_link_libraries(leadline_guard PUBLIC leadline_core PRIVATE ${CMAKE_DL_LIBS})
 
 # Kernels include little, and Highway compiles them for several instruction sets at once.
-leadline_precompile(leadline)
-set(kernel_sources ${library_sources})
+set(kernel_sources ${engine_sources})
 list(FILTER kernel_sources INCLUDE REGEX "/src/kernels/")
 set_source_files_properties(${kernel_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
@@ -49,23 +71,13 @@ add_custom_command(OUTPUT ${assets_source}
   DEPENDS ${assets} cmake/EmbedAssets.cmake VERBATIM)
 target_sources(leadline PRIVATE ${assets_source})
 
-# doctor's table of compatible versions is part of the library.
+# doctor's table of compatible versions is part of its library.
 set(compatibility ${PROJECT_SOURCE_DIR}/data/compatibility.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compatibility})
 file(READ ${compatibility} LEADLINE_COMPATIBILITY)
 set(compatibility_source ${PROJECT_BINARY_DIR}/generated/guard/compatibility_data.cc)
 configure_file(${PROJECT_SOURCE_DIR}/src/guard/compatibility_data.cc.in ${compatibility_source} @ONLY)
-target_sources(leadline PRIVATE ${compatibility_source})
-target_link_libraries(leadline PRIVATE ${CMAKE_DL_LIBS})
-
-# Position-independent code with visible symbols must not be inlined across functions that somebody could
-# replace at load time; either of these says that nobody does.
-get_target_property(library_type leadline TYPE)
-if(library_type STREQUAL "STATIC_LIBRARY")
-  set_target_properties(leadline PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-else()
-  target_compile_options(leadline PRIVATE -fno-semantic-interposition)
-endif()
+target_sources(leadline_guard PRIVATE ${compatibility_source})
 
 set(schema ${PROJECT_SOURCE_DIR}/src/model/tflite.fbs)
 if(EXISTS ${schema})
@@ -81,5 +93,3 @@ if(EXISTS ${schema})
   # SYSTEM: warnings in generated code are not ours to fix.
   target_include_directories(leadline SYSTEM PRIVATE ${generated_dir} ${generated_dir}/model ${FLATBUFFERS_INCLUDE_DIR})
 endif()
-
-add_dependencies(product leadline)

@@ -22,7 +22,7 @@ leadline_compile_options(_leadline)
 set_target_properties(_leadline PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/leadline)
-target_link_libraries(_leadline PRIVATE leadline fmt::fmt)
+target_link_libraries(_leadline PRIVATE leadline leadline_guard fmt::fmt)
 leadline_precompile(_leadline <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>
   <nanobind/stl/shared_ptr.h> <nanobind/stl/optional.h> <nanobind/stl/pair.h>)
 # The module offers PyInit__leadline and nothing else.

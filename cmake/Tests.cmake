@@ -65,7 +65,7 @@ if(test_sources)
     PROPERTIES COMPILE_DEFINITIONS "LEADLINE_FAKE_NVML=\"$<TARGET_FILE:fake_nvml>\"")
   add_dependencies(leadline_tests fake_nvml)
   target_link_libraries(leadline_tests PRIVATE
-    leadline GTest::gtest_main fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads)
+    leadline leadline_guard GTest::gtest_main fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB Threads::Threads)
   leadline_precompile(leadline_tests <gtest/gtest.h>)
   if(TARGET leadline_cli_parts)
     target_link_libraries(leadline_tests PRIVATE leadline_cli_parts)
@@ -86,7 +86,7 @@ if(test_sources)
   add_executable(leadline_faults ${fault_sources} ${fault_tests} ${PROJECT_SOURCE_DIR}/tests/cpp/sketch.cc)
   leadline_compile_options(leadline_faults)
   target_include_directories(leadline_faults PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-  target_link_libraries(leadline_faults PRIVATE leadline GTest::gtest_main fmt::fmt ZLIB::ZLIB Threads::Threads)
+  target_link_libraries(leadline_faults PRIVATE leadline leadline_guard GTest::gtest_main fmt::fmt ZLIB::ZLIB Threads::Threads)
   foreach(call IN ITEMS malloc calloc realloc aligned_alloc posix_memalign free inflateInit_ inflateInit2_ inflate open fstat read pread write
       fopen fwrite fflush fclose rename mkdir opendir posix_fallocate mmap munmap madvise getrlimit sched_getaffinity
       pthread_create)

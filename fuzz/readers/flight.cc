@@ -62,7 +62,7 @@ void tell(const std::string& file) {
     evidence.boot_id = "boot";
     evidence.group_oom_kills = 1;
     evidence.kernel_log = "Out of memory: Killed process 77 (python3) total-vm:1kB";
-    Postmortem report = guard::judge(*read, evidence);
+    guard::Postmortem report = guard::judge(*read, evidence);
     guard::explain(report, *read);
     use(report.to_text());
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices this machine has, and which of them Leadline can run models on. Nothing is assumed to exist.
+// Which device a model runs on. Leadline has kernels for "/CPU:0"; what else a machine has, and why it cannot be used
+// yet, is found by leadline::guard (leadline/guard/devices.h).
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,6 @@ struct DeviceList {
   std::string to_text() const;
 };
 
-/// Looks for devices. Drivers are asked in a child process: one that crashes or does not answer within
-/// `timeout_seconds` becomes a note.
-DeviceList devices(double timeout_seconds = 5.0);
-
 /// What to do when a device that is asked for does not exist or has no kernels yet.
 enum class MissingDevice {
   kError,     ///< refuse, with a message that lists what exists
@@ -47,8 +44,13 @@ struct DeviceChoice {
   std::string message;          ///< why that is not what was asked for; empty when it is
 };
 
-/// The device for `wanted` (empty: "/CPU:0"). Throws Error(kInvalidArgument) for a name that is none and for a device
-/// that does not exist, Error(kUnsupported) for one without kernels; with kFallback only the former.
+/// The device for `wanted` (empty: "/CPU:0"). Throws Error(kInvalidArgument) for text that is not the name of a device
+/// and for a device that does not exist, Error(kUnsupported) for one without kernels; with kFallback only the former.
 DeviceChoice choose_device(std::string_view wanted, MissingDevice on_missing = MissingDevice::kError);
+
+/// Looks for the devices of this machine when choose_device() has to say what exists instead of the one asked for.
+/// Programs that link leadline::guard set guard::find_devices; without it (null) the answer knows "/CPU:0" alone.
+using DeviceFinder = DeviceList (*)();
+void set_device_finder(DeviceFinder finder) noexcept;
 
 }  // namespace leadline

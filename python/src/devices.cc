@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/devices.h.
-#include "leadline/devices.h"
+// leadline/devices.h and leadline/guard/devices.h.
+#include "leadline/guard/devices.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -11,6 +11,7 @@
 namespace leadline::python {
 
 void init_devices(nb::module_& m) {
+  set_device_finder(guard::find_devices);
   nb::class_<Device>(m, "Device", "A device of this machine, named as in TensorFlow.")
       .def_ro("name", &Device::name, "'/CPU:0', '/GPU:1'.")
       .def_ro("kind", &Device::kind, "'CPU', 'GPU' or 'ACCELERATOR'.")
@@ -28,7 +29,7 @@ void init_devices(nb::module_& m) {
       .def_ro("devices", &DeviceList::devices)
       .def_prop_ro("notes", [](const DeviceList& self) { return to_list(self.notes); })
       .def("to_text", [](const DeviceList& self) { return to_str(self.to_text()); });
-  m.def("devices", &devices, nb::arg("timeout_seconds") = 5.0, WithoutGil(),
+  m.def("devices", &guard::devices, nb::arg("timeout_seconds") = 5.0, WithoutGil(),
         "Looks for devices; drivers are asked in a child process.");
 
   nb::enum_<MissingDevice>(m, "MissingDevice", "What to do when a device does not exist or has no kernels yet.")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/doctor.h.
-#include "leadline/doctor.h"
+// leadline/guard/doctor.h.
+#include "leadline/guard/doctor.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -10,42 +10,43 @@
 namespace leadline::python {
 namespace {
 
-DoctorReport examine(const std::string& python, const std::vector<std::string>& site_packages,
-                     const std::string& python_version, bool machine) {
-  return doctor({python, site_packages, python_version, machine});
+guard::DoctorReport examine(const std::string& python, const std::vector<std::string>& site_packages,
+                            const std::string& python_version, bool machine) {
+  return guard::doctor({python, site_packages, python_version, machine});
 }
 
 }  // namespace
 
 void init_doctor(nb::module_& m) {
-  nb::class_<Finding>(m, "Finding", "One thing that doctor found.")
-      .def_ro("id", &Finding::id, "What kind of finding it is: 'numpy-abi'.")
+  nb::class_<guard::Finding>(m, "Finding", "One thing that doctor found.")
+      .def_ro("id", &guard::Finding::id, "What kind of finding it is: 'numpy-abi'.")
       .def_prop_ro(
-          "severity", [](const Finding& self) { return severity_name(self.severity); },
+          "severity", [](const guard::Finding& self) { return guard::severity_name(self.severity); },
           "'note', 'warning' or 'problem'.")
-      .def_prop_ro("what", [](const Finding& self) { return to_str(self.what); })
-      .def_prop_ro("why", [](const Finding& self) { return to_str(self.why); })
+      .def_prop_ro("what", [](const guard::Finding& self) { return to_str(self.what); })
+      .def_prop_ro("why", [](const guard::Finding& self) { return to_str(self.why); })
       .def_prop_ro(
-          "fix", [](const Finding& self) { return to_str(self.fix); }, "The command that mends it, or what to do.")
-      .def_ro("source", &Finding::source, "The page that says so; may be empty.")
-      .def("__repr__", [](const Finding& self) {
-        return to_str(std::string("<leadline.Finding ") + severity_name(self.severity) + " " + self.id + ">");
+          "fix", [](const guard::Finding& self) { return to_str(self.fix); },
+          "The command that mends it, or what to do.")
+      .def_ro("source", &guard::Finding::source, "The page that says so; may be empty.")
+      .def("__repr__", [](const guard::Finding& self) {
+        return to_str(std::string("<leadline.Finding ") + guard::severity_name(self.severity) + " " + self.id + ">");
       });
-  nb::class_<InstalledPackage>(m, "InstalledPackage", "A package that the checks are about.")
-      .def_ro("name", &InstalledPackage::name)
-      .def_prop_ro("version", [](const InstalledPackage& self) { return to_str(self.version); })
-      .def_prop_ro("location", [](const InstalledPackage& self) { return to_str(self.location); })
-      .def_prop_ro("installer", [](const InstalledPackage& self) { return to_str(self.installer); });
-  nb::class_<DoctorReport>(m, "DoctorReport", "What doctor saw and found.")
-      .def_prop_ro("python", [](const DoctorReport& self) { return to_str(self.python); })
-      .def_prop_ro("python_version", [](const DoctorReport& self) { return to_str(self.python_version); })
-      .def_prop_ro("site_packages", [](const DoctorReport& self) { return to_list(self.site_packages); })
-      .def_ro("package_count", &DoctorReport::package_count)
-      .def_ro("packages", &DoctorReport::packages)
-      .def_ro("findings", &DoctorReport::findings, "Worst first.")
-      .def_prop_ro("notes", [](const DoctorReport& self) { return to_list(self.notes); })
-      .def_ro("table_date", &DoctorReport::table_date, "Date of the table of compatible versions.")
-      .def("to_text", [](const DoctorReport& self) { return to_str(self.to_text()); });
+  nb::class_<guard::InstalledPackage>(m, "InstalledPackage", "A package that the checks are about.")
+      .def_ro("name", &guard::InstalledPackage::name)
+      .def_prop_ro("version", [](const guard::InstalledPackage& self) { return to_str(self.version); })
+      .def_prop_ro("location", [](const guard::InstalledPackage& self) { return to_str(self.location); })
+      .def_prop_ro("installer", [](const guard::InstalledPackage& self) { return to_str(self.installer); });
+  nb::class_<guard::DoctorReport>(m, "DoctorReport", "What doctor saw and found.")
+      .def_prop_ro("python", [](const guard::DoctorReport& self) { return to_str(self.python); })
+      .def_prop_ro("python_version", [](const guard::DoctorReport& self) { return to_str(self.python_version); })
+      .def_prop_ro("site_packages", [](const guard::DoctorReport& self) { return to_list(self.site_packages); })
+      .def_ro("package_count", &guard::DoctorReport::package_count)
+      .def_ro("packages", &guard::DoctorReport::packages)
+      .def_ro("findings", &guard::DoctorReport::findings, "Worst first.")
+      .def_prop_ro("notes", [](const guard::DoctorReport& self) { return to_list(self.notes); })
+      .def_ro("table_date", &guard::DoctorReport::table_date, "Date of the table of compatible versions.")
+      .def("to_text", [](const guard::DoctorReport& self) { return to_str(self.to_text()); });
   m.def("doctor", &examine, nb::arg("python") = "", nb::arg("site_packages") = std::vector<std::string>(),
         nb::arg("python_version") = "", nb::arg("machine") = true, WithoutGil(),
         nb::sig("def doctor(python: str = '', site_packages: Sequence[str] = [], python_version: str = '', machine: "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/watch.h and leadline/postmortem.h.
-#include "leadline/watch.h"
+// leadline/guard/watch.h and leadline/guard/postmortem.h.
+#include "leadline/guard/watch.h"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "leadline/budget.h"
-#include "leadline/postmortem.h"
+#include "leadline/guard/postmortem.h"
 #include "module.h"
 
 namespace leadline::python {
@@ -24,7 +24,7 @@ namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-nb::dict to_dict(const MemorySample& sample) {
+nb::dict to_dict(const guard::MemorySample& sample) {
   nb::dict result;
   result["seconds"] = sample.seconds;
   result["resident"] = sample.resident;
@@ -38,7 +38,7 @@ nb::dict to_dict(const MemorySample& sample) {
   return result;
 }
 
-nb::dict to_dict(const CellReport& cell) {
+nb::dict to_dict(const guard::CellReport& cell) {
   nb::dict result;
   result["number"] = cell.number;
   result["first_line"] = to_str(cell.first_line);
@@ -51,7 +51,7 @@ nb::dict to_dict(const CellReport& cell) {
   return result;
 }
 
-nb::dict to_dict(const WatchAlarm& alarm) {
+nb::dict to_dict(const guard::WatchAlarm& alarm) {
   nb::dict result;
   result["sample"] = to_dict(alarm.sample);
   result["limit"] = alarm.limit;
@@ -70,7 +70,7 @@ class PythonWatch {
  public:
   PythonWatch(double fraction, int64_t resident_limit, bool refuse_large, bool cells_only, bool recorder, bool signals,
               std::string folder, int stack_signal, int alarm_signal, Facts facts) {
-    WatchOptions options;
+    guard::WatchOptions options;
     options.fraction = fraction;
     options.resident_limit = resident_limit;
     options.refuse_large = refuse_large;
@@ -80,7 +80,7 @@ class PythonWatch {
     options.folder = std::move(folder);
     options.python_stack_signal = stack_signal;
     options.facts = std::move(facts);
-    options.on_alarm = [this, alarm_signal](const WatchAlarm& alarm) {
+    options.on_alarm = [this, alarm_signal](const guard::WatchAlarm& alarm) {
       {
         const std::lock_guard lock(mutex_);
         alarm_ = alarm;
@@ -88,14 +88,14 @@ class PythonWatch {
       return alarm_signal > 0 && syscall(SYS_tgkill, getpid(), getpid(), alarm_signal) == 0;
     };
     const nb::gil_scoped_release released;
-    watch_ = std::make_unique<Watch>(std::move(options));
+    watch_ = std::make_unique<guard::Watch>(std::move(options));
   }
 
-  Watch& watch() { return *watch_; }
+  guard::Watch& watch() { return *watch_; }
 
   /// What the handler of the signal has to say: an alarm, unless it is outdated by now.
   nb::object take_alarm() {
-    std::optional<WatchAlarm> alarm;
+    std::optional<guard::WatchAlarm> alarm;
     {
       const std::lock_guard lock(mutex_);
       alarm.swap(alarm_);
@@ -106,8 +106,8 @@ class PythonWatch {
 
  private:
   std::mutex mutex_;
-  std::optional<WatchAlarm> alarm_;
-  std::unique_ptr<Watch> watch_;
+  std::optional<guard::WatchAlarm> alarm_;
+  std::unique_ptr<guard::Watch> watch_;
 };
 
 template <typename T>
@@ -164,64 +164,65 @@ void bind_watch(nb::module_& m) {
           "Its descriptor; -1 without one.");
 }
 
-nb::list frames_of(const Postmortem& report) {
+nb::list frames_of(const guard::Postmortem& report) {
   nb::list result;
-  for (const NativeFrame& frame : report.frames) {
+  for (const guard::NativeFrame& frame : report.frames) {
     result.append(nb::make_tuple(to_str(frame.module), frame.offset, to_str(frame.symbol)));
   }
   return result;
 }
 
-nb::list samples_of(const Postmortem& report) {
+nb::list samples_of(const guard::Postmortem& report) {
   nb::list result;
-  for (const RecordedSample& sample : report.samples) {
+  for (const guard::RecordedSample& sample : report.samples) {
     result.append(nb::make_tuple(sample.seconds_before_end, sample.resident, sample.used, sample.capacity));
   }
   return result;
 }
 
-nb::dict facts_of(const Postmortem& report) {
+nb::dict facts_of(const guard::Postmortem& report) {
   nb::dict result;
   for (const auto& [key, value] : report.facts) result[to_str(key)] = to_str(value);
   return result;
 }
 
 void bind_postmortem(nb::module_& m) {
-  nb::class_<Postmortem>(m, "Postmortem", "How a watched process came to its end.")
+  nb::class_<guard::Postmortem>(m, "Postmortem", "How a watched process came to its end.")
       .def_prop_ro(
-          "cause", [](const Postmortem& self) { return death_cause_name(self.cause); },
+          "cause", [](const guard::Postmortem& self) { return guard::death_cause_name(self.cause); },
           "'running', 'exit', 'unwatched', 'out of memory', 'killed', 'segmentation fault', 'stack overflow', 'abort', "
           "'bus error', 'arithmetic error', 'illegal instruction', 'signal', 'reboot' or 'unknown'.")
-      .def_ro("confidence", &Postmortem::confidence, "'certain', 'very likely', 'likely' or 'unclear'.")
-      .def_prop_ro("died", &Postmortem::died, "Whether the process is gone, and not by its own will.")
-      .def_ro("summary", &Postmortem::summary, "Which process, when, in which cell, why: one sentence.")
-      .def_ro("advice", &Postmortem::advice, "What to do about it.")
+      .def_ro("confidence", &guard::Postmortem::confidence, "'certain', 'very likely', 'likely' or 'unclear'.")
+      .def_prop_ro("died", &guard::Postmortem::died, "Whether the process is gone, and not by its own will.")
+      .def_ro("summary", &guard::Postmortem::summary, "Which process, when, in which cell, why: one sentence.")
+      .def_ro("advice", &guard::Postmortem::advice, "What to do about it.")
       .def_prop_ro(
-          "evidence", [](const Postmortem& self) { return to_list(self.evidence); }, "What speaks for the cause.")
-      .def_ro("pid", &Postmortem::pid, "Number of the process.")
-      .def_ro("started", &Postmortem::started, "When it was first watched, in seconds since 1970.")
-      .def_ro("last_sign", &Postmortem::last_sign, "Its last sign of life.")
-      .def_ro("command", &Postmortem::command, "Its command line.")
-      .def_ro("session", &Postmortem::session, "What tells one notebook's kernels from another's.")
-      .def_ro("folder", &Postmortem::folder, "Where it ran.")
-      .def_ro("cell", &Postmortem::cell, "Number of the last cell; 0: none.")
-      .def_ro("cell_line", &Postmortem::cell_line, "Its first line.")
-      .def_ro("cell_running", &Postmortem::cell_running, "Whether it was running.")
-      .def_ro("op", &Postmortem::op, "The op of Leadline that ran last.")
-      .def_ro("op_running", &Postmortem::op_running, "Whether it was running.")
-      .def_ro("signal", &Postmortem::signal, "That ended it; 0: none that it saw.")
-      .def_ro("fault_address", &Postmortem::fault_address, "Address of a fault.")
-      .def_ro("module", &Postmortem::module, "Path of the library to blame; empty: unknown.")
-      .def_ro("message", &Postmortem::message, "Last words of an abort or an exit.")
-      .def_ro("feature", &Postmortem::feature, "Extension of the CPU that an illegal instruction belongs to.")
+          "evidence", [](const guard::Postmortem& self) { return to_list(self.evidence); },
+          "What speaks for the cause.")
+      .def_ro("pid", &guard::Postmortem::pid, "Number of the process.")
+      .def_ro("started", &guard::Postmortem::started, "When it was first watched, in seconds since 1970.")
+      .def_ro("last_sign", &guard::Postmortem::last_sign, "Its last sign of life.")
+      .def_ro("command", &guard::Postmortem::command, "Its command line.")
+      .def_ro("session", &guard::Postmortem::session, "What tells one notebook's kernels from another's.")
+      .def_ro("folder", &guard::Postmortem::folder, "Where it ran.")
+      .def_ro("cell", &guard::Postmortem::cell, "Number of the last cell; 0: none.")
+      .def_ro("cell_line", &guard::Postmortem::cell_line, "Its first line.")
+      .def_ro("cell_running", &guard::Postmortem::cell_running, "Whether it was running.")
+      .def_ro("op", &guard::Postmortem::op, "The op of Leadline that ran last.")
+      .def_ro("op_running", &guard::Postmortem::op_running, "Whether it was running.")
+      .def_ro("signal", &guard::Postmortem::signal, "That ended it; 0: none that it saw.")
+      .def_ro("fault_address", &guard::Postmortem::fault_address, "Address of a fault.")
+      .def_ro("module", &guard::Postmortem::module, "Path of the library to blame; empty: unknown.")
+      .def_ro("message", &guard::Postmortem::message, "Last words of an abort or an exit.")
+      .def_ro("feature", &guard::Postmortem::feature, "Extension of the CPU that an illegal instruction belongs to.")
       .def_prop_ro("frames", &frames_of, "Native frames as (module, offset, symbol), innermost first.")
-      .def_ro("python_stack", &Postmortem::python_stack, "Python's stack.")
+      .def_ro("python_stack", &guard::Postmortem::python_stack, "Python's stack.")
       .def_prop_ro("samples", &samples_of, "(seconds before the end, resident, used, capacity), oldest first.")
-      .def_ro("peak_resident", &Postmortem::peak_resident, "The most resident bytes that were recorded.")
+      .def_ro("peak_resident", &guard::Postmortem::peak_resident, "The most resident bytes that were recorded.")
       .def_prop_ro("facts", &facts_of, "Versions and limits.")
-      .def_ro("path", &Postmortem::path, "The recording.")
-      .def("__str__", &Postmortem::to_text)
-      .def("__repr__", [](const Postmortem& self) { return "<leadline.Postmortem: " + self.summary + ">"; });
+      .def_ro("path", &guard::Postmortem::path, "The recording.")
+      .def("__str__", &guard::Postmortem::to_text)
+      .def("__repr__", [](const guard::Postmortem& self) { return "<leadline.Postmortem: " + self.summary + ">"; });
 }
 
 }  // namespace
@@ -229,13 +230,13 @@ void bind_postmortem(nb::module_& m) {
 void init_watch(nb::module_& m) {
   bind_watch(m);
   bind_postmortem(m);
-  m.def("postmortem_of", &postmortem_of, nb::arg("file"), WithoutGil(), "The post-mortem of one recording.");
-  m.def("postmortems", &postmortems, nb::arg("folder") = "", nb::arg("most") = 100, WithoutGil(),
+  m.def("postmortem_of", &guard::postmortem_of, nb::arg("file"), WithoutGil(), "The post-mortem of one recording.");
+  m.def("postmortems", &guard::postmortems, nb::arg("folder") = "", nb::arg("most") = 100, WithoutGil(),
         "Of all recordings in a folder, newest first.");
-  m.def("previous_death", &previous_death, nb::arg("session"), nb::arg("folder"), WithoutGil(),
+  m.def("previous_death", &guard::previous_death, nb::arg("session"), nb::arg("folder"), WithoutGil(),
         "The last death of the same session of which nobody was told: a list of none or one.");
-  m.def("mark_reported", &mark_reported, nb::arg("file"), WithoutGil(), "Notes that this death was told.");
-  m.def("flights_folder", &flights_folder, "Where recordings are kept.");
+  m.def("mark_reported", &guard::mark_reported, nb::arg("file"), WithoutGil(), "Notes that this death was told.");
+  m.def("flights_folder", &guard::flights_folder, "Where recordings are kept.");
   m.def("accounted_bytes", &accounted_bytes, "Bytes charged now to all budgets of this process.");
 }
 

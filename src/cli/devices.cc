@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline devices`: what this machine has and what models can run on.
-#include "leadline/devices.h"
+#include "leadline/guard/devices.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ class Devices final : public Command {
   }
 
   void run() override {
-    const DeviceList list = devices(timeout_);
+    const DeviceList list = guard::devices(timeout_);
     if (!json()) {
       fmt::print("{}", list.to_text());
       return;

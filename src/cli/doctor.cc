@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline doctor`: what in a Python environment and on this machine is known to kill kernels, and how to mend it.
-#include "leadline/doctor.h"
+#include "leadline/guard/doctor.h"
 
 #include <fmt/format.h>
 
@@ -46,44 +46,44 @@ class Doctor final : public Command {
       print_checks();
       return;
     }
-    const DoctorReport report = doctor(options_);
+    const guard::DoctorReport report = guard::doctor(options_);
     if (json()) {
       print_json(document(report));
     } else {
       fmt::print("{}", report.to_text());
     }
-    const int bad = report.count(Severity::kProblem) + (strict_ ? report.count(Severity::kWarning) : 0);
+    const int bad = report.count(guard::Severity::kProblem) + (strict_ ? report.count(guard::Severity::kWarning) : 0);
     set_exit_code(bad > 0 ? 1 : 0);
   }
 
  private:
-  static Json document(const DoctorReport& report);
+  static Json document(const guard::DoctorReport& report);
   void print_checks() const;
 
-  DoctorOptions options_;
+  guard::DoctorOptions options_;
   bool strict_ = false;
   bool list_ = false;
 };
 
-Json Doctor::document(const DoctorReport& report) {
+Json Doctor::document(const guard::DoctorReport& report) {
   Json json = {{"python", report.python},
                {"python_version", report.python_version},
                {"site_packages", report.site_packages},
                {"package_count", report.package_count},
-               {"problems", report.count(Severity::kProblem)},
-               {"warnings", report.count(Severity::kWarning)},
+               {"problems", report.count(guard::Severity::kProblem)},
+               {"warnings", report.count(guard::Severity::kWarning)},
                {"table_date", report.table_date}};
   json["packages"] = Json::array();
-  for (const InstalledPackage& package : report.packages) {
+  for (const guard::InstalledPackage& package : report.packages) {
     json["packages"].push_back({{"name", package.name},
                                 {"version", package.version},
                                 {"location", package.location},
                                 {"installer", package.installer}});
   }
   json["findings"] = Json::array();
-  for (const Finding& finding : report.findings) {
+  for (const guard::Finding& finding : report.findings) {
     json["findings"].push_back({{"id", finding.id},
-                                {"severity", severity_name(finding.severity)},
+                                {"severity", guard::severity_name(finding.severity)},
                                 {"what", finding.what},
                                 {"why", finding.why},
                                 {"fix", finding.fix},
@@ -96,12 +96,13 @@ Json Doctor::document(const DoctorReport& report) {
 void Doctor::print_checks() const {
   if (json()) {
     Json list = Json::array();
-    for (const DoctorCheck& check : doctor_checks()) list.push_back({{"id", check.id}, {"what", check.what}});
+    for (const guard::DoctorCheck& check : guard::doctor_checks())
+      list.push_back({{"id", check.id}, {"what", check.what}});
     print_json({{"checks", list}});
     return;
   }
   Table table("ll");
-  for (const DoctorCheck& check : doctor_checks()) table.add({check.id, check.what});
+  for (const guard::DoctorCheck& check : guard::doctor_checks()) table.add({check.id, check.what});
   fmt::print("{}", table.text(0));
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline guard`: runs a program under limits and tells how it ended.
-#include "leadline/guard.h"
-
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include "cli/command.h"
 #include "leadline/budget.h"
 #include "leadline/error.h"
+#include "leadline/guard/process.h"
 #include "leadline/types.h"
 
 namespace leadline::cli {
@@ -65,19 +64,19 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-int exit_code_of(const GuardReport& report) {
+int exit_code_of(const guard::GuardReport& report) {
   switch (report.cause) {
-    case GuardCause::kExit:
+    case guard::GuardCause::kExit:
       return report.exit_code;
-    case GuardCause::kSignal:
+    case guard::GuardCause::kSignal:
       return 128 + report.signal;
-    case GuardCause::kMemory:
+    case guard::GuardCause::kMemory:
       return kMemoryExit;
-    case GuardCause::kProcesses:
+    case guard::GuardCause::kProcesses:
       return kProcessesExit;
-    case GuardCause::kTimeout:
+    case guard::GuardCause::kTimeout:
       return kTimeoutExit;
-    case GuardCause::kInterrupt:
+    case guard::GuardCause::kInterrupt:
       return kInterruptExit;
   }
   return kInterruptExit;
@@ -111,12 +110,12 @@ class Guard final : public Command {
   void run() override;
 
  private:
-  void supervise(GuardedProcess& process);
-  void print_report(const GuardReport& report) const;
-  static Json document(const GuardReport& report, int exit_code);
+  void supervise(guard::GuardedProcess& process);
+  void print_report(const guard::GuardReport& report) const;
+  static Json document(const guard::GuardReport& report, int exit_code);
 
   std::string memory_;
-  GuardLimits limits_;
+  guard::GuardLimits limits_;
   bool quiet_ = false;
   std::vector<std::string> command_;
 };
@@ -125,7 +124,7 @@ void Guard::run() {
   if (!memory_.empty()) limits_.memory_bytes = parse_bytes(memory_);
   if (!memory_.empty() && limits_.memory_bytes <= 0) throw Error(ErrorCode::kInvalidArgument, "--memory must not be 0");
   if (!std::isfinite(limits_.timeout_seconds)) throw Error(ErrorCode::kInvalidArgument, "--timeout must be finite");
-  GuardOptions options;
+  guard::GuardOptions options;
   options.command = command_;
   options.environment = child_environment();
   options.limits = limits_;
@@ -133,9 +132,9 @@ void Guard::run() {
   options.adopt_orphans = true;
   install_handlers();
   try {
-    GuardedProcess process(options);
+    guard::GuardedProcess process(options);
     supervise(process);
-    const GuardReport report = process.report();
+    const guard::GuardReport report = process.report();
     set_exit_code(exit_code_of(report));
     print_report(report);
   } catch (const Error& error) {
@@ -148,12 +147,12 @@ void Guard::run() {
   }
 }
 
-void Guard::supervise(GuardedProcess& process) {
+void Guard::supervise(guard::GuardedProcess& process) {
   std::chrono::steady_clock::time_point patience{};
   int seen = 0;
   bool open[3] = {false, true, true};
   for (;;) {
-    const GuardEvent event = process.wait(0.2);
+    const guard::GuardEvent event = process.wait(0.2);
     if (event.ended) return;
     // With --json the document is the one thing on standard output.
     const int target = json() ? 2 : event.stream;
@@ -170,8 +169,8 @@ void Guard::supervise(GuardedProcess& process) {
   }
 }
 
-Json Guard::document(const GuardReport& report, int exit_code) {
-  Json result = {{"cause", guard_cause_name(report.cause)},
+Json Guard::document(const guard::GuardReport& report, int exit_code) {
+  Json result = {{"cause", guard::guard_cause_name(report.cause)},
                  {"exit_code", exit_code},
                  {"signal", nullptr},
                  {"program_exit_code", nullptr},
@@ -188,7 +187,7 @@ Json Guard::document(const GuardReport& report, int exit_code) {
   return {{"guard", std::move(result)}};
 }
 
-void Guard::print_report(const GuardReport& report) const {
+void Guard::print_report(const guard::GuardReport& report) const {
   if (!quiet_ || exit_code() != 0) {
     std::string text = fmt::format("leadline guard: '{}' {}\n", printable(command_[0], true), report.summary);
     if (!report.advice.empty()) text += fmt::format("leadline guard: {}\n", report.advice);

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "leadline/error.h"
+#include "leadline/guard/devices.h"
 #include "leadline/names.h"
 #include "leadline/types.h"
 #include "leadline/version.h"
@@ -150,6 +151,7 @@ int guarded_main(int argc, char** argv) {
   program.require_subcommand(0, 1);
   program.get_formatter()->column_width(28);
 
+  leadline::set_device_finder(leadline::guard::find_devices);
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(leadline::cli::inspect_command(program));
   commands.push_back(leadline::cli::plan_command(program));

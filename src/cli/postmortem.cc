@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline postmortem`: how processes that leadline.watch watched came to their end.
-#include "leadline/postmortem.h"
+#include "leadline/guard/postmortem.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -30,28 +30,28 @@ constexpr const char* kExamples =
 
 enum PostmortemExit { kNone = 6, kMemory = 10, kKilledExit = 11, kCrash = 12, kRestart = 13, kUnreadable = 14 };
 
-int exit_code_of(const Postmortem& report) {
+int exit_code_of(const guard::Postmortem& report) {
   switch (report.cause) {
-    case DeathCause::kRunning:
-    case DeathCause::kExit:
-    case DeathCause::kUnwatched:
+    case guard::DeathCause::kRunning:
+    case guard::DeathCause::kExit:
+    case guard::DeathCause::kUnwatched:
       return 0;
-    case DeathCause::kOutOfMemory:
+    case guard::DeathCause::kOutOfMemory:
       return kMemory;
-    case DeathCause::kKilled:
-    case DeathCause::kSignal:
+    case guard::DeathCause::kKilled:
+    case guard::DeathCause::kSignal:
       return kKilledExit;
-    case DeathCause::kReboot:
+    case guard::DeathCause::kReboot:
       return kRestart;
-    case DeathCause::kUnknown:
+    case guard::DeathCause::kUnknown:
       return kUnreadable;
     default:
       return kCrash;
   }
 }
 
-Json document(const Postmortem& report) {
-  Json json = {{"cause", death_cause_name(report.cause)},
+Json document(const guard::Postmortem& report) {
+  Json json = {{"cause", guard::death_cause_name(report.cause)},
                {"confidence", report.confidence},
                {"died", report.died()},
                {"summary", report.summary},
@@ -79,11 +79,11 @@ Json document(const Postmortem& report) {
                {"peak_resident_bytes", report.peak_resident},
                {"recording", report.path}};
   json["frames"] = Json::array();
-  for (const NativeFrame& frame : report.frames) {
+  for (const guard::NativeFrame& frame : report.frames) {
     json["frames"].push_back({{"module", frame.module}, {"offset", frame.offset}, {"symbol", frame.symbol}});
   }
   json["samples"] = Json::array();
-  for (const RecordedSample& sample : report.samples) {
+  for (const guard::RecordedSample& sample : report.samples) {
     json["samples"].push_back({{"seconds_before_end", sample.seconds_before_end},
                                {"resident_bytes", sample.resident},
                                {"used_bytes", sample.used},
@@ -105,42 +105,42 @@ class PostmortemCommand final : public Command {
   void run() override;
 
  private:
-  std::vector<Postmortem> collect() const;
+  std::vector<guard::Postmortem> collect() const;
 
   std::string path_;
   bool all_ = false;
 };
 
-std::vector<Postmortem> PostmortemCommand::collect() const {
+std::vector<guard::Postmortem> PostmortemCommand::collect() const {
   struct stat status{};
   if (!path_.empty() && stat(path_.c_str(), &status) != 0) {
     throw Error(ErrorCode::kIo, fmt::format("there is no file or folder '{}'", path_));
   }
-  if (!path_.empty() && !S_ISDIR(status.st_mode)) return {postmortem_of(path_)};
-  std::vector<Postmortem> found = postmortems(path_);
+  if (!path_.empty() && !S_ISDIR(status.st_mode)) return {guard::postmortem_of(path_)};
+  std::vector<guard::Postmortem> found = guard::postmortems(path_);
   if (all_ || found.empty()) return found;
-  for (Postmortem& report : found) {
+  for (guard::Postmortem& report : found) {
     if (report.died()) return {std::move(report)};
   }
   return {found.front()};
 }
 
 void PostmortemCommand::run() {
-  const std::vector<Postmortem> found = collect();
+  const std::vector<guard::Postmortem> found = collect();
   set_exit_code(found.empty() ? static_cast<int>(kNone) : exit_code_of(found.front()));
   if (json()) {
     Json list = Json::array();
-    for (const Postmortem& report : found) list.push_back(document(report));
+    for (const guard::Postmortem& report : found) list.push_back(document(report));
     print_json({{"postmortems", std::move(list)}});
     return;
   }
   if (found.empty()) {
     fmt::print("There are no recordings in {}. `%load_ext leadline` or leadline.watch() makes them.\n",
-               path_.empty() ? flights_folder() : path_);
+               path_.empty() ? guard::flights_folder() : path_);
     return;
   }
   if (all_) {
-    for (const Postmortem& report : found) fmt::print("{}\n", report.summary);
+    for (const guard::Postmortem& report : found) fmt::print("{}\n", report.summary);
     return;
   }
   fmt::print("{}", found.front().to_text());

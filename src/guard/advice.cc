@@ -10,7 +10,7 @@
 
 #include "leadline/budget.h"
 
-namespace leadline {
+namespace leadline::guard {
 
 const char* guard_cause_name(GuardCause cause) noexcept {
   switch (cause) {
@@ -30,7 +30,6 @@ const char* guard_cause_name(GuardCause cause) noexcept {
   return "exit";
 }
 
-namespace guard {
 namespace {
 
 std::string exit_advice(const GuardReport& report) {
@@ -141,5 +140,4 @@ void explain(GuardReport& report, const Circumstances& circumstances) {
   }
 }
 
-}  // namespace guard
-}  // namespace leadline
+}  // namespace leadline::guard

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "leadline/guard_report.h"
+#include "leadline/guard/process_report.h"
 
 namespace leadline::guard {
 

@@ -9,7 +9,7 @@
 
 #include "core/cgroup.h"
 #include "guard/descriptor.h"
-#include "leadline/guard_report.h"
+#include "leadline/guard/process_report.h"
 
 namespace leadline::guard {
 

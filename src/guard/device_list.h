@@ -22,10 +22,4 @@ struct DeviceSources {
 
 DeviceList list_devices(const DeviceSources& sources);
 
-/// "/GPU:0" for every spelling that TensorFlow takes; empty for what is no device's name.
-std::string canonical_device_name(std::string_view name);
-
-/// choose_device() for a given machine.
-DeviceChoice choose_device(std::string_view wanted, MissingDevice on_missing, const DeviceList& list);
-
 }  // namespace leadline::guard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "leadline/devices.h"
+#include "leadline/guard/devices.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,8 +20,7 @@
 #include "guard/untrusted_file.h"
 #include "leadline/types.h"
 
-namespace leadline {
-namespace guard {
+namespace leadline::guard {
 namespace {
 
 Device cpu_device(const SystemPaths& paths) {
@@ -122,90 +121,16 @@ DeviceList list_devices(const DeviceSources& sources) {
   return list;
 }
 
-std::string canonical_device_name(std::string_view name) {
-  std::string text(name);
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  if (const size_t slash = text.rfind('/');
-      slash != std::string::npos) {  // also "/job:localhost/replica:0/task:0/device:GPU:0"
-    const std::string before = text.substr(0, slash);
-    if (!before.empty() && !before.starts_with("/JOB:")) return {};
-    text = text.substr(slash + 1);
-  }
-  if (text.starts_with("DEVICE:")) text = text.substr(7);
-  const size_t colon = text.find(':');
-  std::string kind = text.substr(0, colon);
-  std::string number = colon == std::string::npos ? "0" : text.substr(colon + 1);
-  const bool letters =
-      !kind.empty() && kind.size() <= 20 && kind.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos;
-  if (!letters || number.empty() || number.size() > 4 || number.find_first_not_of("0123456789") != std::string::npos)
-    return {};
-  return fmt::format("/{}:{}", kind, std::atoi(number.c_str()));
-}
-
-DeviceChoice choose_device(std::string_view wanted, MissingDevice on_missing, const DeviceList& list) {
-  const std::string name = canonical_device_name(wanted);
-  const Device* const device = list.find(name);
-  if (device != nullptr && device->runs) return {device->name, {}};
-  std::vector<std::string> known;
-  for (const Device& d : list.devices) {
-    known.push_back(fmt::format("{} ({}{})", d.name, printable(d.model),
-                                d.runs ? "" : fmt::format(", by {}: no kernels yet", d.api)));
-  }
-  const std::string reason =
-      device == nullptr ? fmt::format("there is no device {}", name)
-                        : fmt::format("Leadline has no kernels for {} ({}) yet", name, printable(device->model));
-  const std::string message = fmt::format("{}; this machine has {}", reason, fmt::join(known, ", "));
-  if (on_missing == MissingDevice::kFallback)
-    return {list.devices.front().name, message + ". The model runs on /CPU:0."};
-  fail(device == nullptr ? ErrorCode::kInvalidArgument : ErrorCode::kUnsupported,
-       "{}. Ask for /CPU:0, or allow a fallback to it (on_missing=\"fallback\").", message);
-}
-
-}  // namespace guard
-
-const Device* DeviceList::find(std::string_view name) const {
-  const std::string canonical = guard::canonical_device_name(name);
-  const auto found = std::find_if(devices.begin(), devices.end(), [&](const Device& d) { return d.name == canonical; });
-  return found == devices.end() ? nullptr : &*found;
-}
-
-std::string DeviceList::to_text() const {
-  std::string text;
-  for (const Device& device : devices) {
-    text += fmt::format("{}  {}\n", device.name, printable(device.model));
-    std::vector<std::string> facts{device.api};
-    if (device.cores > 0)
-      facts.push_back(fmt::format("{} {}", device.cores, device.api == "native" ? "CPUs usable" : "compute units"));
-    if (device.memory_bytes >= 0) facts.push_back(format_bytes(device.memory_bytes) + " memory");
-    if (device.memory_available >= 0) facts.push_back(format_bytes(device.memory_available) + " can be used");
-    if (!device.driver.empty()) facts.push_back("driver " + printable(device.driver));
-    text += fmt::format("  {}\n", fmt::join(facts, ", "));
-    if (!device.features.empty())
-      text += fmt::format("  {}\n", printable(fmt::format("{}", fmt::join(device.features, " "))));
-    text += device.runs ? "  Leadline runs models here\n" : "  no kernels yet: models do not run here\n";
-  }
-  for (const std::string& note : notes) text += printable(note) + "\n";
-  return text;
-}
-
 DeviceList devices(double timeout_seconds) {
   require(timeout_seconds > 0 && timeout_seconds <= 3600, ErrorCode::kInvalidArgument,
           "a timeout of {} seconds: expected more than 0 and at most 3600", timeout_seconds);
-  guard::DeviceSources sources;
+  DeviceSources sources;
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   sources.visible_gpus = visible == nullptr ? "all" : visible;
   sources.timeout = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(timeout_seconds * 1000)));
-  return guard::list_devices(sources);
+  return list_devices(sources);
 }
 
-DeviceChoice choose_device(std::string_view wanted, MissingDevice on_missing) {
-  if (wanted.empty()) return {};
-  const std::string name = guard::canonical_device_name(wanted);
-  require(!name.empty(), ErrorCode::kInvalidArgument, "'{}' is not a device: expected a name like /CPU:0 or /GPU:1",
-          wanted);
-  if (name == "/CPU:0") return {};  // the usual case asks no driver
-  return guard::choose_device(name, on_missing, devices());
-}
+DeviceList find_devices() { return devices(); }
 
-}  // namespace leadline
+}  // namespace leadline::guard

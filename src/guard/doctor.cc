@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // doctor(): reads the environment and the machine, runs all checks, and puts the findings in order.
-#include "leadline/doctor.h"
+#include "leadline/guard/doctor.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "guard/untrusted_file.h"
 #include "leadline/types.h"
 
-namespace leadline {
+namespace leadline::guard {
 
 const char* severity_name(Severity severity) noexcept {
   switch (severity) {
@@ -100,8 +100,6 @@ std::string DoctorReport::to_text() const {
   return text;
 }
 
-namespace guard {
-
 Findings run_checks(const Subject& subject, bool machine) {
   Findings findings;
   for (const auto check : {check_python, check_tensorflow, check_numpy_abi, check_requirements, check_lite, check_cuda,
@@ -114,18 +112,15 @@ Findings run_checks(const Subject& subject, bool machine) {
   return findings;
 }
 
-}  // namespace guard
-
 DoctorReport doctor(const DoctorOptions& options) {
-  using guard::Distribution;
-  guard::PythonQuery query{options.python, options.site_packages, options.python_version, guard::python_variables()};
-  guard::Subject subject{guard::read_environment(query), guard::read_machine({})};
-  const guard::PythonEnvironment& environment = subject.environment;
+  PythonQuery query{options.python, options.site_packages, options.python_version, python_variables()};
+  Subject subject{read_environment(query), read_machine({})};
+  const PythonEnvironment& environment = subject.environment;
   require(options.python.empty() || !environment.executable.empty() || !environment.version.empty(),
           ErrorCode::kInvalidArgument,
           "there is no Python at '{}': name an interpreter, or the folder of a virtual environment", options.python);
   for (const std::string& site : options.site_packages) {
-    require(guard::is_folder(site), ErrorCode::kInvalidArgument, "'{}' is not a folder that can be read", site);
+    require(is_folder(site), ErrorCode::kInvalidArgument, "'{}' is not a folder that can be read", site);
   }
   DoctorReport report;
   report.python = environment.executable;
@@ -134,13 +129,13 @@ DoctorReport doctor(const DoctorOptions& options) {
   report.package_count = static_cast<int>(environment.distributions.size());
   for (const Distribution& distribution : environment.distributions) {
     const bool nvidia = distribution.name.starts_with("nvidia-");
-    if (!nvidia && !guard::is_core(subject, distribution.name)) continue;
+    if (!nvidia && !is_core(subject, distribution.name)) continue;
     report.packages.push_back({distribution.name, distribution.version, distribution.site, distribution.installer});
   }
-  report.findings = guard::run_checks(subject, options.machine);
+  report.findings = run_checks(subject, options.machine);
   report.notes = environment.notes;
   report.table_date = subject.table.date;
   return report;
 }
 
-}  // namespace leadline
+}  // namespace leadline::guard

@@ -14,7 +14,7 @@
 #include "guard/pep440.h"
 #include "guard/python_env.h"
 #include "leadline/budget.h"
-#include "leadline/doctor.h"
+#include "leadline/guard/doctor.h"
 
 namespace leadline::guard {
 

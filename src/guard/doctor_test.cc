@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Made-up site-packages with each known conflict: the finding is made there, and not beside it.
-#include "leadline/doctor.h"
+#include "leadline/guard/doctor.h"
 
 #include <gtest/gtest.h>
 

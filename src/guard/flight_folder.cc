@@ -15,9 +15,9 @@
 
 #include "guard/flight_format.h"
 #include "guard/untrusted_file.h"
-#include "leadline/postmortem.h"
+#include "leadline/guard/postmortem.h"
 
-namespace leadline {
+namespace leadline::guard {
 namespace {
 
 std::string state_folder() {
@@ -39,11 +39,10 @@ std::string flights_folder() {
   if (const char* const wanted = std::getenv("LEADLINE_FLIGHTS"); wanted != nullptr && *wanted != '\0') return wanted;
   const std::string state = state_folder();
   // A home that cannot be written has sent recorders to the other folder.
-  if (!state.empty() && (guard::is_folder(state) || !guard::is_folder(temporary_folder()))) return state;
+  if (!state.empty() && (is_folder(state) || !is_folder(temporary_folder()))) return state;
   return temporary_folder();
 }
 
-namespace guard {
 namespace {
 
 constexpr std::string_view kSuffix = ".flight";
@@ -126,5 +125,4 @@ void prune_flights(const std::string& folder) {
   }
 }
 
-}  // namespace guard
-}  // namespace leadline
+}  // namespace leadline::guard

@@ -13,7 +13,7 @@
 
 #include "guard/flight_folder.h"
 #include "guard/flight_format.h"
-#include "leadline/watch_report.h"
+#include "leadline/guard/watch_report.h"
 
 namespace leadline::guard {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "leadline/laps.h"
+#include "leadline/guard/laps.h"
 
 namespace leadline::guard {
 

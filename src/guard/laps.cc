@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of this process, and what the fits of them say together.
-#include "leadline/laps.h"
+#include "leadline/guard/laps.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include "guard/growth.h"
 #include "leadline/budget.h"
 
-namespace leadline {
+namespace leadline::guard {
 namespace {
 
 /// A program may keep a few numbers of every round: less than this a round is no leak.
@@ -68,16 +68,16 @@ int64_t heap_in_use() {
   return function != nullptr ? in_use(function) : -1;
 }
 
-using Points = std::vector<guard::SeriesPoint>;
+using Points = std::vector<SeriesPoint>;
 
 /// Points that lie evenly over the rounds: the first rounds of a long loop are sampled closely, and would decide alone.
 Points spread(const Points& points) {
   constexpr int64_t kPlaces = 64;
   Points result;
-  for (const guard::SeriesPoint& point : points) {
+  for (const SeriesPoint& point : points) {
     if (result.empty() || point.round - result.back().round >= points.back().round / kPlaces) result.push_back(point);
   }
-  return result.size() >= guard::kFewestPoints ? result : points;
+  return result.size() >= kFewestPoints ? result : points;
 }
 
 Growth fit(const std::vector<LapSample>& samples, int64_t LapSample::* quantity, double floor) {
@@ -86,7 +86,7 @@ Growth fit(const std::vector<LapSample>& samples, int64_t LapSample::* quantity,
   for (const LapSample& sample : samples) {
     if (sample.*quantity >= 0) points.push_back({sample.round, sample.*quantity});
   }
-  return guard::fit_growth(spread(points), floor);
+  return fit_growth(spread(points), floor);
 }
 
 int64_t rounded(double value) { return std::llround(std::clamp(value, -9e18, 9e18)); }
@@ -127,7 +127,7 @@ void choose(LapReport& report) {
 
 std::string describe(const LapReport& report) {
   if (report.verdict == GrowthVerdict::kTooFewRounds) {
-    return fmt::format("too few rounds: {}, at least {} are needed", report.rounds, guard::kFewestPoints);
+    return fmt::format("too few rounds: {}, at least {} are needed", report.rounds, kFewestPoints);
   }
   const std::string range = fmt::format("{} to {}", bytes(report.low), bytes(report.high));
   if (report.verdict == GrowthVerdict::kFlat) {
@@ -216,4 +216,4 @@ LapReport Laps::report() const {
   return report;
 }
 
-}  // namespace leadline
+}  // namespace leadline::guard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "leadline/laps.h"
+#include "leadline/guard/laps.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #include "leadline/budget.h"
 
-namespace leadline {
+namespace leadline::guard {
 namespace {
 
 void touch(char* memory, size_t bytes) {
@@ -125,4 +125,4 @@ TEST(Laps, ManyRoundsNeedNoMoreMemory) {
 }
 
 }  // namespace
-}  // namespace leadline
+}  // namespace leadline::guard

@@ -9,7 +9,7 @@
 
 #include "core/cgroup.h"
 #include "guard/descriptor.h"
-#include "leadline/watch_report.h"
+#include "leadline/guard/watch_report.h"
 
 namespace leadline::guard {
 

@@ -8,7 +8,7 @@
 
 #include "core/cgroup.h"
 #include "guard/flight_reader.h"
-#include "leadline/postmortem.h"
+#include "leadline/guard/postmortem.h"
 
 namespace leadline::guard {
 

@@ -19,8 +19,7 @@
 #include "guard/postmortem.h"
 #include "guard/untrusted_file.h"
 
-namespace leadline {
-namespace guard {
+namespace leadline::guard {
 namespace {
 
 std::string read_kernel_log() {
@@ -87,33 +86,31 @@ Evidence gather_evidence(const Flight& flight, bool holds_lock, const SystemPath
   return evidence;
 }
 
-}  // namespace guard
-
 Postmortem postmortem_of(const std::string& file) {
-  const std::optional<std::string> bytes = guard::read_start(file, guard::flight::kMostFileBytes);
+  const std::optional<std::string> bytes = read_start(file, flight::kMostFileBytes);
   require(bytes.has_value(), ErrorCode::kIo, "cannot read '{}'", file);
-  const std::optional<guard::Flight> flight = guard::read_flight(std::as_bytes(std::span(*bytes)));
-  if (!flight) return guard::unreadable(file);
-  Postmortem report = guard::judge(*flight, guard::gather_evidence(*flight, guard::is_locked(file), SystemPaths{}));
-  guard::name_functions(report.frames);
+  const std::optional<Flight> flight = read_flight(std::as_bytes(std::span(*bytes)));
+  if (!flight) return unreadable(file);
+  Postmortem report = judge(*flight, gather_evidence(*flight, is_locked(file), SystemPaths{}));
+  name_functions(report.frames);
   report.path = file;
   report.reported = flight->header.reported != 0;
   return report;
 }
 
 std::vector<Postmortem> postmortems(const std::string& folder, size_t most) {
-  std::vector<std::string> files = guard::list_flights(folder.empty() ? flights_folder() : folder);
+  std::vector<std::string> files = list_flights(folder.empty() ? flights_folder() : folder);
   std::reverse(files.begin(), files.end());
   std::vector<Postmortem> result;
   for (const std::string& file : files) {
     if (result.size() >= most) break;
-    if (guard::is_regular_file(file)) result.push_back(postmortem_of(file));
+    if (is_regular_file(file)) result.push_back(postmortem_of(file));
   }
   return result;
 }
 
 std::vector<Postmortem> previous_death(const std::string& session, const std::string& folder) {
-  const std::vector<Postmortem> all = postmortems({}, guard::kMostFlights);
+  const std::vector<Postmortem> all = postmortems({}, kMostFlights);
   // The newest one counts: a death before a life that ended well is an old story.
   const auto newest = [&](auto matches) {
     return std::find_if(all.begin(), all.end(), [&](const Postmortem& report) {
@@ -127,12 +124,12 @@ std::vector<Postmortem> previous_death(const std::string& session, const std::st
 }
 
 void mark_reported(const std::string& file) {
-  const guard::Descriptor target(open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const Descriptor target(open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status{};
   if (!target || fstat(target.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-  if (static_cast<size_t>(status.st_size) < guard::flight::kMappedBytes) return;
+  if (static_cast<size_t>(status.st_size) < flight::kMappedBytes) return;
   const uint32_t yes = 1;
-  (void)!pwrite(target.get(), &yes, sizeof yes, offsetof(guard::flight::Header, reported));
+  (void)!pwrite(target.get(), &yes, sizeof yes, offsetof(flight::Header, reported));
 }
 
-}  // namespace leadline
+}  // namespace leadline::guard

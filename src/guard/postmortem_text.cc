@@ -12,7 +12,7 @@
 #include "guard/postmortem.h"
 #include "leadline/budget.h"
 
-namespace leadline {
+namespace leadline::guard {
 
 const char* death_cause_name(DeathCause cause) noexcept {
   switch (cause) {
@@ -90,7 +90,7 @@ std::string place_text(const Postmortem& report) {
 }
 
 std::string what_happened(const Postmortem& report) {
-  const std::string in_module = report.module.empty() ? "" : " in " + guard::file_name(report.module);
+  const std::string in_module = report.module.empty() ? "" : " in " + file_name(report.module);
   switch (report.cause) {
     case DeathCause::kRunning:
       return "is running";
@@ -118,7 +118,7 @@ std::string what_happened(const Postmortem& report) {
       return "died of an illegal instruction" + in_module +
              (report.feature.empty() ? "" : ", one of " + report.feature);
     case DeathCause::kSignal:
-      return "was ended by " + guard::signal_text(report.signal);
+      return "was ended by " + signal_text(report.signal);
     case DeathCause::kReboot:
       return "ended with the machine, which was restarted or lost power";
     case DeathCause::kUnknown:
@@ -162,7 +162,6 @@ std::string Postmortem::to_text() const {
   return text;
 }
 
-namespace guard {
 namespace {
 
 std::string illegal_instruction_advice(const Postmortem& report, const Flight& flight) {
@@ -221,5 +220,4 @@ void explain(Postmortem& report, const Flight& flight) {
   report.advice = advice_of(report, flight);
 }
 
-}  // namespace guard
-}  // namespace leadline
+}  // namespace leadline::guard

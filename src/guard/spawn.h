@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "guard/descriptor.h"
-#include "leadline/guard_report.h"
+#include "leadline/guard/process_report.h"
 
 namespace leadline::guard {
 

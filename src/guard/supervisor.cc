@@ -109,7 +109,7 @@ void Supervisor::start_call(double timeout_seconds) {
     timeout_ = timeout_seconds;
     file_ = 0;
     peak_ = resident_ = ended_ ? 0 : process_memory(pid_).value_or(ProcessMemory{}).resident;
-    looks_ = 0;
+    samples_ = 0;
     high_water_fresh_ = !ended_ && reset_high_water(pid_);
   }
   wake();
@@ -197,10 +197,10 @@ void Supervisor::run() {
   finish();
 }
 
-int Supervisor::milliseconds_to_next_look() const {
+int Supervisor::milliseconds_to_next_sample() const {
   const std::lock_guard lock(mutex_);
   int wait = in_call_ ? kBusyMilliseconds : kIdleMilliseconds;
-  if (in_call_) wait = std::min(wait, 2 << std::min(looks_, 8));  // short calls have a peak too
+  if (in_call_) wait = std::min(wait, 2 << std::min(samples_, 8));  // short calls have a peak too
   if (const int64_t limit = options_.request.limits.memory_bytes; in_call_ && limit > 0 && !cgroup_) {
     const int64_t reachable = std::max<int64_t>(limit - resident_, 0) / kBytesPerMillisecond;
     wait = static_cast<int>(std::clamp<int64_t>(reachable, kHurriedMilliseconds, wait));
@@ -216,23 +216,23 @@ int Supervisor::milliseconds_to_next_look() const {
 void Supervisor::watch() {
   for (;;) {
     pollfd events[2] = {{wake_event_.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}};
-    poll(events, process_ ? 2 : 1, milliseconds_to_next_look());
+    poll(events, process_ ? 2 : 1, milliseconds_to_next_sample());
     uint64_t ignored = 0;
     [[maybe_unused]] const ssize_t size = read(wake_event_.get(), &ignored, sizeof ignored);
 
     siginfo_t info{};
     const int found = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
     if ((found == 0 && info.si_pid == pid_) || (found != 0 && errno == ECHILD)) return;
-    survives([&] { look(); });
-    if (const std::optional<GuardCause> cause = judge()) {
-      put_down(*cause);
+    survives([&] { sample(); });
+    if (const std::optional<GuardCause> cause = check_limits()) {
+      kill_tree(*cause);
       return;
     }
   }
 }
 
 /// One sample.
-void Supervisor::look() {
+void Supervisor::sample() {
   const GuardLimits& limits = options_.request.limits;
   std::vector<Process> tree = process_tree(pid_);
   const int64_t resident = cgroup_ ? cgroup_->current_bytes() : tree_memory(tree, limits.memory_bytes);
@@ -241,14 +241,14 @@ void Supervisor::look() {
   resident_ = resident;
   processes_ = std::ssize(tree);
   if (!tree.empty()) known_ = std::move(tree);
-  ++looks_;
+  ++samples_;
   // A rise and fall between two samples shows in the kernel's own peak, which has pages of files in it.
   file_ = std::max(file_, root.file);
   peak_ = std::max({peak_, resident, high_water_fresh_ && !cgroup_ ? root.high_water - file_ : 0});
 }
 
 /// The cause to kill the tree for, if there is one.
-std::optional<GuardCause> Supervisor::judge() {
+std::optional<GuardCause> Supervisor::check_limits() {
   const GuardLimits& limits = options_.request.limits;
   const std::lock_guard lock(mutex_);
   if (wanted_) return wanted_;
@@ -259,11 +259,11 @@ std::optional<GuardCause> Supervisor::judge() {
   return std::nullopt;
 }
 
-void Supervisor::put_down(GuardCause cause) {
+void Supervisor::kill_tree(GuardCause cause) {
   {
     const std::lock_guard lock(mutex_);
     result_.cause = cause;
-    put_down_ = true;
+    killed_ = true;
   }
   const bool speaks = cause == GuardCause::kMemory || cause == GuardCause::kTimeout || cause == GuardCause::kProcesses;
   if (speaks && options_.stack_signal != 0) {
@@ -271,7 +271,7 @@ void Supervisor::put_down(GuardCause cause) {
     pollfd event = {process_.get(), POLLIN, 0};
     poll(&event, 1, kStackMilliseconds);
   }
-  if (!survives([&] { kill_tree(pid_); })) ::kill(pid_, SIGKILL);
+  if (!survives([&] { guard::kill_tree(pid_); })) ::kill(pid_, SIGKILL);
   if (cgroup_) survives([&] { cgroup_->kill_all(); });
 }
 
@@ -304,7 +304,7 @@ void Supervisor::finish() {
   const bool exited = reaped && status.si_code == CLD_EXITED;
   if (exited) result_.exit_code = status.si_status;
   if (reaped && !exited) result_.signal = status.si_status;
-  if (!put_down_) {
+  if (!killed_) {
     result_.cause = exited || !reaped ? GuardCause::kExit : GuardCause::kSignal;
     if (group_oom) {
       result_.cause = GuardCause::kMemory;

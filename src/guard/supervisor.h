@@ -21,7 +21,7 @@
 #include "guard/descriptor.h"
 #include "guard/process_tree.h"
 #include "guard/spawn.h"
-#include "leadline/guard_report.h"
+#include "leadline/guard/process_report.h"
 
 namespace leadline::guard {
 
@@ -64,11 +64,11 @@ class Supervisor {
   void run();
   bool start();
   void watch();
-  int milliseconds_to_next_look() const;
+  int milliseconds_to_next_sample() const;
   bool has_ended() const;
-  void look();
-  std::optional<GuardCause> judge();
-  void put_down(GuardCause cause);
+  void sample();
+  std::optional<GuardCause> check_limits();
+  void kill_tree(GuardCause cause);
   void finish();
   void wake() const;
 
@@ -92,12 +92,12 @@ class Supervisor {
   Clock::time_point call_start_ = Clock::now();
   double timeout_ = 0.0;
   std::optional<GuardCause> wanted_;  // why it is to be killed: the caller's wish or a limit
-  bool put_down_ = false;             // the guard did kill it
+  bool killed_ = false;               // the guard did kill it
   std::vector<Process> known_;        // the tree as it was last seen; of the thread alone
   int64_t resident_ = 0;
   int64_t processes_ = 0;
   int64_t peak_ = 0;
-  int looks_ = 0;                 // in this call
+  int samples_ = 0;               // in this call
   int64_t file_ = 0;              // the most pages of mapped files
   bool high_water_fresh_ = true;  // the kernel's own peak is of this call
   GuardReport result_;

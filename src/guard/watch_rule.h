@@ -6,7 +6,7 @@
 #include <deque>
 #include <optional>
 
-#include "leadline/watch_report.h"
+#include "leadline/guard/watch_report.h"
 
 namespace leadline::guard {
 

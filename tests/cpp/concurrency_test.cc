@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "leadline/custom_op.h"
-#include "leadline/watch.h"
+#include "leadline/guard/watch.h"
 #include "leadline/work_limit.h"
 #include "tests/cpp/sketch.h"
 
@@ -255,10 +255,10 @@ TEST(Concurrency, OpsAreRegisteredWhileModelsRun) {
 }
 
 TEST(Concurrency, TheWatchLooksOnWhileModelsRun) {
-  WatchOptions options;
+  guard::WatchOptions options;
   options.folder = ::testing::TempDir();
   options.signals = false;
-  Watch watch(options);
+  guard::Watch watch(options);
   const Model model = dense_model().load();
   const std::vector<float> expected = expected_of(model);
   std::atomic<int> right{0};

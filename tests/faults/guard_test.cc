@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the guard that run inside of the process. How much they allocate depends on what the machine does
 // meanwhile, so these sweeps take a fixed number of requests.
-#include "leadline/guard.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "leadline/budget.h"
+#include "leadline/guard/process.h"
 #include "tests/faults/sweep.h"
 
 namespace leadline::faults {
@@ -46,10 +45,10 @@ TEST(GuardFaults, LimitsOfTheMachine) {
 
 /// The caller lives on when the thread that guards has no memory; the child is gone in any case.
 TEST(GuardFaults, GuardedProcesses) {
-  GuardOptions options;
+  guard::GuardOptions options;
   options.command = {"true"};
   sweep("guard a process", 120, 3, [&] {
-    GuardedProcess process(options);
+    guard::GuardedProcess process(options);
     for (int i = 0; i < 1000 && !process.wait(0.01).ended; ++i) {
     }
   });

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs a finished build into an empty prefix, then builds and runs a program that knows only that prefix.
+# Installs a finished build into an empty prefix, then builds and runs programs that know only that prefix: with the
+# engine, with leadline::guard, and with both.
 # usage: run.sh <build folder> <model.tflite> [C++ compiler]
 set -euo pipefail
 
@@ -11,14 +12,36 @@ here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
-cmake -S "$here" -B "$scratch/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_PREFIX_PATH="$scratch/prefix"
-cmake --build "$scratch/build"
+build_with() {
+  cmake -S "$here" -B "$scratch/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_PREFIX_PATH="$scratch/prefix" -DWITH_GUARD="$1" && cmake --build "$scratch/build"
+}
+
+# The engine alone.
+cmake --install "$build" --prefix "$scratch/prefix" --component dev >"$scratch/install.log"
+build_with OFF
+if [[ $(nm -C "$scratch/build/external" | grep -c leadline::guard::) != 0 ]]; then
+  echo "a program that links the engine contains parts of leadline::guard" >&2
+  exit 1
+fi
+if build_with ON >"$scratch/without_guard.log" 2>&1; then
+  echo "leadline::guard is not installed, but find_package(leadline COMPONENTS guard) found it" >&2
+  exit 1
+fi
+grep -q guard "$scratch/without_guard.log"
+
+# The library beside it.
+cmake --install "$build" --prefix "$scratch/prefix" >>"$scratch/install.log"
+build_with ON
 
 output=$("$scratch/build/external" "$model")
 echo "$output"
 [[ $output =~ ^peak_bytes=[1-9][0-9]*$ ]] || { echo "expected peak_bytes=<positive number>" >&2; exit 1; }
+
+output=$("$scratch/build/guarded")
+[[ $output == exit_code=7 ]] || { echo "expected exit_code=7, got $output" >&2; exit 1; }
+output=$("$scratch/build/both" "$model")
+[[ $output =~ ^accounted=[1-9][0-9]*$ ]] || { echo "expected accounted=<positive number>, got $output" >&2; exit 1; }
 
 # A file that is no model must end in a sentence and exit code 1, not in a signal.
 head -c 100 /dev/zero >"$scratch/zeros.tflite"

@@ -22,6 +22,7 @@ CLEAN = {
     "src/plan/plan_test.cc": SPDX + '#include "runtime/executable.h"\n#include "leadline/model.h"\n',
     "src/api/model.cc": SPDX + '#include "leadline/model.h"\n#include "model/read.h"\n',
     "src/cli/main.cc": SPDX + '#include "leadline/model.h"\n#include "io/zip.h"\n#include "cli/main.h"\n',
+    "src/guard/watch.cc": SPDX + '#include "leadline/guard/watch.h"\n#include "io/zip.h"\n',
     "python/src/module.cc": SPDX + '#include <nanobind/nanobind.h>\n#include "module.h"\n#include "leadline/model.h"\n',
 }
 
@@ -59,6 +60,11 @@ def test_leadline_h_is_everything(tmp_path):
         ("src/model/a.cc", '#include "runtime/executable.h"', "src/model may not include src/runtime"),
         ("src/debug/a.cc", '#include "quantize/recipe.h"', "src/debug may not include src/quantize"),
         ("src/runtime/a.cc", '#include "api/model.h"', "src/runtime may not include src/api"),
+        ("src/api/a.cc", '#include "guard/spawn.h"', "src/api may not include src/guard"),
+        ("src/api/a.cc", '#include "leadline/guard/watch.h"', "the engine does without leadline::guard"),
+        ("include/leadline/a.h", '#pragma once\n#include "leadline/guard/watch.h"', "the engine does without"),
+        ("src/guard/a.cc", '#include "ir/graph.h"', "src/guard may not include src/ir"),
+        ("src/guard/a.cc", '#include "leadline/model.h"', "src/guard may use only the public headers"),
         ("src/cli/a.cc", '#include "ir/graph.h"', "src/cli may not include src/ir"),
         ("python/src/a.cc", '#include "runtime/executable.h"', "python/src may not include src/runtime"),
         ("examples/a.cc", '#include "core/error.h"', "may not include src/core"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """leadline.guard: calls a function in a supervised child process, whose death is an exception here.
 
-The child is a fresh Python, kept for the next call. Limits and the end of the process are native (leadline/guard.h).
+The child is a fresh Python, kept for the next call. Limits and the end of the process are native (leadline/guard/process.h).
 """
 
 from __future__ import annotations

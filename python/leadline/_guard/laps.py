@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """leadline.laps(): does this loop leak? And leadline.live_objects(): which of Leadline's objects live, and who made them.
 
-Samples and the fit of growth are native (leadline/laps.h); here is what only Python knows: its garbage, its blocks, its
+Samples and the fit of growth are native (leadline/guard/laps.h); here is what only Python knows: its garbage, its blocks, its
 types, and the lines that made objects.
 """
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/boundary.h"
+#include "core/boundary.h"
 
 #include <new>
 #include <system_error>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace leadline {
+namespace leadline::guard {
 
 enum class DeathCause {
   kRunning,             ///< it is alive
@@ -98,4 +98,4 @@ std::vector<Postmortem> previous_death(const std::string& session, const std::st
 /// Notes in the file that its death was told.
 void mark_reported(const std::string& file);
 
-}  // namespace leadline
+}  // namespace leadline::guard

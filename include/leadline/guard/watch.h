@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "leadline/watch_report.h"
+#include "leadline/guard/watch_report.h"
 
-namespace leadline {
+namespace leadline::guard {
 
 struct WatchOptions {
   /// Alarm when as much of what the container or machine can give is used; 0: never.
@@ -74,4 +74,4 @@ class Watch {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace leadline
+}  // namespace leadline::guard

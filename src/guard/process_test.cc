@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "leadline/guard.h"
+#include "leadline/guard/process.h"
 
 #include <dirent.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "core/cgroup.h"
 #include "leadline/error.h"
 
-namespace leadline {
+namespace leadline::guard {
 namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
@@ -273,4 +273,4 @@ TEST(Guard, OddTimesAndLimitsAreHarmless) {
 }
 
 }  // namespace
-}  // namespace leadline
+}  // namespace leadline::guard

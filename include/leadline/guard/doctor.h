@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace leadline {
+namespace leadline::guard {
 
 enum class Severity {
   kNote,     ///< good to know
@@ -67,4 +67,4 @@ struct DoctorCheck {
 };
 const std::vector<DoctorCheck>& doctor_checks();
 
-}  // namespace leadline
+}  // namespace leadline::guard

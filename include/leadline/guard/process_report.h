@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace leadline {
+namespace leadline::guard {
 
 /// What a guarded process tree may take. 0: no such limit.
 struct GuardLimits {
@@ -42,4 +42,4 @@ struct GuardReport {
   std::string advice;                   ///< what to do about it; empty after a successful exit
 };
 
-}  // namespace leadline
+}  // namespace leadline::guard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "leadline/guard.h"
+#include "leadline/guard/process.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -13,22 +13,22 @@
 #include <thread>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "guard/advice.h"
 #include "guard/last_lines.h"
 #include "guard/process_tree.h"
 #include "guard/supervisor.h"
 
-namespace leadline {
+namespace leadline::guard {
 namespace {
 
-guard::SupervisorOptions supervisor_options(const GuardOptions& options) {
+SupervisorOptions supervisor_options(const GuardOptions& options) {
   require(!options.command.empty(), ErrorCode::kInvalidArgument, "there is no command to run");
   require(options.limits.memory_bytes >= 0 && options.limits.processes >= 0 && options.limits.timeout_seconds >= 0,
           ErrorCode::kInvalidArgument, "limits of memory ({}), processes ({}) and time ({}) must not be negative",
           options.limits.memory_bytes, options.limits.processes, options.limits.timeout_seconds);
-  guard::SupervisorOptions result;
+  SupervisorOptions result;
   result.request.command = options.command;
   result.request.environment = options.environment;
   if (options.environment.empty()) {
@@ -56,14 +56,14 @@ class GuardedProcess::Impl {
     lines_.clear();
   }
 
-  guard::Supervisor supervisor;
+  Supervisor supervisor;
 
  private:
   bool read_stream(int stream, GuardEvent& event);
 
   const GuardOptions options_;
   mutable std::mutex lines_mutex_;
-  guard::LastLines lines_;
+  LastLines lines_;
   int next_stream_ = 1;  // the streams take turns
 };
 
@@ -112,7 +112,7 @@ GuardReport GuardedProcess::Impl::report() const {
     const std::lock_guard lock(lines_mutex_);
     report.last_lines = lines_.lines();
   }
-  if (report.ended) guard::explain(report, supervisor.circumstances());
+  if (report.ended) explain(report, supervisor.circumstances());
   return report;
 }
 
@@ -145,7 +145,7 @@ GuardReport GuardedProcess::report() const try { return impl_->report(); } catch
 void die_with_parent(int parent) try {
   constexpr int kParentMilliseconds = 500;
   constexpr useconds_t kPauseMicroseconds = 20'000;
-  guard::Descriptor descriptor(guard::open_pidfd(parent));
+  Descriptor descriptor(open_pidfd(parent));
   // The signal of PR_SET_PDEATHSIG, a setting of this thread, would come first and leave the children behind.
   prctl(PR_SET_PDEATHSIG, 0);
   std::thread([parent, process = std::move(descriptor)] {
@@ -157,10 +157,10 @@ void die_with_parent(int parent) try {
       // Code that closes all descriptors closes this one too: then the next look must wait, not spin.
       if (poll(&event, 1, process ? -1 : kParentMilliseconds) > 0) usleep(kPauseMicroseconds);
     }
-    guard::kill_tree(getpid());
+    kill_tree(getpid());
   }).detach();
 } catch (...) {
   rethrow_as_error();
 }
 
-}  // namespace leadline
+}  // namespace leadline::guard

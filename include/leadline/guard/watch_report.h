@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace leadline {
+namespace leadline::guard {
 
 /// Memory at one moment, in bytes.
 struct MemorySample {
@@ -45,4 +45,4 @@ struct WatchAlarm {
   CellReport cell;
 };
 
-}  // namespace leadline
+}  // namespace leadline::guard

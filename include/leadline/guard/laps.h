@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells whether a loop leaks: memory after each round, and a fit that tells growth from warm-up, noise and single
 // steps.
-//   leadline::Laps laps;
+//   leadline::guard::Laps laps;
 //   for (int i = 0; i < 50; ++i) { work(); laps.lap(); }
 //   std::cout << laps.report().text << '\n';  // "grows 3.2 MiB a round ..." or "flat ..."
 #pragma once
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace leadline {
+namespace leadline::guard {
 
 enum class GrowthVerdict { kTooFewRounds, kFlat, kGrows };
 
@@ -82,4 +82,4 @@ class Laps {
   bool next_ = false;
 };
 
-}  // namespace leadline
+}  // namespace leadline::guard

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "leadline/guard_report.h"
+#include "leadline/guard/process_report.h"
 
-namespace leadline {
+namespace leadline::guard {
 
 struct GuardOptions {
   std::vector<std::string> command;           ///< program, looked up in PATH, and its arguments
@@ -80,4 +80,4 @@ class GuardedProcess {
 /// is killed, and the caller itself. Works while the caller is stuck in native code.
 void die_with_parent(int parent);
 
-}  // namespace leadline
+}  // namespace leadline::guard

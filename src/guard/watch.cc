@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "leadline/watch.h"
+#include "leadline/guard/watch.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "guard/cpu_info.h"
 #include "guard/crash_handler.h"
@@ -19,24 +19,24 @@
 #include "leadline/budget.h"
 #include "leadline/version.h"
 
-namespace leadline {
+namespace leadline::guard {
 namespace {
 
 std::atomic<pid_t> watcher = 0;  // the process that has a watch: a forked child may have one of its own
 
-guard::FactList own_facts() {
+FactList own_facts() {
   const SystemPaths paths;
-  std::string command = guard::read_start(paths.proc + "/self/cmdline", 2000).value_or("");
+  std::string command = read_start(paths.proc + "/self/cmdline", 2000).value_or("");
   std::replace(command.begin(), command.end(), '\0', ' ');
   while (command.ends_with(' ')) command.pop_back();
   char folder[PATH_MAX];
   std::string features;
-  for (const std::string& feature : guard::numeric_features(guard::read_cpu_info(paths))) features += feature + " ";
-  guard::FactList facts = {{"command", command},
-                           {"folder", getcwd(folder, sizeof folder) != nullptr ? folder : ""},
-                           {"leadline", kVersion},
-                           {"cpu", guard::read_cpu_info(paths).model},
-                           {"cpu_features", features}};
+  for (const std::string& feature : numeric_features(read_cpu_info(paths))) features += feature + " ";
+  FactList facts = {{"command", command},
+                    {"folder", getcwd(folder, sizeof folder) != nullptr ? folder : ""},
+                    {"leadline", kVersion},
+                    {"cpu", read_cpu_info(paths).model},
+                    {"cpu_features", features}};
   if (const std::vector<MemoryGroup> groups = memory_groups(paths); !groups.empty()) {
     facts.emplace_back("cgroup", groups.back().directory);
     facts.emplace_back("cgroup_version", groups.back().v2 ? "2" : "1");
@@ -52,51 +52,51 @@ guard::FactList own_facts() {
 class Watch::Impl {
  public:
   explicit Impl(WatchOptions options) : options_(std::move(options)) {
-    if (options_.recorder && guard::FlightRecorder::instance().open(options_.folder)) {
-      recorder_ = &guard::FlightRecorder::instance();
+    if (options_.recorder && FlightRecorder::instance().open(options_.folder)) {
+      recorder_ = &FlightRecorder::instance();
       base_facts_ = own_facts();
       set_facts(options_.facts);
-      recorder_->write_event(guard::flight::EventKind::kResume, 0, options_.resident_limit, "");
+      recorder_->write_event(flight::EventKind::kResume, 0, options_.resident_limit, "");
       recorder_->follow_ops(true);
-      if (options_.signals) guard::install_crash_handler(options_.python_stack_signal);
+      if (options_.signals) install_crash_handler(options_.python_stack_signal);
     }
-    watchdog_ = std::make_unique<guard::Watchdog>(guard::WatchdogOptions{.fraction = options_.fraction,
-                                                                         .resident_limit = options_.resident_limit,
-                                                                         .refuse_large = options_.refuse_large,
-                                                                         .cells_only = options_.cells_only,
-                                                                         .on_alarm = options_.on_alarm,
-                                                                         .recorder = recorder_});
+    watchdog_ = std::make_unique<Watchdog>(WatchdogOptions{.fraction = options_.fraction,
+                                                           .resident_limit = options_.resident_limit,
+                                                           .refuse_large = options_.refuse_large,
+                                                           .cells_only = options_.cells_only,
+                                                           .on_alarm = options_.on_alarm,
+                                                           .recorder = recorder_});
   }
 
-  void stop(guard::flight::EventKind why, const std::string& last_words) {
+  void stop(flight::EventKind why, const std::string& last_words) {
     if (stopped_.exchange(true)) return;
     watchdog_->stop();
     if (getpid() != owner_) return;
     if (recorder_ != nullptr) {
       recorder_->follow_ops(false);
       // What happens after the last word at an exit (destructors of libraries) can still crash.
-      if (options_.signals && why != guard::flight::EventKind::kExit) guard::remove_crash_handler();
+      if (options_.signals && why != flight::EventKind::kExit) remove_crash_handler();
       recorder_->write_event(why, 0, 0, last_words);
     }
     watcher = 0;
   }
 
-  void set_facts(const guard::FactList& facts) {
+  void set_facts(const FactList& facts) {
     if (recorder_ == nullptr) return;
-    guard::FactList all = base_facts_;
+    FactList all = base_facts_;
     all.insert(all.end(), facts.begin(), facts.end());
     recorder_->write_facts(all);
   }
 
-  guard::Watchdog& watchdog() { return *watchdog_; }
-  guard::FlightRecorder* recorder() { return recorder_; }
+  Watchdog& watchdog() { return *watchdog_; }
+  FlightRecorder* recorder() { return recorder_; }
 
  private:
   const WatchOptions options_;
   const pid_t owner_ = getpid();
-  guard::FlightRecorder* recorder_ = nullptr;
-  guard::FactList base_facts_;
-  std::unique_ptr<guard::Watchdog> watchdog_;
+  FlightRecorder* recorder_ = nullptr;
+  FactList base_facts_;
+  std::unique_ptr<Watchdog> watchdog_;
   std::atomic<bool> stopped_ = false;
 };
 
@@ -120,8 +120,8 @@ Watch::Watch(WatchOptions options) try {
 
 Watch::~Watch() { stop(); }
 
-void Watch::stop() { impl_->stop(guard::flight::EventKind::kStop, ""); }
-void Watch::stop_at_exit(const std::string& last_words) { impl_->stop(guard::flight::EventKind::kExit, last_words); }
+void Watch::stop() { impl_->stop(flight::EventKind::kStop, ""); }
+void Watch::stop_at_exit(const std::string& last_words) { impl_->stop(flight::EventKind::kExit, last_words); }
 void Watch::begin_cell(int number, const std::string& first_line) try {
   impl_->watchdog().begin_cell(number, first_line);
 } catch (...) {
@@ -156,4 +156,4 @@ std::string Watch::recorder_path() const try {
 }
 int Watch::recorder_descriptor() const { return impl_->recorder() != nullptr ? impl_->recorder()->descriptor() : -1; }
 
-}  // namespace leadline
+}  // namespace leadline::guard
