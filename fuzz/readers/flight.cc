@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "guard/flight_reader.h"
-#include "guard/instruction.h"
 #include "guard/postmortem.h"
 #include "readers/readers.h"
 
@@ -65,11 +64,6 @@ void tell(const std::string& file) {
     guard::Postmortem report = guard::judge(*read, evidence);
     guard::explain(report, *read);
     use(report.to_text());
-  }
-  if (read->crash) {
-    const std::span<const unsigned char> code(read->crash->instruction, read->crash->instruction_size);
-    use(guard::classify_x86(code).name);
-    use(guard::classify_aarch64(code).name);
   }
 }
 

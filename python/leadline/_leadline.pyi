@@ -1434,8 +1434,20 @@ class Postmortem:
         """Last words of an abort or an exit."""
 
     @property
-    def feature(self) -> str:
-        """Extension of the CPU that an illegal instruction belongs to."""
+    def instruction(self) -> str:
+        """Bytes of an illegal instruction, in hexadecimal."""
+
+    @property
+    def trap(self) -> bool:
+        """
+        Whether that is one which compilers put where a program must never come.
+        """
+
+    @property
+    def missing_features(self) -> list:
+        """
+        Flags of numeric code that the CPU of an illegal instruction does not have.
+        """
 
     @property
     def frames(self) -> list:

@@ -214,7 +214,12 @@ void bind_postmortem(nb::module_& m) {
       .def_ro("fault_address", &guard::Postmortem::fault_address, "Address of a fault.")
       .def_ro("module", &guard::Postmortem::module, "Path of the library to blame; empty: unknown.")
       .def_ro("message", &guard::Postmortem::message, "Last words of an abort or an exit.")
-      .def_ro("feature", &guard::Postmortem::feature, "Extension of the CPU that an illegal instruction belongs to.")
+      .def_ro("instruction", &guard::Postmortem::instruction, "Bytes of an illegal instruction, in hexadecimal.")
+      .def_ro("trap", &guard::Postmortem::trap,
+              "Whether that is one which compilers put where a program must never come.")
+      .def_prop_ro(
+          "missing_features", [](const guard::Postmortem& self) { return to_list(self.missing_features); },
+          "Flags of numeric code that the CPU of an illegal instruction does not have.")
       .def_prop_ro("frames", &frames_of, "Native frames as (module, offset, symbol), innermost first.")
       .def_ro("python_stack", &guard::Postmortem::python_stack, "Python's stack.")
       .def_prop_ro("samples", &samples_of, "(seconds before the end, resident, used, capacity), oldest first.")

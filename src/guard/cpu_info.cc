@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "guard/untrusted_file.h"
@@ -11,15 +12,26 @@ namespace leadline::guard {
 namespace {
 
 constexpr size_t kMostFlags = 2000;
-constexpr std::array<std::string_view, 24> kNumeric{
-    "sse4_1",      "sse4_2",      "avx",      "f16c",        "fma",      "avx2",     "avx512f",  "avx512bw",
-    "avx512_vnni", "avx512_bf16", "avx_vnni", "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16", "neon",
-    "asimd",       "asimdhp",     "asimddp",  "i8mm",        "bf16",     "sve",      "sve2",     "sme"};
+constexpr std::array<std::string_view, 15> kX86{"sse4_1",   "sse4_2",      "avx",      "f16c",        "fma",
+                                                "avx2",     "avx512f",     "avx512bw", "avx512_vnni", "avx512_bf16",
+                                                "avx_vnni", "avx512_fp16", "amx_tile", "amx_int8",    "amx_bf16"};
+constexpr std::array<std::string_view, 9> kArm{"neon", "asimd", "asimdhp", "asimddp", "i8mm",
+                                               "bf16", "sve",   "sve2",    "sme"};
 
 std::string_view trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+/// The names that are in `features`, or those that are not.
+std::vector<std::string> among(std::span<const std::string_view> names, const std::vector<std::string>& features,
+                               bool there) {
+  std::vector<std::string> result;
+  for (const std::string_view name : names) {
+    if ((std::find(features.begin(), features.end(), name) != features.end()) == there) result.emplace_back(name);
+  }
+  return result;
 }
 
 }  // namespace
@@ -49,11 +61,16 @@ CpuInfo read_cpu_info(const SystemPaths& paths) {
 }
 
 std::vector<std::string> numeric_features(const CpuInfo& cpu) {
-  std::vector<std::string> result;
-  for (const std::string_view name : kNumeric) {
-    if (std::find(cpu.features.begin(), cpu.features.end(), name) != cpu.features.end()) result.emplace_back(name);
-  }
+  std::vector<std::string> result = among(kX86, cpu.features, true);
+  const std::vector<std::string> arm = among(kArm, cpu.features, true);
+  result.insert(result.end(), arm.begin(), arm.end());
   return result;
+}
+
+std::vector<std::string> missing_numeric_features(const std::vector<std::string>& features) {
+  if (!among(kX86, features, true).empty()) return among(kX86, features, false);
+  if (!among(kArm, features, true).empty()) return among(kArm, features, false);
+  return {};
 }
 
 }  // namespace leadline::guard

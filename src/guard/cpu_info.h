@@ -19,4 +19,7 @@ CpuInfo read_cpu_info(const SystemPaths& paths);
 /// Those flags that matter to numeric code, in the order of their age.
 std::vector<std::string> numeric_features(const CpuInfo& cpu);
 
+/// Those that other CPUs of the same kind have besides `features`; empty when nothing is known of this one.
+std::vector<std::string> missing_numeric_features(const std::vector<std::string>& features);
+
 }  // namespace leadline::guard

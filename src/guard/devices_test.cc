@@ -53,6 +53,9 @@ TEST(Cpu, IsDescribedByTheKernel) {
   arm.write("proc/cpuinfo", "Features : fp asimd asimddp\nCPU implementer : 0x41\nCPU part : 0xd0c\n");
   EXPECT_EQ(read_cpu_info(arm.paths()).model, "ARM implementer 0x41 part 0xd0c");
   EXPECT_EQ(read_cpu_info(FakeSystem().paths()).model, "unknown");
+  EXPECT_EQ(missing_numeric_features({"neon", "asimd", "asimdhp", "asimddp", "sve"}),
+            (std::vector<std::string>{"i8mm", "bf16", "sve2", "sme"}));
+  EXPECT_TRUE(missing_numeric_features({"fpu"}).empty());
 }
 
 TEST(Devices, CpuIsAlwaysThere) {

@@ -2,16 +2,20 @@
 #include "guard/postmortem.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <span>
+#include <sstream>
 #include <string_view>
 
 #include "guard/advice.h"
-#include "guard/instruction.h"
+#include "guard/cpu_info.h"
 #include "guard/untrusted_file.h"
 #include "leadline/budget.h"
 #include "leadline/types.h"
@@ -155,6 +159,20 @@ void judge_cause(const Flight& flight, const Evidence& evidence, Postmortem& rep
   judge_silent_end(flight, evidence, report);
 }
 
+/// ud2 of x86-64 and udf of aarch64: what __builtin_trap() becomes.
+bool is_trap(std::span<const unsigned char> bytes) {
+#if defined(__aarch64__)
+  return bytes.size() >= 4 && bytes[2] == 0 && bytes[3] == 0;
+#else
+  return bytes.size() >= 2 && bytes[0] == 0x0F && bytes[1] == 0x0B;
+#endif
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 void take_crash(const Flight& flight, Postmortem& report) {
   const flight::Crash& crash = *flight.crash;
   report.signal_code = crash.code;
@@ -169,9 +187,11 @@ void take_crash(const Flight& flight, Postmortem& report) {
     report.module = report.frames[static_cast<size_t>(blamed)].module;
   }
   if (crash.signal == SIGILL && crash.instruction_size > 0) {
-    report.feature = classify_instruction({crash.instruction, crash.instruction_size}).name;
-    report.evidence.push_back(fmt::format(
-        "instruction {:02x}", fmt::join(crash.instruction, crash.instruction + crash.instruction_size, " ")));
+    const std::span bytes(crash.instruction, crash.instruction_size);
+    report.instruction = fmt::format("{:02x}", fmt::join(bytes, " "));
+    report.trap = is_trap(bytes);
+    report.missing_features = missing_numeric_features(words(flight.fact("cpu_features")));
+    report.evidence.push_back("instruction " + report.instruction);
   }
 }
 

@@ -139,16 +139,22 @@ TEST(Postmortem, AnIllegalInstructionNamesWhatIsMissing) {
   flight.facts["cpu"] = "Old CPU";
   flight.facts["cpu_features"] = "sse4_2 avx ";
   add_crash(flight, SIGILL);
-#if defined(__x86_64__)
   const unsigned char vaddps[] = {0x62, 0xF1, 0x7C, 0x48, 0x58, 0xC1};
   std::memcpy(flight.crash->instruction, vaddps, sizeof vaddps);
   flight.crash->instruction_size = sizeof vaddps;
   const Postmortem report = judge(flight, quiet());
-  EXPECT_EQ(report.feature, "AVX-512");
-  EXPECT_NE(report.advice.find("(Old CPU) has no AVX-512"), std::string::npos) << report.advice;
+  EXPECT_EQ(report.instruction, "62 f1 7c 48 58 c1");
+  EXPECT_FALSE(report.trap);
+  EXPECT_NE(report.summary.find("illegal instruction in _core.so (62 f1 7c 48 58 c1)"), std::string::npos)
+      << report.summary;
+  ASSERT_FALSE(report.missing_features.empty());
+  EXPECT_EQ(report.missing_features.front(), "sse4_1");
+  EXPECT_NE(report.advice.find("(Old CPU) does not have sse4_1, f16c, fma, avx2, avx512f,"), std::string::npos)
+      << report.advice;
   EXPECT_NE(report.advice.find("_core.so"), std::string::npos) << report.advice;
-#endif
-  EXPECT_EQ(judge(flight, quiet()).cause, DeathCause::kIllegalInstruction);
+  EXPECT_EQ(report.cause, DeathCause::kIllegalInstruction);
+  flight.facts.erase("cpu_features");
+  EXPECT_TRUE(judge(flight, quiet()).missing_features.empty());
 }
 
 TEST(Postmortem, EvidenceOfAFakeSystem) {

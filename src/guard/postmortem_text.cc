@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A post-mortem in sentences.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <time.h>
 
@@ -8,7 +9,6 @@
 #include <cmath>
 
 #include "guard/advice.h"
-#include "guard/instruction.h"
 #include "guard/postmortem.h"
 #include "leadline/budget.h"
 
@@ -114,9 +114,9 @@ std::string what_happened(const Postmortem& report) {
     case DeathCause::kArithmetic:
       return "died of an arithmetic error" + in_module;
     case DeathCause::kIllegalInstruction:
-      if (report.feature == "trap") return "ran into a trap instruction" + in_module;
+      if (report.trap) return "ran into a trap instruction" + in_module;
       return "died of an illegal instruction" + in_module +
-             (report.feature.empty() ? "" : ", one of " + report.feature);
+             (report.instruction.empty() ? "" : " (" + report.instruction + ")");
     case DeathCause::kSignal:
       return "was ended by " + signal_text(report.signal);
     case DeathCause::kReboot:
@@ -165,17 +165,15 @@ std::string Postmortem::to_text() const {
 namespace {
 
 std::string illegal_instruction_advice(const Postmortem& report, const Flight& flight) {
-  if (report.feature == "trap") {
+  if (report.trap) {
     return "A compiler puts this instruction where a program must never come: the library found itself in an "
            "impossible state. Look for libraries of mixed versions.";
   }
-  const InstructionClass kind = classify_instruction({flight.crash->instruction, flight.crash->instruction_size});
-  const std::string known = " " + flight.fact("cpu_features");
-  if (!kind.flag.empty() && known.size() > 1) {
-    if (known.find(" " + kind.flag + " ") == std::string::npos) {
-      return fmt::format("This CPU ({}) has no {}. Install a build of {} for this CPU.", flight.fact("cpu"), kind.name,
-                         report.module.empty() ? "the library" : file_name(report.module));
-    }
+  if (!report.missing_features.empty()) {
+    return fmt::format(
+        "This CPU ({}) does not have {}, which builds for newer ones use. Install a build of {} for this CPU.",
+        flight.fact("cpu"), fmt::join(report.missing_features, ", "),
+        report.module.empty() ? "the library" : file_name(report.module));
   }
   return signal_advice(SIGILL, false);
 }

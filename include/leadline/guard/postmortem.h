@@ -66,9 +66,11 @@ struct Postmortem {
   int signal = 0;
   int signal_code = 0;
   uint64_t fault_address = 0;
-  std::string module;   ///< of the native code to blame; empty: unknown
-  std::string message;  ///< of an abort
-  std::string feature;  ///< of an illegal instruction: "AVX-512", "trap", ...
+  std::string module;                         ///< of the native code to blame; empty: unknown
+  std::string message;                        ///< of an abort
+  std::string instruction;                    ///< bytes of an illegal one, in hexadecimal
+  bool trap = false;                          ///< that is one which compilers put where a program must never come
+  std::vector<std::string> missing_features;  ///< of an illegal one: flags of numeric code that the CPU does not have
   std::string thread;
   std::vector<NativeFrame> frames;
   std::string python_stack;
