@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "io/zip.h"
 #include "leadline/error.h"
 
 namespace leadline {

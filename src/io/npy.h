@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/zip.h"
+#include "io/byte_source.h"
 #include "leadline/types.h"
 
 namespace leadline {

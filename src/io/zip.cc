@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/zip.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -40,11 +36,6 @@ constexpr size_t kChunk = 64 << 10;
 constexpr size_t kCheckedPiece = 1 << 20;
 constexpr int64_t kMaxExpansion = 1032;  // deflate spends at least 2 bits on 258 bytes
 
-template <typename... Args>
-[[noreturn]] void bad_file(const RandomAccess& file, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(ErrorCode::kIo, fmt::format("{}: {}", file.path(), fmt::format(format, std::forward<Args>(args)...)));
-}
-
 template <typename T>
 T load(const std::byte* at) {
   T value;
@@ -61,25 +52,6 @@ int64_t checked(const RandomAccess& file, uint64_t value) {
 [[noreturn]] void bad_checksum(const RandomAccess& file, const ZipEntry& entry) {
   bad_file(file, "the checksum of entry '{}' does not match: the file is damaged", printable(entry.name));
 }
-
-class FileSource final : public ByteSource {
- public:
-  FileSource(std::shared_ptr<const RandomAccess> file, int64_t offset, int64_t size)
-      : file_(std::move(file)), offset_(offset), remaining_(size) {}
-  void read(std::span<std::byte> out) override {
-    const auto size = static_cast<int64_t>(out.size());
-    if (size > remaining_) bad_file(*file_, "{} bytes expected, {} left: the file is cut off", size, remaining_);
-    file_->read_at(offset_, out);
-    offset_ += size;
-    remaining_ -= size;
-  }
-  int64_t remaining() const override { return remaining_; }
-
- private:
-  std::shared_ptr<const RandomAccess> file_;
-  int64_t offset_;
-  int64_t remaining_;
-};
 
 class InflateSource final : public ByteSource {
  public:
@@ -250,53 +222,6 @@ class PartOfBytes final : public ModelBytes {
 uint32_t update_crc(uint32_t crc, std::span<const std::byte> bytes) {
   if (bytes.empty()) return crc;  // zlib takes a null pointer for the wish to start over
   return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
-InputFile::InputFile(std::string path) {
-  path_ = std::move(path);
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat info{};
-  if (descriptor_ < 0 || ::fstat(descriptor_, &info) != 0) {
-    const int problem = errno;
-    if (descriptor_ >= 0) ::close(descriptor_);
-    throw Error(ErrorCode::kIo, fmt::format("cannot open {}: {}", path_, std::strerror(problem)));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    ::close(descriptor_);
-    throw Error(ErrorCode::kIo, fmt::format("{} is not a regular file", path_));
-  }
-  size_ = info.st_size;
-}
-
-InputFile::~InputFile() { ::close(descriptor_); }
-
-void InputFile::read_at(int64_t offset, std::span<std::byte> out) const {
-  while (!out.empty()) {
-    const ssize_t got = ::pread(descriptor_, out.data(), out.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) bad_file(*this, "cannot be read: {}", std::strerror(errno));
-    if (got == 0) bad_file(*this, "the file is cut off: {} bytes are missing at {}", out.size(), offset);
-    out = out.subspan(static_cast<size_t>(got));
-    offset += got;
-  }
-}
-
-InputMemory::InputMemory(std::string path, std::shared_ptr<const ModelBytes> bytes) : bytes_(std::move(bytes)) {
-  path_ = std::move(path);
-  size_ = static_cast<int64_t>(bytes_->span().size());
-}
-
-void InputMemory::read_at(int64_t offset, std::span<std::byte> out) const {
-  const std::span<const std::byte> all = bytes_->span();
-  if (offset < 0 || offset > size_ || out.size() > all.size() - static_cast<size_t>(offset)) {
-    bad_file(*this, "the file is cut off: {} bytes are missing at {}", out.size(), offset);
-  }
-  if (!out.empty()) std::memcpy(out.data(), all.data() + offset, out.size());
-  bytes_->require_intact(true);
-}
-
-std::unique_ptr<ByteSource> file_source(std::shared_ptr<const RandomAccess> file, int64_t offset, int64_t size) {
-  return std::make_unique<FileSource>(std::move(file), offset, size);
 }
 
 bool is_zip(const RandomAccess& file) {

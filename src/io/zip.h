@@ -12,66 +12,14 @@
 #include <string_view>
 #include <vector>
 
-#include "io/mapped_file.h"
+#include "io/byte_source.h"
+#include "io/input_file.h"
 #include "leadline/budget.h"
 
 namespace leadline {
 
-/// Bytes of known size that can be read at any place; `path` names them in messages.
-class RandomAccess {
- public:
-  virtual ~RandomAccess() = default;
-  const std::string& path() const { return path_; }
-  int64_t size() const { return size_; }
-  /// Fills `out` from `offset`. Throws Error(kIo) when the bytes end before.
-  virtual void read_at(int64_t offset, std::span<std::byte> out) const = 0;
-  /// The same bytes in memory, where they are; null elsewhere.
-  virtual std::shared_ptr<const ModelBytes> memory() const { return nullptr; }
-
- protected:
-  std::string path_;
-  int64_t size_ = 0;
-};
-
-/// A file opened for reading at any place. Throws Error(kIo).
-class InputFile final : public RandomAccess {
- public:
-  explicit InputFile(std::string path);
-  ~InputFile() override;
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  void read_at(int64_t offset, std::span<std::byte> out) const override;
-
- private:
-  int descriptor_ = -1;
-};
-
-/// Bytes in memory: a mapped file, or memory somebody handed over.
-class InputMemory final : public RandomAccess {
- public:
-  InputMemory(std::string path, std::shared_ptr<const ModelBytes> bytes);
-  void read_at(int64_t offset, std::span<std::byte> out) const override;
-  std::shared_ptr<const ModelBytes> memory() const override { return bytes_; }
-
- private:
-  std::shared_ptr<const ModelBytes> bytes_;
-};
-
 /// The checksum of zip entries: that of what came before and `bytes`; 0 to begin with.
 uint32_t update_crc(uint32_t crc, std::span<const std::byte> bytes);
-
-/// A stream of bytes of known length, read from front to end.
-class ByteSource {
- public:
-  virtual ~ByteSource() = default;
-  /// Fills `out`. Throws Error(kIo) when the stream ends before or is damaged.
-  virtual void read(std::span<std::byte> out) = 0;
-  /// Bytes not read yet.
-  virtual int64_t remaining() const = 0;
-};
-
-/// `size` bytes of the file from `offset`; the range must lie inside the file.
-std::unique_ptr<ByteSource> file_source(std::shared_ptr<const RandomAccess> file, int64_t offset, int64_t size);
 
 struct ZipEntry {
   std::string name;
