@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three functions behind Highway's run-time dispatch. They stand here because loading Highway's own library takes
 // 4 ms, as long as loading a model: a benchmark helper in it measures the clock before main. Everything else of Highway
-// is in its headers.
+// is in its headers. They are weak: a program that links Highway's library too gets that one's.
 #include <hwy/targets.h>
 
 #include <atomic>
@@ -68,17 +68,17 @@ int64_t detect() { return HWY_STATIC_TARGET | HWY_EMU128 | HWY_SCALAR; }
 
 }  // namespace
 
-ChosenTarget& GetChosenTarget() {
+[[gnu::weak]] ChosenTarget& GetChosenTarget() {
   static ChosenTarget chosen;
   return chosen;
 }
 
-int64_t SupportedTargets() {
+[[gnu::weak]] int64_t SupportedTargets() {
   if (const int64_t forced = targets_for_test.load(); forced != 0) return forced;
   static const int64_t supported = limited_by_environment(detect());
   return supported;
 }
 
-void SetSupportedTargetsForTest(int64_t targets) { targets_for_test.store(targets); }
+[[gnu::weak]] void SetSupportedTargetsForTest(int64_t targets) { targets_for_test.store(targets); }
 
 }  // namespace hwy
