@@ -4,7 +4,7 @@ include(GoogleTest)
 
 # The model that examples, demo and installation test run is made by code, with Leadline's own writer.
 set(small_model ${PROJECT_BINARY_DIR}/sample.tflite)
-add_executable(sample_model ${PROJECT_SOURCE_DIR}/tests/sample_model/main.cc)
+add_executable(sample_model ${PROJECT_SOURCE_DIR}/tests/programs/sample_model.cc)
 leadline_compile_options(sample_model)
 target_include_directories(sample_model PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(sample_model PRIVATE leadline fmt::fmt)
@@ -13,29 +13,29 @@ add_custom_target(leadline_sample ALL DEPENDS ${small_model})
 add_dependencies(product leadline_sample)
 
 # What tests/python/test_containers.py compares with h5py and Keras.
-add_executable(container_dump ${PROJECT_SOURCE_DIR}/tests/container_dump/main.cc)
+add_executable(container_dump ${PROJECT_SOURCE_DIR}/tests/programs/container_dump.cc)
 leadline_compile_options(container_dump)
 target_include_directories(container_dump PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(container_dump PRIVATE leadline fmt::fmt nlohmann_json::nlohmann_json)
 
 # What the importer reads from a SavedModel, for the tests that compare it with TensorFlow.
-add_executable(saved_model_dump ${PROJECT_SOURCE_DIR}/tests/saved_model_dump/main.cc)
+add_executable(saved_model_dump ${PROJECT_SOURCE_DIR}/tests/programs/saved_model_dump.cc)
 leadline_compile_options(saved_model_dump)
 target_include_directories(saved_model_dump PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(saved_model_dump PRIVATE leadline fmt::fmt nlohmann_json::nlohmann_json)
 
 # Pages of debug reports, for the tests that open them in a browser.
-add_executable(debug_page ${PROJECT_SOURCE_DIR}/tests/debug_page/main.cc)
+add_executable(debug_page ${PROJECT_SOURCE_DIR}/tests/programs/debug_page.cc)
 leadline_compile_options(debug_page)
 target_link_libraries(debug_page PRIVATE leadline fmt::fmt)
 
 # Stands for the library of a GPU driver, which hangs or crashes when a test wants it to.
-add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fake_nvml/nvml.cc)
+add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/programs/fake_nvml.cc)
 leadline_compile_options(fake_nvml)
 
 # Instructions of single ops, as callgrind counts them: a guard against kernels that become slower.
 add_executable(instruction_counts
-  ${PROJECT_SOURCE_DIR}/tests/instruction_counts/main.cc ${PROJECT_SOURCE_DIR}/bench/op_cases.cc)
+  ${PROJECT_SOURCE_DIR}/tests/programs/instruction_counts.cc ${PROJECT_SOURCE_DIR}/bench/op_cases.cc)
 leadline_compile_options(instruction_counts)
 target_include_directories(instruction_counts PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(instruction_counts PRIVATE leadline fmt::fmt)
@@ -110,6 +110,6 @@ endforeach()
 # A sanitized archive asks its user for the sanitizer too, which is not what is tested here.
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/leadline/leadline.h AND NOT LEADLINE_SANITIZE)
   add_test(NAME install.find_package
-    COMMAND ${PROJECT_SOURCE_DIR}/tests/install/run.sh ${PROJECT_BINARY_DIR} ${small_model} ${CMAKE_CXX_COMPILER})
+    COMMAND ${PROJECT_SOURCE_DIR}/tests/programs/install/run.sh ${PROJECT_BINARY_DIR} ${small_model} ${CMAKE_CXX_COMPILER})
   set_tests_properties(install.find_package PROPERTIES TIMEOUT 600)
 endif()

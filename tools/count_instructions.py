@@ -62,7 +62,7 @@ def compare(counts, expected, tolerance):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True, help="tests/instruction_counts, built for release")
+    parser.add_argument("--program", required=True, help="tests/programs/instruction_counts.cc, built for release")
     parser.add_argument("--expected", type=Path, required=True)
     parser.add_argument("--compiler", default="", help="what built it, as CMake names it")
     parser.add_argument("--refresh", action="store_true", help="write the counts instead of comparing")
