@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 
+#include "io/descriptor.h"
 #include "leadline/error.h"
 #include "leadline/types.h"
 
@@ -22,19 +22,6 @@ namespace {
 /// Versions that Leadline's own figures were taken with.
 const std::map<std::string, std::string> kPackages = {{"litert", "ai-edge-litert==2.3.0"},
                                                       {"openvino", "openvino==2026.4.1"}};
-
-struct Pipe {
-  int read = -1;
-  int write = -1;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw Error(ErrorCode::kIo, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  }
-  return {ends[0], ends[1]};
-}
 
 pid_t spawn(std::vector<std::string> arguments, int input, int output) {
   posix_spawn_file_actions_t actions;
@@ -62,14 +49,14 @@ Peer::Peer(const std::string& python, const std::string& engine, const std::stri
            const std::string& inputs_path)
     : engine_(engine) {
   signal(SIGPIPE, SIG_IGN);  // an engine that died is found when it does not answer
-  const Pipe requests = make_pipe();
-  const Pipe answers = make_pipe();
-  pid_ = spawn({python, "-c", kBenchEngine, engine, model, std::to_string(threads), inputs_path}, requests.read,
-               answers.write);
-  close(requests.read);
-  close(answers.write);
-  requests_ = fdopen(requests.write, "w");
-  answers_ = fdopen(answers.read, "r");
+  Pipe requests = make_pipe();
+  Pipe answers = make_pipe();
+  pid_ = spawn({python, "-c", kBenchEngine, engine, model, std::to_string(threads), inputs_path},
+               requests.reading.get(), answers.writing.get());
+  requests.reading.close();
+  answers.writing.close();
+  requests_ = fdopen(requests.writing.release(), "w");
+  answers_ = fdopen(answers.reading.release(), "r");
   start_ = answer();
   if (start_.value("missing", false)) {
     const auto package = kPackages.find(engine);

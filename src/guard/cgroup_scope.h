@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/cgroup.h"
-#include "guard/descriptor.h"
+#include "io/descriptor.h"
 #include "leadline/guard/process_report.h"
 
 namespace leadline::guard {

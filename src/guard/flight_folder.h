@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "guard/descriptor.h"
+#include "io/descriptor.h"
 
 namespace leadline::guard {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/cgroup.h"
-#include "guard/descriptor.h"
+#include "io/descriptor.h"
 #include "leadline/guard/watch_report.h"
 
 namespace leadline::guard {

@@ -12,12 +12,12 @@
 #include <span>
 
 #include "core/error.h"
-#include "guard/descriptor.h"
 #include "guard/elf_symbols.h"
 #include "guard/flight_folder.h"
 #include "guard/flight_recorder.h"
 #include "guard/postmortem.h"
 #include "guard/untrusted_file.h"
+#include "io/descriptor.h"
 
 namespace leadline::guard {
 namespace {

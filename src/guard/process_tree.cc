@@ -19,7 +19,7 @@
 #include <unordered_set>
 
 #include "core/cgroup.h"
-#include "guard/descriptor.h"
+#include "io/descriptor.h"
 
 namespace leadline::guard {
 namespace {

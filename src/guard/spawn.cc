@@ -91,7 +91,7 @@ void close_on_exec() {
   if (plan.data_limit > 0 && !joined) set_limit(RLIMIT_DATA, plan.data_limit);
   close_on_exec();
   for (size_t i = 0; i < plan.inherited_count; ++i) fcntl(plan.inherited[i], F_SETFD, 0);
-  // The pipes' numbers are above 2: see above_standard.
+  // The pipes' numbers are above 2: see make_pipe.
   if (dup2(plan.output, 1) < 0 || dup2(plan.errors, 2) < 0) {
     tell(plan.news, errno);
     _exit(127);
@@ -134,25 +134,12 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-/// A descriptor that dup2 onto 1 or 2 does not overwrite.
-Descriptor above_standard(Descriptor descriptor) {
-  if (descriptor.get() > 2) return descriptor;
-  return Descriptor(fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 3));
-}
-
-void make_pipe(Descriptor& reading, Descriptor& writing) {
-  int ends[2];
-  require(pipe2(ends, O_CLOEXEC) == 0, ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
-  reading = above_standard(Descriptor(ends[0]));
-  writing = above_standard(Descriptor(ends[1]));
-  require(reading && writing, ErrorCode::kIo, "cannot make a pipe: {}", std::strerror(errno));
-}
-
 /// For a stream of the child's.
-void make_stream(Descriptor& reading, Descriptor& writing) {
-  make_pipe(reading, writing);
-  fcntl(reading.get(), F_SETFL, O_NONBLOCK);
-  fcntl(reading.get(), F_SETPIPE_SZ, 1 << 20);  // fewer wake-ups; refused is all right
+Pipe make_stream() {
+  Pipe stream = make_pipe();
+  fcntl(stream.reading.get(), F_SETFL, O_NONBLOCK);
+  fcntl(stream.reading.get(), F_SETPIPE_SZ, 1 << 20);  // fewer wake-ups; refused is all right
+  return stream;
 }
 
 /// What the child tells before its program runs: its errors end it.
@@ -186,10 +173,8 @@ Spawned spawn(const SpawnRequest& request) {
   const std::vector<char*> arguments = pointers(request.command);
   const std::vector<char*> environment = pointers(request.environment);
   Spawned result;
-  Descriptor output;
-  Descriptor errors;
-  make_stream(result.output, output);
-  make_stream(result.errors, errors);
+  Pipe output = make_stream();
+  Pipe errors = make_stream();
 
   ChildPlan plan = {};
   plan.program = program.c_str();
@@ -197,18 +182,16 @@ Spawned spawn(const SpawnRequest& request) {
   plan.environment = environment.data();
   plan.inherited = request.inherited.data();
   plan.inherited_count = request.inherited.size();
-  plan.output = output.get();
-  plan.errors = errors.get();
+  plan.output = output.writing.get();
+  plan.errors = errors.writing.get();
   plan.cgroup_procs = request.cgroup_procs;
   plan.data_limit =
       request.limits.memory_bytes > 0 ? static_cast<rlim_t>(data_limit(request.limits.memory_bytes)) : rlim_t{0};
   plan.own_session = request.own_session;
   plan.parent = getpid();
 
-  Descriptor news;
-  Descriptor news_writer;
-  make_pipe(news, news_writer);
-  plan.news = news_writer.get();
+  Pipe news = make_pipe();
+  plan.news = news.writing.get();
 
   // A handler of this process must not run in the child while the two share memory.
   sigset_t all;
@@ -220,9 +203,13 @@ Spawned spawn(const SpawnRequest& request) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 
   require(result.pid > 0, ErrorCode::kIo, "cannot start a process: {}", std::strerror(vfork_error));
-  news_writer.close();
-  const int error = read_news(news.get(), result.in_cgroup);
-  if (error == 0) return result;
+  news.writing.close();
+  const int error = read_news(news.reading.get(), result.in_cgroup);
+  if (error == 0) {
+    result.output = std::move(output.reading);
+    result.errors = std::move(errors.reading);
+    return result;
+  }
   while (waitid(P_PID, static_cast<id_t>(result.pid), nullptr, WEXITED) != 0 && errno == EINTR) {
   }
   fail(ErrorCode::kIo, "cannot run '{}': {}", program, std::strerror(error));

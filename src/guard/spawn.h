@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "guard/descriptor.h"
+#include "io/descriptor.h"
 #include "leadline/guard/process_report.h"
 
 namespace leadline::guard {

@@ -18,9 +18,9 @@
 
 #include "guard/advice.h"
 #include "guard/cgroup_scope.h"
-#include "guard/descriptor.h"
 #include "guard/process_tree.h"
 #include "guard/spawn.h"
+#include "io/descriptor.h"
 #include "leadline/guard/process_report.h"
 
 namespace leadline::guard {

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "guard/descriptor.h"
+#include "io/descriptor.h"
 
 namespace leadline::guard {
 namespace {

@@ -19,24 +19,11 @@
 
 #include "core/buffer.h"
 #include "core/error.h"
+#include "io/descriptor.h"
 #include "io/mapping_watch.h"
 
 namespace leadline {
 namespace {
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
 
 [[noreturn]] void fail_io(const std::string& path, const std::string& reason) {
   fail(ErrorCode::kIo, "cannot read '{}': {}", path, reason);
@@ -149,7 +136,7 @@ class OwnBytes final : public ModelBytes {
 std::shared_ptr<ModelBytes> ModelBytes::map_file(const std::string& path) {
   if (path.find('\0') != std::string::npos) fail_io(path.c_str(), "the path contains a zero byte");
   // O_NONBLOCK: opening a pipe nobody writes to would wait for ever; files do not heed it.
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail_errno(path, errno);
   struct stat info{};
   if (fstat(file.get(), &info) != 0) fail_errno(path, errno);

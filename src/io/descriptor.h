@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file descriptor with an owner.
+// File descriptors with an owner, and pipes.
 #pragma once
 
 #include <unistd.h>
 
 #include <utility>
 
-namespace leadline::guard {
+namespace leadline {
 
 class Descriptor {
  public:
@@ -23,6 +23,8 @@ class Descriptor {
   }
 
   int get() const { return fd_; }
+  /// Gives the descriptor up to the caller.
+  int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
   void close() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
@@ -32,4 +34,13 @@ class Descriptor {
   int fd_ = -1;
 };
 
-}  // namespace leadline::guard
+struct Pipe {
+  Descriptor reading;
+  Descriptor writing;
+};
+
+/// Both ends are closed by exec and lie above the standard descriptors, so that dup2 onto those overwrites neither.
+/// Throws Error(kIo).
+Pipe make_pipe();
+
+}  // namespace leadline
