@@ -63,8 +63,9 @@ void set_options(Table& node, const ops::OpDef& row, Random& random) {
   node.clear("builtin_options_type");
   node.clear("builtin_options_2");
   node.clear("builtin_options_2_type");
-  if (row.options.table == 0 || random.once_in(4)) return;
-  const std::string type = "options" + std::to_string(row.options.table) + "." + std::to_string(row.options.member);
+  if (!row.options.any() || random.once_in(4)) return;
+  const std::string type =
+      "options" + std::to_string(static_cast<int>(row.options.table)) + "." + std::to_string(row.options.member);
   const TablePtr options = new_table(type);
   for (size_t slot = 0; slot < options->fields.size(); ++slot) {
     const FieldType& field = options->type->fields[slot];
@@ -76,7 +77,8 @@ void set_options(Table& node, const ops::OpDef& row, Random& random) {
       options->set_integers(field.name, std::vector<int64_t>(random.below(5), random.pick<int64_t>({0, 1, 2})));
     }
   }
-  const char* name = row.options.table == 1 ? "builtin_options" : "builtin_options_2";
+  const char* name =
+      row.options.table == ops::OptionsTable::Union::kBuiltinOptions ? "builtin_options" : "builtin_options_2";
   node.set(std::string(name) + "_type", row.options.member);
   node[name] = options;
 }
@@ -86,9 +88,9 @@ bool change_op(Subject& subject, Random& random) {
   const TablePtr node = pick_operator(subject.subgraph(random), random);
   if (node == nullptr) return false;
   const ops::OpDef& row = any_op(random);
-  node->set(
-      "opcode_index",
-      operator_code(subject, row.code, 1 + static_cast<int64_t>(random.below(static_cast<size_t>(row.max_version)))));
+  node->set("opcode_index",
+            operator_code(subject, row.id.code(),
+                          1 + static_cast<int64_t>(random.below(static_cast<size_t>(row.max_version)))));
   set_options(*node, row, random);
   return true;
 }
@@ -114,7 +116,7 @@ bool change_code(Subject& subject, Random& random) {
       std::advance(it, static_cast<ptrdiff_t>(random.below(customs.size())));
       code->set("builtin_code", 32);
       code->set("deprecated_builtin_code", 32);
-      (*code)["custom_code"] = random.once_in(3) ? odd_name(random) : it->first;
+      (*code)["custom_code"] = random.once_in(3) ? odd_name(random) : std::string(it->first);
       if (random.once_in(8)) code->clear("custom_code");
       break;
     }
@@ -304,7 +306,7 @@ bool append_node(Subject& subject, Random& random) {
   if (pick_tensor(subgraph, random) == nullptr) return false;
   const ops::OpDef& row = any_op(random);
   const TablePtr node = new_table("Operator");
-  node->set("opcode_index", operator_code(subject, row.code, row.max_version));
+  node->set("opcode_index", operator_code(subject, row.id.code(), row.max_version));
   set_options(*node, row, random);
   const int most = row.max_inputs < 0 ? row.min_inputs + 3 : row.max_inputs;
   std::vector<int64_t> inputs(static_cast<size_t>(random.between(row.min_inputs, std::max(most, row.min_inputs))));

@@ -102,8 +102,9 @@ std::map<std::string, TableType, std::less<>> make_types() {
     types.emplace(type.name, type);
   }
   for (const auto& [code, row] : ops::registry().builtins()) {
-    if (row.options.table == 0) continue;
-    const std::string name = "options" + std::to_string(row.options.table) + "." + std::to_string(row.options.member);
+    if (!row.options.any()) continue;
+    const std::string name =
+        "options" + std::to_string(static_cast<int>(row.options.table)) + "." + std::to_string(row.options.member);
     SlotCollector slots;
     ops::new_attributes(row)->visit(slots);
     TableType& type = types[name];

@@ -84,7 +84,7 @@ std::string one_node(const ops::OpDef& op, const Guess& guess) {
   for (int i = 0; i < std::max(op.min_outputs, 1); ++i) {
     outputs.push_back(builder.add_tensor(0, tensor("out" + std::to_string(i), guess.dtype, guess.shape)));
   }
-  builder.add_node(0, {.op = std::string(op.name), .inputs = inputs, .outputs = outputs});
+  builder.add_node(0, {.op = std::string(op.name()), .inputs = inputs, .outputs = outputs});
   builder.set_inputs(0, given);
   builder.set_outputs(0, outputs);
   return file_of(builder);

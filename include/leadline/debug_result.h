@@ -87,9 +87,10 @@ struct LayerDebug {
   Shape shape;
   std::vector<float> scales;
   std::vector<int64_t> zero_points;
-  bool is_output = false;   ///< of the model
-  bool quantized = false;   ///< false: computes in float as before
-  std::vector<int> inputs;  ///< layers it reads
+  bool is_output = false;    ///< of the model
+  bool quantized = false;    ///< false: computes in float as before
+  bool fixed_range = false;  ///< the integer kernels of its op fix the range of the result
+  std::vector<int> inputs;   ///< layers it reads
   /// What the layer adds by itself: against the float node fed with the same inputs.
   std::optional<ErrorStatistics> own;
   /// All error so far: against the float model.

@@ -34,6 +34,10 @@ struct NodeInfo {
   std::vector<int> inputs;
   std::vector<int> outputs;
   std::string attributes;  ///< "stride_w=2 stride_h=2 ..."
+  /// For convolutions and products of matrices: products for the shapes in the file, and which inputs are multiplied.
+  int64_t macs = 0;  ///< 0: not such an op, or shapes that do not fit together
+  int activations = -1;
+  int weights = -1;
 };
 
 struct SubgraphInfo {

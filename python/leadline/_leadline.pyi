@@ -283,6 +283,12 @@ class NodeInfo:
     def attributes(self) -> str:
         """'stride_w=2 stride_h=2 ...'"""
 
+    @property
+    def macs(self) -> int:
+        """
+        Products that a convolution or a product of matrices computes for the shapes in the file; 0 for others.
+        """
+
 class SubgraphInfo:
     """One subgraph of a model."""
 

@@ -99,7 +99,10 @@ void bind_infos(nb::module_& m) {
       .def_ro("inputs", &NodeInfo::inputs, "Tensor numbers; -1: absent.")
       .def_ro("outputs", &NodeInfo::outputs)
       .def_prop_ro(
-          "attributes", [](const NodeInfo& self) { return to_str(self.attributes); }, "'stride_w=2 stride_h=2 ...'");
+          "attributes", [](const NodeInfo& self) { return to_str(self.attributes); }, "'stride_w=2 stride_h=2 ...'")
+      .def_ro(
+          "macs", &NodeInfo::macs,
+          "Products that a convolution or a product of matrices computes for the shapes in the file; 0 for others.");
 
   nb::class_<SubgraphInfo>(m, "SubgraphInfo", "One subgraph of a model.")
       .def_prop_ro("name", [](const SubgraphInfo& self) { return to_str(self.name); })

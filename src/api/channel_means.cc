@@ -4,6 +4,7 @@
 
 #include "api/boundary.h"
 #include "leadline/quantizer.h"
+#include "ops/registry.h"
 #include "quantize/bias_correction.h"
 #include "runtime/loaded_model.h"
 
@@ -14,8 +15,10 @@ struct ChannelMeans::State final : Observer {
       : interpreter(model, options(num_threads, std::move(budget))) {
     const ir::Subgraph& main = model.loaded()->graph()->subgraphs[0];
     for (const ir::Node& node : main.nodes) {
-      const bool known = node.op == "CONV_2D" || node.op == "DEPTHWISE_CONV_2D" || node.op == "FULLY_CONNECTED";
-      if (known && !node.inputs.empty() && node.inputs[0] != ir::kAbsent) sums[node.inputs[0]];
+      const ops::OpDef* op = ops::row_of(node);
+      const bool layer = op != nullptr && op->is_integer_layer();
+      readers.push_back(layer ? op->contraction.activations : kNoInput);
+      if (layer) sums[node.inputs[static_cast<size_t>(readers.back())]];
     }
     interpreter.add_observer(this);
   }
@@ -29,14 +32,16 @@ struct ChannelMeans::State final : Observer {
   }
 
   void before_node(const ObservedNode& node) override {
-    if (node.subgraph != 0 || node.inputs.empty()) return;
-    const ObservedTensor& input = node.inputs[0];
+    const int place = node.subgraph == 0 ? readers[static_cast<size_t>(node.node)] : kNoInput;
+    if (place == kNoInput) return;
+    const ObservedTensor& input = node.inputs[static_cast<size_t>(place)];
     const auto found = sums.find(input.index);
-    const bool reads_it = node.op == "CONV_2D" || node.op == "DEPTHWISE_CONV_2D" || node.op == "FULLY_CONNECTED";
-    if (!reads_it || found == sums.end() || input.dtype != DType::kFloat32 || input.shape.rank() == 0) return;
+    if (found == sums.end() || input.dtype != DType::kFloat32 || input.shape.rank() == 0) return;
     found->second.add(input.data, input.shape[input.shape.rank() - 1]);
   }
 
+  static constexpr int kNoInput = -1;
+  std::vector<int> readers;  // by node of subgraph 0: the input that a layer's weights are applied to
   std::map<int, quantize::ChannelSums> sums;
   Interpreter interpreter;
   int64_t samples = 0;

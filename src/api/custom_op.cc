@@ -54,7 +54,7 @@ class Node final : public ops::UserNode {
   Node(const CustomOpFactory& factory, const ir::Subgraph& subgraph, int index)
       : description_(ir::describe_node(subgraph, index)) {
     const ir::Node& node = subgraph.nodes[static_cast<size_t>(index)];
-    info_.op = node.op;
+    info_.op = node.op.name();
     info_.index = index;
     if (!node.outputs.empty()) info_.name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
     info_.version = node.version;

@@ -16,6 +16,7 @@
 #include "debug/comparison_graph.h"
 #include "debug/result.h"
 #include "model/writer.h"
+#include "ops/op_ids.h"
 #include "runtime/loaded_model.h"
 
 namespace leadline {
@@ -230,7 +231,7 @@ DebugModelObserver::DebugModelObserver(const Model& debug_model) try {
     }
     for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
       const ir::Node& node = subgraph.nodes[n];
-      if (node.code != ir::kCustomOp || node.op != "NumericVerify" || node.inputs.size() != 2) continue;
+      if (node.op != op::kNumericVerify || node.inputs.size() != 2) continue;
       const auto value = [&](int v) -> const ir::Value& { return subgraph.values[static_cast<size_t>(v)]; };
       VerifiedLayer layer;
       layer.subgraph = static_cast<int>(s);
@@ -240,7 +241,8 @@ DebugModelObserver::DebugModelObserver(const Model& debug_model) try {
       layer.tensor = node.inputs[0];
       layer.reference = node.inputs[1];
       layer.tensor_name = original_name(value(layer.tensor).name, value(layer.reference).name, names);
-      if (const auto maker = producers.find(layer.tensor); maker != producers.end()) layer.op = maker->second->op;
+      if (const auto maker = producers.find(layer.tensor); maker != producers.end())
+        layer.op = maker->second->op.name();
       layer.scales = value(layer.tensor).quantization.scale;
       layer.zero_points = value(layer.tensor).quantization.zero_point;
       layers_.push_back(std::move(layer));
@@ -260,7 +262,6 @@ void DebugModelObserver::clear() try { sums_.assign(layers_.size(), {}); } catch
 }
 
 void DebugModelObserver::after_node(const ObservedNode& node) {
-  if (node.op != "NumericVerify") return;
   const auto found = std::lower_bound(
       layers_.begin(), layers_.end(), std::pair(node.subgraph, node.node),
       [](const VerifiedLayer& layer, const auto& key) { return std::pair(layer.subgraph, layer.node) < key; });

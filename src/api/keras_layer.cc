@@ -24,12 +24,6 @@ namespace {
 constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
 constexpr int kMaxOutputs = 4096;
 
-bool gives_bool(std::string_view op) {
-  constexpr std::string_view kOps[] = {"EQUAL",         "NOT_EQUAL",  "LESS",        "LESS_EQUAL", "GREATER",
-                                       "GREATER_EQUAL", "LOGICAL_OR", "LOGICAL_AND", "LOGICAL_NOT"};
-  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
-}
-
 class LayerCall final : public KerasLayer {
  public:
   explicit LayerCall(keras::Call& call)
@@ -89,7 +83,7 @@ class LayerCall final : public KerasLayer {
 };
 
 std::vector<int> LayerCall::add_node(const KerasNode& node) {
-  const ops::OpDef* row = ops::registry().find(node.op);
+  const ops::OpDef* row = ops::registry().find_named(node.op);
   require(!node.op.empty(), kArgument, "a node needs the name of its op");
   require(node.outputs >= 1 && node.outputs <= kMaxOutputs, kArgument, "{}: a node with {} outputs", node.op,
           node.outputs);
@@ -101,6 +95,7 @@ std::vector<int> LayerCall::add_node(const KerasNode& node) {
   require(row != nullptr || !node.dims.empty(), kArgument,
           "the format has no op called '{}'; a custom op needs the shapes of its outputs", node.op);
   const DType first = node.inputs.empty() || node.inputs[0] < 0 ? DType::kFloat32 : tensor(node.inputs[0]).dtype;
+  const DType usual = row != nullptr ? row->result_type.value_or(first) : first;
 
   std::unique_ptr<ir::Attributes> attributes =
       row == nullptr ? std::make_unique<ir::NoAttributes>() : ops::new_attributes(*row);
@@ -119,7 +114,7 @@ std::vector<int> LayerCall::add_node(const KerasNode& node) {
   for (size_t i = 0; i < count; ++i) {
     ops::NodeOutput output;
     output.name = call_.e.name(node.name.empty() ? node.op : node.name);
-    output.dtype = !node.dtypes.empty() ? node.dtypes[i] : gives_bool(node.op) ? DType::kBool : first;
+    output.dtype = !node.dtypes.empty() ? node.dtypes[i] : usual;
     if (!node.dims.empty()) output.dims = ops::Dims(node.dims[i]);
     spec.outputs.push_back(std::move(output));
   }

@@ -7,6 +7,7 @@
 #include "io/output_file.h"
 #include "ir/graph.h"
 #include "model/writer.h"
+#include "ops/registry.h"
 #include "runtime/loaded_model.h"
 #include "runtime/missing_ops.h"
 
@@ -32,6 +33,29 @@ const std::string& Model::description() const { return loaded_->graph()->descrip
 
 int Model::subgraph_count() const { return static_cast<int>(loaded_->graph()->subgraphs.size()); }
 
+namespace {
+
+NodeInfo node_info(const ir::Subgraph& subgraph, int index) {
+  const ir::Node& node = subgraph.nodes[static_cast<size_t>(index)];
+  NodeInfo info;
+  info.index = index;
+  info.op = node.op.name();
+  info.version = node.version;
+  info.inputs = node.inputs;
+  info.outputs = node.outputs;
+  info.attributes = ir::attributes_text(*node.attributes);
+  const ops::OpDef* op = ops::row_of(node);
+  if (op == nullptr || !op->contraction || node.outputs.empty()) return info;
+  const auto shape = [&](int v) { return subgraph.values[static_cast<size_t>(v)].shape; };
+  info.activations = op->contraction.activations;
+  info.weights = op->contraction.weights;
+  info.macs = ops::multiply_accumulates(op->contraction, shape(node.inputs[static_cast<size_t>(info.activations)]),
+                                        shape(node.inputs[static_cast<size_t>(info.weights)]), shape(node.outputs[0]));
+  return info;
+}
+
+}  // namespace
+
 SubgraphInfo Model::subgraph(int index) const try {
   require(index >= 0 && index < subgraph_count(), ErrorCode::kInvalidArgument,
           "subgraph {} does not exist: there are {}", index, subgraph_count());
@@ -43,9 +67,7 @@ SubgraphInfo Model::subgraph(int index) const try {
   for (size_t v = 0; v < source.values.size(); ++v)
     info.tensors.push_back(runtime::describe_tensor(source, static_cast<int>(v)));
   for (size_t n = 0; n < source.nodes.size(); ++n) {
-    const ir::Node& node = source.nodes[n];
-    info.nodes.push_back(
-        {static_cast<int>(n), node.op, node.version, node.inputs, node.outputs, ir::attributes_text(*node.attributes)});
+    info.nodes.push_back(node_info(source, static_cast<int>(n)));
   }
   return info;
 } catch (...) {

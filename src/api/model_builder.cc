@@ -142,11 +142,10 @@ std::vector<std::byte> encode_options(const NodeSpec& spec) {
 }  // namespace
 
 void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) try {
-  const ops::OpDef* row = ops::registry().find(spec.op);
+  const ops::OpDef* row = ops::registry().find_named(spec.op);
   ir::Node node;
-  node.op = spec.op;
-  node.code = row == nullptr ? ir::kCustomOp : row->code;
-  node.version = spec.version > 0 ? spec.version : ops::oldest_version(spec.op);
+  node.op = row == nullptr ? ir::OpId::custom(spec.op) : row->id;
+  node.version = spec.version > 0 ? spec.version : ops::oldest_version(node.op);
   node.inputs = spec.inputs;
   node.outputs = spec.outputs;
   node.intermediates = spec.intermediates;

@@ -9,7 +9,7 @@ namespace {
 
 OpInfo describe(const ops::OpDef& row, int code) {
   OpInfo info;
-  info.name = row.name;
+  info.name = row.name();
   info.code = code;
   info.max_version = row.max_version;
   info.runs = row.infer != nullptr;
@@ -25,7 +25,7 @@ std::vector<OpInfo> known_ops() try {
   std::vector<OpInfo> ops;
   for (const auto& [code, row] : ops::registry().builtins()) ops.push_back(describe(row, code));
   for (const auto& [name, row] : ops::registry().customs()) {
-    if (name != "LeadlineProbe") ops.push_back(describe(row, -1));  // which is in no file
+    if (row.id != op::kLeadlineProbe) ops.push_back(describe(row, -1));  // which is in no file
   }
   return ops;
 } catch (...) {

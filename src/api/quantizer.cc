@@ -173,7 +173,7 @@ std::vector<QuantizedNode> Quantizer::nodes() const try {
       QuantizedNode described;
       described.subgraph = static_cast<int>(s);
       described.node = static_cast<int>(n);
-      described.op = node.op;
+      described.op = node.op.name();
       for (int v : node.outputs) {
         if (v == ir::kAbsent) continue;
         described.name = subgraph.values[static_cast<size_t>(v)].name;

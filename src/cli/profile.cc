@@ -64,34 +64,19 @@ const Shape* shape_of(const SubgraphInfo& graph, const std::vector<int>& tensors
   return &graph.tensors[static_cast<size_t>(tensors[position])].shape;
 }
 
-int64_t last_size(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[shape.rank() - 1]; }
-
 }  // namespace
 
 NodeWork node_work(const SubgraphInfo& graph, const NodeInfo& node) {
-  const bool transposed = node.op == "TRANSPOSE_CONV";  // its operands: output shape, filter, input
-  const Shape* input = shape_of(graph, node.inputs, transposed ? 2 : 0);
-  const Shape* filter = shape_of(graph, node.inputs, 1);
+  const Shape* input = shape_of(graph, node.inputs, static_cast<size_t>(std::max(node.activations, 0)));
   const Shape* output = shape_of(graph, node.outputs, 0);
   NodeWork work;
   if (input == nullptr || output == nullptr) return work;
-  work.shapes = fmt::format("{} -> {}", input->to_string(), output->to_string());
-  if (filter == nullptr || filter->elements() == 0 || output->elements() == 0) return work;
-  if (node.op == "CONV_2D") {
-    work.macs = output->elements() * (filter->elements() / std::max<int64_t>((*filter)[0], 1));
-  } else if (node.op == "DEPTHWISE_CONV_2D") {
-    work.macs = output->elements() * (filter->elements() / std::max<int64_t>(last_size(*filter), 1));
-  } else if (transposed) {
-    work.macs = input->elements() * (filter->elements() / std::max<int64_t>(last_size(*filter), 1));
-  } else if (node.op == "FULLY_CONNECTED") {
-    work.macs = output->elements() * last_size(*filter);
-  } else if (node.op == "BATCH_MATMUL") {
-    work.macs =
-        output->elements() * (input->elements() / std::max<int64_t>(output->elements() / last_size(*output), 1));
-  }
+  work.macs = node.macs;
+  work.shapes = input->to_string();
   if (work.macs > 0) {
-    work.shapes = fmt::format("{} x {} -> {}", input->to_string(), filter->to_string(), output->to_string());
+    work.shapes += " x " + shape_of(graph, node.inputs, static_cast<size_t>(node.weights))->to_string();
   }
+  work.shapes += " -> " + output->to_string();
   return work;
 }
 

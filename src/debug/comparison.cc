@@ -77,7 +77,6 @@ int64_t Comparison::bytes_for(const Shape& shape) {
 }
 
 void Comparison::after_node(const ObservedNode& node) {
-  if (node.op != "LeadlineProbe") return;
   const auto place = places_.find(key_of(node.subgraph, node.node));
   if (place == places_.end()) return;
   compare(graph_.probes[place->second], states_[place->second], node);

@@ -71,7 +71,7 @@ class Relocation final : public ir::FieldVisitor {
 
 ir::Node relocated(const ir::Node& node, int subgraphs) {
   ir::Node result = node;
-  if (!ir::called_subgraphs(node).empty() || node.op == "VAR_HANDLE") {
+  if (!ir::called_subgraphs(node).empty() || node.op == op::kVarHandle) {
     auto attributes = node.attributes->clone();
     Relocation relocation(subgraphs);
     attributes->visit(relocation);
@@ -145,14 +145,7 @@ class Weaver {
       require(given.dtype == DType::kFloat32 && is_quantized(wanted), ErrorCode::kInvalidArgument,
               "input '{}' is {} in the float model and {} in the quantized one", given.name, dtype_name(given.dtype),
               dtype_name(wanted.dtype));
-      const ops::OpDef* row = ops::registry().find("QUANTIZE");
-      ir::Node node;
-      node.code = row->code;
-      node.op = row->name;
-      node.inputs = {from};
-      node.outputs = {to};
-      node.attributes = ops::new_attributes(*row);
-      target_.nodes.push_back(std::move(node));
+      target_.nodes.push_back(ops::make_node(op::kQuantize, {from}, {to}));
       Probe probe;
       probe.tensor = to;
       probe.float_tensor = f_.inputs[i];
@@ -198,22 +191,18 @@ class Weaver {
   }
 
   void add_probe(Probe probe, int value, int own, int accumulated) {
-    ir::Node node;
-    node.code = ir::kCustomOp;
-    node.op = "LeadlineProbe";
-    node.inputs = {value, own, accumulated};
-    while (node.inputs.back() == ir::kAbsent) node.inputs.pop_back();
+    std::vector<int> inputs = {value, own, accumulated};
+    while (inputs.back() == ir::kAbsent) inputs.pop_back();
     ir::Value nothing;
     nothing.name = "probe";
     nothing.dtype = DType::kUInt8;
     nothing.shape = Shape{0};
-    node.outputs = {twins_.add_value(std::move(nothing))};
-    node.attributes = std::make_shared<ir::NoAttributes>();
+    const int output = twins_.add_value(std::move(nothing));
     probe.subgraph = subgraph_;
     probe.probe_node = static_cast<int>(target_.nodes.size());
     probe.own = own != ir::kAbsent;
     probe.accumulated = accumulated != ir::kAbsent;
-    target_.nodes.push_back(std::move(node));
+    target_.nodes.push_back(ops::make_node(op::kLeadlineProbe, std::move(inputs), {output}));
     probes_->push_back(std::move(probe));
   }
 
@@ -225,7 +214,7 @@ class Weaver {
     target_.nodes.push_back(std::move(node));
     const ir::Node& original = q_.nodes[at(n)];
     const bool conversion = changes_type_only(original);
-    if (conversion && (original.op == "DEQUANTIZE" || match_.from_constant[at(original.inputs[0])])) return;
+    if (conversion && (original.op == op::kDequantize || match_.from_constant[at(original.inputs[0])])) return;
     std::vector<int> expected(original.outputs.size(), ir::kAbsent);
     std::string note;
     if (conversion) {

@@ -8,6 +8,7 @@
 #include "debug/match.h"
 #include "debug/twin.h"
 #include "ir/verifier.h"
+#include "ops/registry.h"
 
 namespace leadline::debug {
 namespace {
@@ -55,12 +56,8 @@ void add_verify(ir::Subgraph& target, int value, int expected, std::span<const s
   difference.signature = target.values[at(value)].signature;
   difference.has_rank = target.values[at(value)].has_rank;
   target.values.push_back(std::move(difference));
-  ir::Node node;
-  node.code = ir::kCustomOp;
-  node.op = "NumericVerify";
-  node.inputs = {value, expected};
-  node.outputs = {static_cast<int>(target.values.size()) - 1};
-  node.attributes = std::make_shared<ir::NoAttributes>();
+  const int output = static_cast<int>(target.values.size()) - 1;
+  ir::Node node = ops::make_node(op::kNumericVerify, {value, expected}, {output});
   node.custom_options = options;
   target.nodes.push_back(std::move(node));
 }

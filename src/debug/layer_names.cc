@@ -24,15 +24,13 @@ std::string_view number_ending(std::string_view text) {
   return text.substr(digits);
 }
 
-/// What TensorFlow calls the op itself inside a layer's scope.
-bool is_main_op(std::string_view part, std::string_view op) {
+/// Whether this is what TensorFlow calls a contraction inside a layer's scope.
+bool names_contraction(std::string_view part) {
   constexpr std::array<std::string_view, 7> kNames = {"onv",      "depthwise", "MatMul", "atmul",
                                                       "ensordot", "einsum",    "BiasAdd"};
-  const bool has_weights = op == "CONV_2D" || op == "DEPTHWISE_CONV_2D" || op == "FULLY_CONNECTED" ||
-                           op == "TRANSPOSE_CONV" || op == "CONV_3D" || op == "BATCH_MATMUL";
   const std::string_view last = part.substr(part.rfind('/') + 1);
-  return has_weights && std::any_of(kNames.begin(), kNames.end(),
-                                    [&](std::string_view n) { return last.find(n) != std::string_view::npos; });
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view n) { return last.find(n) != std::string_view::npos; });
 }
 
 }  // namespace
@@ -51,11 +49,11 @@ LayerNames::LayerNames(const std::vector<std::string_view>& names) {
   if (!all) suffix_.clear();
 }
 
-std::string LayerNames::layer(std::string_view name, std::string_view op) const {
+std::string LayerNames::layer(std::string_view name, bool contraction) const {
   const auto parts = split(name, ';');
   std::string_view chosen = parts[0];
   for (std::string_view part : parts) {
-    if (!is_main_op(part, op)) continue;
+    if (!contraction || !names_contraction(part)) continue;
     chosen = part;
     break;
   }
@@ -63,7 +61,7 @@ std::string LayerNames::layer(std::string_view name, std::string_view op) const 
   // Older models open the scope of the model twice: "MobilenetV1/MobilenetV1/Conv2d_0/Relu6".
   while (scopes.size() > 1 && scopes[1] == scopes[0]) scopes.erase(scopes.begin());
   std::string_view layer = scopes.size() >= 3 ? scopes[1] : scopes[0];
-  if (scopes.size() > 3 && is_main_op(chosen, op)) {  // a model inside the model
+  if (scopes.size() > 3 && contraction && names_contraction(chosen)) {  // a model inside the model
     const size_t inner = scopes[scopes.size() - 2] == "Tensordot" || scopes[scopes.size() - 2] == "einsum" ? 3 : 2;
     layer = scopes[scopes.size() - inner];
   }

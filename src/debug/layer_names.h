@@ -12,8 +12,9 @@ class LayerNames {
  public:
   /// `names` are all tensor names of the model: they tell which endings its exporter added to every layer.
   explicit LayerNames(const std::vector<std::string_view>& names);
-  /// The layer that `name`, an output of `op`, leads back to; the name itself when it has no scopes.
-  std::string layer(std::string_view name, std::string_view op) const;
+  /// The layer that `name`, an output of a node, leads back to; the name itself when it has no scopes. `contraction`:
+  /// the node multiplies and sums up, so that of several names the one of such an op counts.
+  std::string layer(std::string_view name, bool contraction) const;
 
  private:
   std::string suffix_;  // "_1" when every layer inside the model's scope ends with the scope's own number

@@ -7,6 +7,7 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "ops/op_ids.h"
 
 namespace leadline::debug {
 namespace {
@@ -151,7 +152,7 @@ class Matcher {
   };
 
   /// Of equals the first: both files are in the same order.
-  void look_at(const std::pair<std::string, int>& key, const ir::Node& node, int enough, Found& found) {
+  void look_at(const std::pair<ir::OpId, int>& key, const ir::Node& node, int enough, Found& found) {
     const auto list = candidates_.find(key);
     if (list == candidates_.end()) return;
     Candidates& candidates = list->second;
@@ -192,7 +193,7 @@ class Matcher {
     std::vector<int> nodes;
     size_t first = 0;  // those before are taken
   };
-  std::map<std::pair<std::string, int>, Candidates> candidates_;  // float nodes by op and first computed operand
+  std::map<std::pair<ir::OpId, int>, Candidates> candidates_;  // float nodes by op and first computed operand
   PacedCheck check_;
   std::map<std::string, int> names_;
 };
@@ -200,8 +201,8 @@ class Matcher {
 }  // namespace
 
 bool changes_type_only(const ir::Node& node) {
-  return (node.op == "QUANTIZE" || node.op == "DEQUANTIZE") && node.inputs.size() == 1 && node.outputs.size() == 1 &&
-         node.inputs[0] != ir::kAbsent;
+  return ir::is_one_of(node.op, {op::kQuantize, op::kDequantize}) && node.inputs.size() == 1 &&
+         node.outputs.size() == 1 && node.inputs[0] != ir::kAbsent;
 }
 
 bool is_quantized(const ir::Value& value) {

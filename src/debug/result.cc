@@ -9,6 +9,7 @@
 #include "debug/layer_names.h"
 #include "debug/match.h"
 #include "debug/weight_error.h"
+#include "ops/registry.h"
 
 namespace leadline::debug {
 namespace {
@@ -59,12 +60,16 @@ LayerDebug describe(const ir::Graph& reference, const ir::Graph& quantized, cons
   layer.tensor = probe.tensor;
   layer.float_node = probe.float_node;
   layer.float_tensor = probe.float_tensor;
-  layer.op = probe.node >= 0 ? subgraph.nodes[at(probe.node)].op : "QUANTIZE";
+  const ir::OpId op = probe.node >= 0 ? subgraph.nodes[at(probe.node)].op.id() : op::kQuantize;
+  const ops::OpDef* row = ops::registry().find(op);
+  layer.op = op.name();
+  layer.fixed_range = row != nullptr && row->quantize.output.int8.scale != 0.0F && value.quantization.scale.size() == 1;
   layer.name = value.name;
   const auto& float_values =
       reference.subgraphs[at(std::min(probe.subgraph, static_cast<int>(reference.subgraphs.size()) - 1))].values;
   const bool has_float_name = probe.float_tensor >= 0 && at(probe.float_tensor) < float_values.size();
-  layer.layer = names.layer(has_float_name ? float_values[at(probe.float_tensor)].name : value.name, layer.op);
+  layer.layer = names.layer(has_float_name ? float_values[at(probe.float_tensor)].name : value.name,
+                            row != nullptr && row->contraction);
   layer.dtype = value.dtype;
   layer.shape = state.started ? state.shape : value.shape;
   layer.scales = value.quantization.scale;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -100,21 +99,16 @@ bool channel_outlier(const LayerDebug& layer, Reason& reason) {
   return true;
 }
 
-bool has_fixed_range(const LayerDebug& layer) {
-  constexpr std::array<std::string_view, 4> kOps = {"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"};
-  return std::find(kOps.begin(), kOps.end(), layer.op) != kOps.end() && layer.scales.size() == 1;
-}
-
 /// What a layer loses by itself. Of results with a fixed range the small ones count as little as they are: nobody
 /// misses the digits of a probability near 0.
 double score_of(const LayerDebug& layer) {
   if (!layer.own) return 0.0;
-  if (!has_fixed_range(layer)) return layer.own->lost_signal;
+  if (!layer.fixed_range) return layer.own->lost_signal;
   return std::min(1.0, std::pow(10.0, -layer.own->snr_db / 10.0));
 }
 
 bool fixed_range(const LayerDebug& layer, Reason& reason) {
-  if (!has_fixed_range(layer)) return false;
+  if (!layer.fixed_range) return false;
   reason = {"fixed_range",
             fmt::format("the range of {} is fixed, with a step of {:.3g}; values below half of it vanish", layer.op,
                         static_cast<double>(layer.scales[0])),

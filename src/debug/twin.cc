@@ -70,7 +70,7 @@ int TwinBuilder::as_float(int v, const std::vector<int>& mapped) {
   const ir::Value& value = q_.values[at(v)];
   if (value.dtype == DType::kFloat32) return mapped[at(v)];
   const int maker = producer_[at(v)];
-  if (raw_inputs_ && maker >= 0 && q_.nodes[at(maker)].op == "QUANTIZE") {
+  if (raw_inputs_ && maker >= 0 && q_.nodes[at(maker)].op == op::kQuantize) {
     const int raw = q_.nodes[at(maker)].inputs[0];
     if (q_.values[at(raw)].dtype == DType::kFloat32) return mapped[at(raw)];
   }
@@ -81,14 +81,8 @@ int TwinBuilder::as_float(int v, const std::vector<int>& mapped) {
   widened.signature = value.signature;
   widened.has_rank = value.has_rank;
   const int result = add_value(std::move(widened));
-  ir::Node node;
-  const ops::OpDef* row = ops::registry().find("DEQUANTIZE");
-  node.code = row->code;
-  node.op = row->name;
+  ir::Node node = ops::make_node(op::kDequantize, {mapped[at(v)]}, {result});
   node.version = 3;  // knows all types and channels
-  node.inputs = {mapped[at(v)]};
-  node.outputs = {result};
-  node.attributes = ops::new_attributes(*row);
   target_.nodes.push_back(std::move(node));
   return result;
 }

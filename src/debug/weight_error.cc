@@ -8,6 +8,7 @@
 
 #include "core/cancel.h"
 #include "debug/decode.h"
+#include "ops/registry.h"
 
 namespace leadline::debug {
 namespace {
@@ -29,17 +30,19 @@ const ir::Value* constant_behind(const ir::Subgraph& subgraph, int v) {
   const ir::Value& value = subgraph.values[at(v)];
   if (value.constant) return &value;
   for (const ir::Node& node : subgraph.nodes) {
-    if (node.op != "DEQUANTIZE" || node.outputs[0] != v || node.inputs[0] == ir::kAbsent) continue;
+    if (node.op != op::kDequantize || node.outputs[0] != v || node.inputs[0] == ir::kAbsent) continue;
     const ir::Value& source = subgraph.values[at(node.inputs[0])];
     return source.constant ? &source : nullptr;
   }
   return nullptr;
 }
 
-/// The axis of output channels: where the scales are, else the last of a depthwise filter and the first of others.
-int channel_axis(const ir::Value& value, const std::string& op) {
+/// The axis of output channels of input `i`: where the scales are, else what the op's row says of its weights.
+int channel_axis(const ir::Value& value, const ir::Node& node, size_t i) {
   if (value.quantization.per_channel()) return value.quantization.axis;
-  return op == "DEPTHWISE_CONV_2D" ? value.shape.rank() - 1 : 0;
+  const ops::OpDef* op = ops::row_of(node);
+  const bool weights = op != nullptr && op->symmetric_input() == static_cast<int>(i);
+  return weights && op->symmetric_axis() < value.shape.rank() ? std::max(op->symmetric_axis(), 0) : 0;
 }
 
 /// The median absolute value of some values of a channel, evenly taken; values lie as outer x channels x inner.
@@ -59,9 +62,8 @@ double median_size(const ir::Value& value, int64_t channel, int64_t channels, in
   return static_cast<double>(sizes[static_cast<size_t>(taken / 2)]);
 }
 
-WeightError compare(const ir::Value& actual, const ir::Value& expected, const std::string& op) {
+WeightError compare(const ir::Value& actual, const ir::Value& expected, int axis) {
   const int64_t elements = expected.shape.elements();
-  const int axis = channel_axis(actual, op);
   const int64_t channels = actual.shape.rank() > 0 ? actual.shape[axis] : 1;
   int64_t inner = 1;
   for (int i = axis + 1; i < actual.shape.rank(); ++i) inner *= actual.shape[i];
@@ -139,7 +141,7 @@ std::vector<WeightError> weight_errors(const ir::Subgraph& quantized, int node, 
     if (actual == nullptr || actual->sparsity || actual->source || actual->dtype == DType::kFloat32) continue;
     if (!(actual->shape == expected.shape) || expected.shape.elements() == 0) continue;
     if (!Decoder::readable(actual->dtype, actual->quantization)) continue;
-    WeightError error = compare(*actual, expected, q.op);
+    WeightError error = compare(*actual, expected, channel_axis(*actual, q, i));
     error.input = static_cast<int>(i);
     result.push_back(std::move(error));
   }

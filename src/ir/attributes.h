@@ -42,6 +42,8 @@ class FieldVisitor {
   virtual void subgraphs(const char* name, std::vector<int32_t>& indices) { field(name, indices); }
   /// A slot of the format that is deprecated and carries nothing.
   virtual void skip() = 0;
+  /// What no file has and only passes for runs set, 0 at first: it is printed and compared, but not read or written.
+  virtual void run_only(const char* /*name*/, int32_t& /*value*/) {}
 
   /// An enumeration stored in one byte with the values 0 .. count-1.
   template <typename E>
@@ -62,6 +64,8 @@ class Attributes {
   virtual ~Attributes() = default;
   virtual void visit(FieldVisitor& visitor) = 0;
   virtual std::unique_ptr<Attributes> clone() const = 0;
+  /// Tells structs apart: the address that T::tag() gives.
+  virtual const void* type() const = 0;
   /// Bytes beyond those of a few plain fields.
   virtual int64_t extra_bytes() const { return 0; }
 };
@@ -71,7 +75,28 @@ template <typename T>
 struct AttributeSet : Attributes {
   void visit(FieldVisitor& visitor) final { static_cast<T*>(this)->fields(visitor); }
   std::unique_ptr<Attributes> clone() const final { return std::make_unique<T>(static_cast<const T&>(*this)); }
+  const void* type() const final { return tag(); }
+  static const void* tag() {
+    static constexpr char address = 0;
+    return &address;
+  }
 };
+
+/// The attributes as struct A. Throws Error(kInternal) when they are another one.
+template <typename A>
+const A& attributes_as(const Attributes& attributes) {
+  require(attributes.type() == A::tag(), ErrorCode::kInternal, "attributes of another op than expected");
+  return static_cast<const A&>(attributes);
+}
+template <typename A>
+A& attributes_as(Attributes& attributes) {
+  return const_cast<A&>(attributes_as<A>(static_cast<const Attributes&>(attributes)));
+}
+/// Null when they are another struct.
+template <typename A>
+const A* attributes_if(const Attributes& attributes) {
+  return attributes.type() == A::tag() ? &static_cast<const A&>(attributes) : nullptr;
+}
 
 /// For ops without fields.
 struct NoAttributes : AttributeSet<NoAttributes> {

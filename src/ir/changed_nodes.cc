@@ -9,7 +9,7 @@ namespace leadline::ir {
 namespace {
 
 bool equal(const Node& a, const Node& b) {
-  return a.code == b.code && a.op == b.op && a.version == b.version && a.inputs == b.inputs && a.outputs == b.outputs &&
+  return a.op == b.op && a.version == b.version && a.inputs == b.inputs && a.outputs == b.outputs &&
          a.intermediates == b.intermediates && a.attributes == b.attributes &&
          a.custom_options.data() == b.custom_options.data();
 }
@@ -27,12 +27,12 @@ std::vector<int> find_heirs(const Subgraph& before, const Subgraph& after) {
   }
   std::vector<int> heirs(after.nodes.size(), -1);
   for (size_t n = after.nodes.size(); n-- > 0;) {  // readers come after what they read
-    if (after.nodes[n].code != kAbsorbedOp) continue;
+    if (!after.nodes[n].op.is_none()) continue;
     for (int v : before.nodes[n].outputs) {
       int heir = maker[static_cast<size_t>(v)];
       const int next = reader[static_cast<size_t>(v)];
       if (heir < 0 && next >= 0)
-        heir = after.nodes[static_cast<size_t>(next)].code == kAbsorbedOp ? heirs[static_cast<size_t>(next)] : next;
+        heir = after.nodes[static_cast<size_t>(next)].op.is_none() ? heirs[static_cast<size_t>(next)] : next;
       heirs[n] = std::max(heirs[n], heir);
     }
   }
@@ -62,7 +62,7 @@ int64_t ChangedNodes::bytes() const {
     bytes += heap(s.changed) + heap(s.absorbed);
     for (const ChangedNode& c : s.changed) {
       bytes += heap(c.merged) + heap(c.node.inputs) + heap(c.node.outputs) + heap(c.node.intermediates) + kAttributes;
-      if (c.node.code == kFusedOp) bytes += c.node.attributes->extra_bytes();
+      if (c.node.op.is_fused()) bytes += c.node.attributes->extra_bytes();
     }
   }
   return bytes;
@@ -78,7 +78,7 @@ ChangedNodes changed_nodes(const Graph& original, const Graph& changed) {
             ErrorCode::kInternal, "passes changed the numbers of subgraph {}", s);
     ChangedSubgraph& entry = result.subgraphs[s];
     for (size_t n = 0; n < after.nodes.size(); ++n) {
-      if (after.nodes[n].code == kAbsorbedOp) {
+      if (after.nodes[n].op.is_none()) {
         entry.absorbed.push_back(static_cast<int>(n));
       } else if (!equal(before.nodes[n], after.nodes[n])) {
         entry.changed.push_back({static_cast<int>(n), after.nodes[n], {}});

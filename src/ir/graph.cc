@@ -33,6 +33,9 @@ class Printer final : public FieldVisitor {
   void field(const char* name, std::vector<int64_t>& v) override { add_list(name, v); }
   void field(const char* name, std::vector<float>& v) override { add_list(name, v); }
   void skip() override {}
+  void run_only(const char* name, int32_t& v) override {
+    if (v != 0) add(name, v);
+  }
 
  private:
   template <typename T>
@@ -61,7 +64,7 @@ std::string describe_node(const Subgraph& subgraph, int node_index) {
   const Node& node = subgraph.nodes[static_cast<size_t>(node_index)];
   std::string name;
   if (!node.outputs.empty()) name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
-  return fmt::format("{} #{} '{}'", node.op, node_index, name);
+  return fmt::format("{} #{} '{}'", node.op.name(), node_index, name);
 }
 
 std::string attributes_text(const Attributes& attributes) {
@@ -92,8 +95,8 @@ int64_t graph_bytes(const Graph& graph) {
     for (const Value& v : s.values) bytes += value_bytes(v);
     for (const Node& n : s.nodes) {
       constexpr int64_t kAttributes = 64;  // an attribute struct with its control block, on average
-      bytes +=
-          heap_bytes(n.op) + heap_bytes(n.inputs) + heap_bytes(n.outputs) + heap_bytes(n.intermediates) + kAttributes;
+      bytes += heap_bytes(n.op.name()) + heap_bytes(n.inputs) + heap_bytes(n.outputs) + heap_bytes(n.intermediates) +
+               kAttributes;
     }
   }
   for (const auto& block : graph.storage) bytes += heap_bytes(*block);
@@ -107,8 +110,8 @@ std::string to_text(const Graph& graph) {
     text += fmt::format("subgraph {} '{}' ({}) -> ({})\n", s, subgraph.name, describe_values(subgraph.inputs),
                         describe_values(subgraph.outputs));
     for (const Node& node : subgraph.nodes) {
-      text += fmt::format("  {} = {}({}) {}\n", describe_values(node.outputs), node.op, describe_values(node.inputs),
-                          attributes_text(*node.attributes));
+      text += fmt::format("  {} = {}({}) {}\n", describe_values(node.outputs), node.op.name(),
+                          describe_values(node.inputs), attributes_text(*node.attributes));
     }
     for (size_t v = 0; v < subgraph.values.size(); ++v) {
       const Value& value = subgraph.values[v];

@@ -17,17 +17,10 @@
 #include "io/mapped_file.h"
 #include "ir/attributes.h"
 #include "ir/constant_source.h"
+#include "ir/op_id.h"
 #include "leadline/types.h"
 
 namespace leadline::ir {
-
-/// Number of a builtin op in the .tflite format; custom ops have kCustomOp and a name.
-using OpCode = int32_t;
-inline constexpr OpCode kCustomOp = 32;
-/// Ops that no file can have, made by passes for a run: one that does the work of several nodes (`op` says which one),
-/// and what is left of a node whose work another one does.
-inline constexpr OpCode kFusedOp = -1000;
-inline constexpr OpCode kAbsorbedOp = -1001;
 
 /// Index of an absent optional operand.
 inline constexpr int kAbsent = -1;
@@ -66,8 +59,7 @@ struct Value {
 
 /// One operation.
 struct Node {
-  OpCode code = 0;
-  std::string op;  // "CONV_2D", or the name of a custom op
+  OwnedOpId op;
   int version = 1;
   std::vector<int> inputs;  // value indices; kAbsent for an optional operand that is not there
   std::vector<int> outputs;
@@ -106,8 +98,16 @@ struct Graph {
   std::vector<Metadata> metadata;
   std::shared_ptr<ModelBytes> bytes;                                   // what `data` spans point into
   std::vector<std::shared_ptr<const std::vector<std::byte>>> storage;  // constants made after reading
-  bool fixed_numbers = false;  // passes leave nodes and values their numbers; removed nodes become kAbsorbedOp
+  bool fixed_numbers = false;  // passes leave nodes and values their numbers; removed nodes are of no op
 };
+
+/// The attributes of a node as struct A, which must be the struct of its op's row. Throws Error(kInternal) otherwise.
+template <typename A>
+const A& attributes_as(const Node& node) {
+  require(node.attributes->type() == A::tag(), ErrorCode::kInternal, "{} has other attributes than expected",
+          node.op.name());
+  return static_cast<const A&>(*node.attributes);
+}
 
 /// "CONV_2D #17 'block3/conv'": how messages call a node (its first output's name).
 std::string describe_node(const Subgraph& subgraph, int node_index);

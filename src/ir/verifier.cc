@@ -100,7 +100,7 @@ void verify_order(const Subgraph& subgraph) {
   }
   for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
     const Node& node = subgraph.nodes[n];
-    auto where = [&] { return fmt::format("{} #{}", node.op, n); };
+    auto where = [&] { return fmt::format("{} #{}", node.op.name(), n); };
     for (int v : node.inputs) {
       require(v >= kAbsent && v < count, kBad, "{}: input tensor {} is out of range: there are {} tensors", where(), v,
               count);
@@ -152,7 +152,7 @@ void verify_calls(const Graph& graph) {
       const std::vector<int> named = called_subgraphs(node);
       for (int call : std::set<int>(named.begin(), named.end())) {
         require(call >= 0 && call < static_cast<int>(graph.subgraphs.size()), kBad,
-                "{} calls subgraph {}, but there are {}", node.op, call, graph.subgraphs.size());
+                "{} calls subgraph {}, but there are {}", node.op.name(), call, graph.subgraphs.size());
         calls.push_back(call);
       }
     }

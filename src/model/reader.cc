@@ -109,11 +109,11 @@ class GraphReader {
         subgraph.nodes.push_back(read_node(*operators->Get(i), i));
         const ir::Node& node = subgraph.nodes.back();
         const size_t operands = node.inputs.size() + node.outputs.size() + node.intermediates.size();
-        note_copied(static_cast<int64_t>(sizeof(node) + node.op.size() + operands * sizeof(int)));
+        note_copied(static_cast<int64_t>(sizeof(node) + node.op.name().size() + operands * sizeof(int)));
       }
     }
     settle_constants(subgraph);
-    settle_differences(subgraph);
+    settle_result_types(subgraph);
     return subgraph;
   }
 
@@ -140,13 +140,14 @@ class GraphReader {
     }
   }
 
-  /// NumericVerify writes float32 differences, though TensorFlow's debug models give them the type of its input.
-  static void settle_differences(ir::Subgraph& subgraph) {
+  /// Results of a custom op have the type of its row, whatever the file says; builtin ops check theirs.
+  static void settle_result_types(ir::Subgraph& subgraph) {
     for (const ir::Node& node : subgraph.nodes) {
-      if (node.code != ir::kCustomOp || node.op != "NumericVerify") continue;
+      const ops::OpDef* row = node.op.is_custom() ? ops::row_of(node) : nullptr;
+      if (row == nullptr || !row->result_type) continue;
       for (int v : node.outputs) {
         if (v < 0 || v >= static_cast<int>(subgraph.values.size())) continue;
-        subgraph.values[static_cast<size_t>(v)].dtype = DType::kFloat32;
+        subgraph.values[static_cast<size_t>(v)].dtype = *row->result_type;
         subgraph.values[static_cast<size_t>(v)].quantization = {};
       }
     }
@@ -158,27 +159,26 @@ class GraphReader {
     const uint32_t code = source.opcode_index();
     require(code < count, kBad, "node {} uses operator code {}, but the model lists {}", index, code, count);
     const OpIdentity op = identify(*codes->Get(code));
-    const ops::OpDef* row = ops::registry().find(op.code, op.custom_name);
     ir::Node node;
-    node.code = op.code;
     node.version = op.version;
     node.inputs = indices_of(source.inputs());
     node.outputs = indices_of(source.outputs());
     node.intermediates = indices_of(source.intermediates());
     if (op.code == ir::kCustomOp) {
-      node.op = op.custom_name;
+      node.op = ir::OpId::custom(op.custom_name);
       node.custom_options = custom_options(source, op.custom_name, index);
       node.attributes = std::make_shared<ir::NoAttributes>();
       return node;
     }
+    const ops::OpDef* row = ops::registry().find_builtin(op.code);
     require(row != nullptr, ErrorCode::kUnsupported,
             "node {} has op code {} version {}, which Leadline does not know; the newest it knows is {}. Convert the "
             "model with an older converter or update Leadline",
             index, op.code, op.version, ops::registry().builtins().rbegin()->first);
     require(op.version >= 1 && op.version <= row->max_version, ErrorCode::kUnsupported,
-            "{} #{} has version {}, the newest version Leadline knows is {}", row->name, index, op.version,
+            "{} #{} has version {}, the newest version Leadline knows is {}", row->name(), index, op.version,
             row->max_version);
-    node.op = row->name;
+    node.op = row->id;
     node.attributes = read_attributes(source, *row, index);
     return node;
   }
@@ -188,15 +188,17 @@ class GraphReader {
     auto attributes = ops::new_attributes(row);
     const auto read_from = [&](int type, const tfl::Options* options) {
       if (type == 0) return;
-      require(type == row.options.member, kBad, "{} #{} has options of kind {}, expected {}", row.name, index, type,
+      require(type == row.options.member, kBad, "{} #{} has options of kind {}, expected {}", row.name(), index, type,
               row.options.member);
       note_copied(read_options(reinterpret_cast<const flatbuffers::Table*>(options), verifier_, *attributes));
     };
     try {
-      if (row.options.table == 1) read_from(source.builtin_options_type(), source.builtin_options());
-      if (row.options.table == 2) read_from(source.builtin_options_2_type(), source.builtin_options_2());
+      if (row.options.table == ops::OptionsTable::Union::kBuiltinOptions)
+        read_from(source.builtin_options_type(), source.builtin_options());
+      if (row.options.table == ops::OptionsTable::Union::kBuiltinOptions2)
+        read_from(source.builtin_options_2_type(), source.builtin_options_2());
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("{} #{}: {}", row.name, index, error.what()));
+      throw Error(error.code(), fmt::format("{} #{}: {}", row.name(), index, error.what()));
     }
     return attributes;
   }

@@ -117,7 +117,7 @@ void expect_problem(const RawModel& raw, ErrorCode code, std::initializer_list<c
 TEST(Reader, ReadsTheRawModel) {
   const auto graph = read_bytes(RawModel{}.build());
   ASSERT_EQ(graph->subgraphs.size(), 1U);
-  EXPECT_EQ(graph->subgraphs[0].nodes[0].op, "ADD");
+  EXPECT_EQ(graph->subgraphs[0].nodes[0].op.name(), "ADD");
   EXPECT_EQ(graph->subgraphs[0].values[1].data.size(), 12U);
 }
 

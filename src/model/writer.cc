@@ -107,7 +107,7 @@ class GraphWriter {
   }
 
   uint32_t code_of(const ir::Node& node) {
-    const OpKey key{node.code, node.code == ir::kCustomOp ? node.op : std::string(), node.version};
+    const OpKey key{node.op.code(), node.op.is_custom() ? node.op.name() : std::string(), node.version};
     const auto it = std::find(codes_.begin(), codes_.end(), key);
     if (it == codes_.end()) codes_.push_back(key);
     return static_cast<uint32_t>(std::find(codes_.begin(), codes_.end(), key) - codes_.begin());
@@ -178,10 +178,11 @@ class GraphWriter {
   }
 
   Offset<tfl::Operator> write_node(const ir::Subgraph& subgraph, const ir::Node& node) {
-    const ops::OpDef* op = node.code == ir::kCustomOp ? nullptr : ops::registry().find(node.code, {});
+    const ops::OpDef* op = node.op.is_custom() ? nullptr : ops::row_of(node);
+    using Union = ops::OptionsTable::Union;
     const ops::OptionsTable kind = op == nullptr ? ops::OptionsTable{} : op->options;
     Offset<tfl::Options> options;
-    if (kind.table != 0) options = Offset<tfl::Options>(write_options(*node.attributes->clone(), builder_));
+    if (kind.any()) options = Offset<tfl::Options>(write_options(*node.attributes->clone(), builder_));
     const auto inputs = builder_.CreateVector(node.inputs);
     const auto outputs = builder_.CreateVector(node.outputs);
     const auto intermediates =
@@ -197,10 +198,10 @@ class GraphWriter {
     result.add_opcode_index(code);
     result.add_inputs(inputs);
     result.add_outputs(outputs);
-    if (kind.table == 1) {
+    if (kind.table == Union::kBuiltinOptions) {
       result.add_builtin_options_type(static_cast<uint8_t>(kind.member));
       result.add_builtin_options(options);
-    } else if (kind.table == 2) {
+    } else if (kind.table == Union::kBuiltinOptions2) {
       result.add_builtin_options_2_type(static_cast<uint8_t>(kind.member));
       result.add_builtin_options_2(options);
     }

@@ -162,8 +162,7 @@ TEST(Writer, KeepsVersionsAbsentOperandsIntermediatesAndCustomOps) {
   EXPECT_EQ(dense.intermediates, std::vector<int>{3});
   EXPECT_NE(ir::attributes_text(*dense.attributes).find("keep_num_dims=true"), std::string::npos);
   const ir::Node& own = back->subgraphs[0].nodes[3];
-  EXPECT_EQ(own.op, "MyOwnOp");
-  EXPECT_EQ(own.code, ir::kCustomOp);
+  EXPECT_TRUE(own.op == ir::OpId::custom("MyOwnOp"));
   EXPECT_TRUE(same_bytes(own.custom_options, value(s, 1).data));
 }
 

@@ -64,12 +64,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_add_n(Registry& registry) {
-  registry.add({.name = "ADD_N",
-                .code = 106,
+  registry.add({.id = op::kAddN,
                 .min_inputs = 2,
                 .max_inputs = -1,
                 .required_inputs = 2,
-                .options = {1, 82},
+                .options = builtin_options(82),
                 .infer = infer,
                 .prepare = prepare,
                 .sharing = Sharing::kInPlace,

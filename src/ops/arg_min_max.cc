@@ -145,26 +145,25 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <bool kMax>
-OpDef row(std::string_view name, ir::OpCode code, int options) {
-  return {.name = name,
-          .code = code,
+OpDef row(const ir::OpId& id, OptionsTable options) {
+  return {.id = id,
           .max_version = 3,
           .min_inputs = 2,
           .max_inputs = 2,
           .required_inputs = 2,
-          .options = {1, options},
+          .options = options,
           .make_attributes = make_attributes<ArgMinMaxAttributes>,
           .infer = infer<kMax>,
           .prepare = prepare<kMax>,
-          .quantize = free_rule(2, 0),
+          .quantize = free_rule({.int8 = 2}),
           .types = "f32 u8 i8 i16 i32 i64 bool"};
 }
 
 }  // namespace
 
 void register_arg_min_max(Registry& registry) {
-  registry.add(row<true>("ARG_MAX", 56, 40));
-  registry.add(row<false>("ARG_MIN", 79, 57));
+  registry.add(row<true>(op::kArgMax, builtin_options(40)));
+  registry.add(row<false>(op::kArgMin, builtin_options(57)));
 }
 
 }  // namespace leadline::ops

@@ -288,8 +288,7 @@ std::unique_ptr<Kernel> prepare_mfcc(PrepareContext& c) {
 }  // namespace
 
 void register_audio(Registry& registry) {
-  registry.add({.name = "AudioSpectrogram",
-                .code = ir::kCustomOp,
+  registry.add({.id = ir::OpId::custom("AudioSpectrogram"),
                 .max_version = 1,
                 .min_inputs = 1,
                 .max_inputs = 1,
@@ -297,8 +296,7 @@ void register_audio(Registry& registry) {
                 .infer = infer_spectrogram,
                 .prepare = prepare_spectrogram,
                 .types = "f32"});
-  registry.add({.name = "Mfcc",
-                .code = ir::kCustomOp,
+  registry.add({.id = ir::OpId::custom("Mfcc"),
                 .max_version = 1,
                 .min_inputs = 2,
                 .max_inputs = 2,

@@ -21,6 +21,13 @@
 namespace leadline::ops {
 namespace {
 
+int output_axis(const ir::Attributes& attributes, int rank) {
+  return rank - (ir::attributes_as<BatchMatmulAttributes>(attributes).adj_y ? 2 : 1);
+}
+
+constexpr ContractionOperands kMatmulOperands = {
+    .kind = ContractionKind::kMatmul, .bias = -1, .rank = 0, .find_output_axis = output_axis};
+
 Shape outer_dims(const Shape& shape) { return Shape(shape.dims().first(static_cast<size_t>(shape.rank() - 2))); }
 
 Products products_of(const OpContext& c) {
@@ -63,7 +70,7 @@ void check_scales(const OpContext& c) {
   const Operand& rhs = c.input(1);
   if (rhs.dtype() == DType::kFloat32 || c.output(0).dtype() == DType::kInt32) return;
   const Quantization& q = rhs.quantization();
-  const int axis = rhs.shape.rank() - (c.attributes<BatchMatmulAttributes>().adj_y ? 2 : 1);
+  const int axis = output_axis(*c.node().attributes, rhs.shape.rank());
   c.require(!q.scale.empty() && q.scale.size() == q.zero_point.size(), "input 1 '{}' of type {} has no scale",
             rhs.value->name, dtype_name(rhs.dtype()));
   c.require(!q.per_channel() || (q.axis == axis && static_cast<int64_t>(q.scale.size()) == rhs.shape[axis]),
@@ -207,17 +214,18 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_batch_matmul(Registry& registry) {
-  registry.add({.name = "BATCH_MATMUL",
-                .code = 126,
+  registry.add({.id = op::kBatchMatmul,
                 .max_version = 4,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 101},
+                .options = builtin_options(101),
                 .make_attributes = make_attributes<BatchMatmulAttributes>,
                 .infer = AlsoHalf<infer, prepare, 0b11>::infer,
                 .prepare = AlsoHalf<infer, prepare, 0b11>::prepare,
-                .quantize = with_hybrid_weights(free_rule(2, 3), 0b10),
+                .contraction = kMatmulOperands,
+                .quantize = with_hybrid_weights(free_rule({.int8 = 2, .int16 = 3, .hybrid = 4}),
+                                                input_set({kMatmulOperands.weights})),
                 .types = "f32 f16 i8 i8-i32 i16 i16x8 hybrid",
                 .fast = "f32 i8 hybrid"});
 }

@@ -103,20 +103,19 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_bidirectional_lstm(Registry& registry) {
-  registry.add({.name = "BIDIRECTIONAL_SEQUENCE_LSTM",
-                .code = 52,
+  registry.add({.id = op::kBidirectionalSequenceLstm,
                 .max_version = 3,
                 .min_inputs = 48,
                 .max_inputs = 48,
                 .required_inputs = 1,
                 .min_outputs = 1,
                 .max_outputs = 2,
-                .options = {1, 69},
+                .options = builtin_options(69),
                 .make_attributes = make_attributes<BidirectionalLstmAttributes>,
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
-                .quantize = hybrid_rule(0xFF021FFD0FFE),
+                .quantize = hybrid_rule({.hybrid = 3}, input_set({{1, 11}, 16, {18, 28}, 33, {40, 47}})),
                 .types = "f32 hybrid"});
 }
 

@@ -49,12 +49,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext&) {
 }  // namespace
 
 void register_bitcast(Registry& registry) {
-  registry.add({.name = "BITCAST",
-                .code = 159,
+  registry.add({.id = op::kBitcast,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 124},
+                .options = builtin_options(124),
                 .infer = infer,
                 .prepare = prepare,
                 .sharing = Sharing::kInPlace,

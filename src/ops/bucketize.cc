@@ -55,12 +55,11 @@ std::unique_ptr<Kernel> prepare_bucketize(PrepareContext& c) {
 }  // namespace
 
 void register_bucketize(Registry& registry) {
-  registry.add({.name = "BUCKETIZE",
-                .code = 147,
+  registry.add({.id = op::kBucketize,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 115},
+                .options = builtin_options(115),
                 .make_attributes = make_attributes<BucketizeAttributes>,
                 .infer = infer_bucketize,
                 .prepare = prepare_bucketize,

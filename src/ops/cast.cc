@@ -197,13 +197,12 @@ std::unique_ptr<Kernel> prepare_cast(PrepareContext& c) { return cast_kernel(c.i
 }  // namespace
 
 void register_cast(Registry& registry) {
-  registry.add({.name = "CAST",
-                .code = 53,
+  registry.add({.id = op::kCast,
                 .max_version = 9,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 37},
+                .options = builtin_options(37),
                 .make_attributes = make_attributes<CastAttributes>,
                 .infer = infer_cast,
                 .prepare = prepare_cast,

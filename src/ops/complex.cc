@@ -52,10 +52,8 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <typename Function>
-OpDef complex_op(std::string_view name, ir::OpCode code) {
-  return {.name = name,
-          .code = code,
-          .max_version = 1,
+OpDef complex_op(const ir::OpId& id) {
+  return {.id = id,
           .min_inputs = 1,
           .max_inputs = 1,
           .required_inputs = 1,
@@ -67,9 +65,9 @@ OpDef complex_op(std::string_view name, ir::OpCode code) {
 }  // namespace
 
 void register_complex(Registry& registry) {
-  registry.add(complex_op<Imaginary>("IMAG", 133));
-  registry.add(complex_op<Real>("REAL", 134));
-  registry.add(complex_op<Absolute>("COMPLEX_ABS", 135));
+  registry.add(complex_op<Imaginary>(op::kImag));
+  registry.add(complex_op<Real>(op::kReal));
+  registry.add(complex_op<Absolute>(op::kComplexAbs));
 }
 
 }  // namespace leadline::ops

@@ -217,29 +217,27 @@ std::unique_ptr<Kernel> prepare_pack(PrepareContext& c) {
 }  // namespace
 
 void register_concatenation(Registry& registry) {
-  registry.add({.name = "CONCATENATION",
-                .code = 2,
+  registry.add({.id = op::kConcatenation,
                 .max_version = 7,
                 .min_inputs = 1,
                 .max_inputs = -1,
                 .required_inputs = 1,
-                .options = {1, 10},
+                .options = builtin_options(10),
                 .make_attributes = make_attributes<ConcatenationAttributes>,
                 .infer = infer_concatenation,
                 .prepare = prepare_concatenation,
-                .quantize = same_scale_rule(2, 3),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 3}),
                 .types = "all but strings; u8 rescaled"});
-  registry.add({.name = "PACK",
-                .code = 83,
+  registry.add({.id = op::kPack,
                 .max_version = 5,
                 .min_inputs = 1,
                 .max_inputs = -1,
                 .required_inputs = 1,
-                .options = {1, 59},
+                .options = builtin_options(59),
                 .make_attributes = make_attributes<PackAttributes>,
                 .infer = infer_pack,
                 .prepare = prepare_pack,
-                .quantize = same_scale_rule(2, 3),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 3}),
                 .types = "all but strings"});
 }
 

@@ -28,9 +28,9 @@ void check_weight_quantization(const OpContext& c, const ContractionRule& rule, 
   c.require(q.zero_point.size() == q.scale.size(), "the weights '{}' have {} scales and {} zero points",
             weights.value->name, q.scale.size(), q.zero_point.size());
   if (q.per_channel()) {
-    c.require(q.axis == rule.channel_axis && q.scale.size() == static_cast<size_t>(rule.channels),
+    c.require(q.axis == rule.output_axis && q.scale.size() == static_cast<size_t>(rule.channels),
               "the weights '{}' have {} scales along axis {}, expected {} along axis {}", weights.value->name,
-              q.scale.size(), q.axis, rule.channels, rule.channel_axis);
+              q.scale.size(), q.axis, rule.channels, rule.output_axis);
     c.require(weights.dtype() != DType::kUInt8 || arithmetic == Arithmetic::kHybrid,
               "the uint8 weights '{}' are quantized per channel, expected per tensor", weights.value->name);
   }

@@ -24,12 +24,12 @@ enum class Arithmetic : uint8_t {
   kHybrid,     ///< float32 activations quantized per row while running, integer weights
 };
 
-/// What the op says about its operands.
-struct ContractionRule {
-  int activations = 0;  // input indices
-  int weights = 1;
-  int bias = 2;
-  int channel_axis = 0;  // of the weights: the axis of per-channel scales
+/// What the op says about its operands, those of its row included.
+struct ContractionRule : ContractionOperands {
+  ContractionRule() = default;
+  ContractionRule(const OpContext& c, const ContractionOperands& operands)
+      : ContractionOperands(operands), channels(c.input(operands.weights).shape[operands.output_axis]) {}
+
   int64_t channels = 0;
   DType bias_attribute = DType::kFloat32;  // quantized_bias_type; float32 means that it is not set
   bool int16_weights = false;              // FULLY_CONNECTED

@@ -30,9 +30,10 @@ void check_conv_ranks(const OpContext& c, const Shape& input, const Shape& filte
 
 namespace {
 
+constexpr ContractionOperands kConvOperands = {.kind = ContractionKind::kConvolution, .needs_bias = true};
+
 ContractionRule conv_rule(const OpContext& c) {
-  ContractionRule rule;
-  rule.channels = c.input(1).shape[0];
+  ContractionRule rule(c, kConvOperands);
   rule.bias_attribute = c.attributes<Conv2DAttributes>().quantized_bias_type;
   return rule;
 }
@@ -250,18 +251,20 @@ std::unique_ptr<Kernel> make_conv_kernel(PrepareContext& c, const Contraction& c
 }
 
 void register_conv(Registry& registry) {
-  registry.add({.name = "CONV_2D",
-                .code = 3,
+  registry.add({.id = op::kConv2D,
                 .max_version = 8,
                 .min_inputs = 2,
                 .max_inputs = 3,
                 .required_inputs = 2,
-                .options = {1, 1},
+                .options = builtin_options(1),
                 .make_attributes = make_attributes<Conv2DAttributes>,
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
-                .half_inputs = 0b110,
-                .quantize = weights_rule(0, 1, 0, 2, 3, 4),
+                .half_inputs = input_set({1, 2}),
+                .contraction = kConvOperands,
+                .window = conv_window<Conv2DAttributes>,
+                .fuses = kFusesRelus,
+                .quantize = weights_rule({.int8 = 3, .int16 = 4, .hybrid = 2, .hybrid_per_channel = 5}),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid",
                 .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
 }

@@ -12,15 +12,38 @@ namespace leadline::ops {
 /// Rows and columns of zeros around an image that was to be padded first. No file has them: passes for runs do.
 struct Border {
   int32_t top = 0, bottom = 0, left = 0, right = 0;
+  bool any() const { return top != 0 || bottom != 0 || left != 0 || right != 0; }
 };
+
+/// How filters move over an image: what CONV_2D and DEPTHWISE_CONV_2D have in common.
+struct ConvWindow {
+  ir::Padding padding = ir::Padding::kSame;
+  int32_t stride_w = 0;
+  int32_t stride_h = 0;
+  int32_t dilation_w = 1;
+  int32_t dilation_h = 1;
+  Border border;  // with VALID padding alone
+
+  void border_fields(ir::FieldVisitor& v) {
+    v.run_only("border_top", border.top);
+    v.run_only("border_bottom", border.bottom);
+    v.run_only("border_left", border.left);
+    v.run_only("border_right", border.right);
+  }
+};
+
+/// OpDef::window of an op with attributes A.
+template <typename A>
+ConvWindow* conv_window(ir::Attributes& attributes) {
+  return &ir::attributes_as<A>(attributes);
+}
 
 /// The windows of a convolution with filters of this shape over an image with its border. Throws when a window could
 /// lie in the border alone.
 struct ConvWindows {
   Window rows, columns;
 };
-template <typename Attributes>
-ConvWindows conv_windows(const OpContext& c, const Attributes& a, const Shape& image, const Shape& filter) {
+inline ConvWindows conv_windows(const OpContext& c, const ConvWindow& a, const Shape& image, const Shape& filter) {
   const Border& b = a.border;
   const int64_t height = int64_t{b.top} + b.bottom;
   const int64_t width = int64_t{b.left} + b.right;
@@ -33,15 +56,9 @@ ConvWindows conv_windows(const OpContext& c, const Attributes& a, const Shape& i
   return w;
 }
 
-struct Conv2DAttributes : ir::AttributeSet<Conv2DAttributes> {
-  ir::Padding padding = ir::Padding::kSame;
-  int32_t stride_w = 0;
-  int32_t stride_h = 0;
+struct Conv2DAttributes : ir::AttributeSet<Conv2DAttributes>, ConvWindow {
   ir::Activation activation = ir::Activation::kNone;
-  int32_t dilation_w = 1;
-  int32_t dilation_h = 1;
   DType quantized_bias_type = DType::kFloat32;  // float32: not set
-  Border border;                                // with VALID padding alone
   void fields(ir::FieldVisitor& v) {
     v.choice("padding", padding, ir::kPaddingCount);
     v.field("stride_w", stride_w);
@@ -50,18 +67,13 @@ struct Conv2DAttributes : ir::AttributeSet<Conv2DAttributes> {
     v.field("dilation_w_factor", dilation_w);
     v.field("dilation_h_factor", dilation_h);
     v.choice("quantized_bias_type", quantized_bias_type);
+    border_fields(v);
   }
 };
 
-struct DepthwiseConv2DAttributes : ir::AttributeSet<DepthwiseConv2DAttributes> {
-  ir::Padding padding = ir::Padding::kSame;
-  int32_t stride_w = 0;
-  int32_t stride_h = 0;
+struct DepthwiseConv2DAttributes : ir::AttributeSet<DepthwiseConv2DAttributes>, ConvWindow {
   int32_t depth_multiplier = 0;  // the shapes say the same; not read
   ir::Activation activation = ir::Activation::kNone;
-  int32_t dilation_w = 1;
-  int32_t dilation_h = 1;
-  Border border;  // with VALID padding alone
   void fields(ir::FieldVisitor& v) {
     v.choice("padding", padding, ir::kPaddingCount);
     v.field("stride_w", stride_w);
@@ -70,6 +82,7 @@ struct DepthwiseConv2DAttributes : ir::AttributeSet<DepthwiseConv2DAttributes> {
     v.choice("fused_activation_function", activation, ir::kActivationCount);
     v.field("dilation_w_factor", dilation_w);
     v.field("dilation_h_factor", dilation_h);
+    border_fields(v);
   }
 };
 

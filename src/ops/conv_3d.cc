@@ -8,6 +8,7 @@
 #include "ops/common.h"
 #include "ops/contraction.h"
 #include "ops/families.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 
@@ -113,19 +114,24 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) { return std::make_unique<Con
 }  // namespace
 
 void register_conv_3d(Registry& registry) {
-  registry.add(
-      {.name = "CONV_3D",
-       .code = 132,
-       .min_inputs = 2,
-       .max_inputs = 3,
-       .required_inputs = 2,
-       .options = {1, 106},
-       .make_attributes = make_attributes<Conv3DAttributes>,
-       .infer = infer,
-       .prepare = prepare,
-       .quantize =
-           {.forms = QuantizationRule::kWeightOnly, .weights = 1, .weights_axis = 4, .output8 = {}, .output16 = {}},
-       .types = "f32"});
+  registry.add({.id = op::kConv3D,
+                .min_inputs = 2,
+                .max_inputs = 3,
+                .required_inputs = 2,
+                .options = builtin_options(106),
+                .make_attributes = make_attributes<Conv3DAttributes>,
+                .infer = infer,
+                .prepare = prepare,
+                .contraction = {.kind = ContractionKind::kConvolution,
+                                .activations = kInput,
+                                .weights = kFilter,
+                                .bias = kBias,
+                                .rank = 5,
+                                .output_axis = 4,
+                                .input_axis = 3},
+                .fuses = kFusesRelus,
+                .quantize = weight_only_rule(),
+                .types = "f32"});
 }
 
 }  // namespace leadline::ops

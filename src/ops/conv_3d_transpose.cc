@@ -198,15 +198,21 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) { return std::make_unique<Tra
 }  // namespace
 
 void register_conv_3d_transpose(Registry& registry) {
-  registry.add({.name = "CONV_3D_TRANSPOSE",
-                .code = 141,
+  registry.add({.id = op::kConv3DTranspose,
                 .min_inputs = 3,
                 .max_inputs = 4,
                 .required_inputs = 3,
-                .options = {1, 106},
+                .options = builtin_options(106),
                 .make_attributes = make_attributes<Conv3DAttributes>,
                 .infer = infer,
                 .prepare = prepare,
+                .contraction = {.kind = ContractionKind::kTransposed,
+                                .activations = kInput,
+                                .weights = kFilter,
+                                .bias = kBias,
+                                .rank = 5,
+                                .output_axis = 3,
+                                .input_axis = 4},
                 .types = "f32"});
 }
 

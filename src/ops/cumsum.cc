@@ -82,12 +82,11 @@ std::unique_ptr<Kernel> prepare_cumsum(PrepareContext& c) {
 }  // namespace
 
 void register_cumsum(Registry& registry) {
-  registry.add({.name = "CUMSUM",
-                .code = 128,
+  registry.add({.id = op::kCumsum,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 102},
+                .options = builtin_options(102),
                 .make_attributes = make_attributes<CumsumAttributes>,
                 .infer = infer_cumsum,
                 .prepare = prepare_cumsum,

@@ -28,12 +28,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext&) {
 }  // namespace
 
 void register_densify(Registry& registry) {
-  registry.add({.name = "DENSIFY",
-                .code = 124,
+  registry.add({.id = op::kDensify,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 99},
+                .options = builtin_options(99),
                 .infer = infer,
                 .prepare = prepare,
                 .sharing = Sharing::kView,

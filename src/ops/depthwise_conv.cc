@@ -16,11 +16,12 @@ namespace {
 
 using kernels::reference::ConvShape;
 
+constexpr ContractionOperands kDepthwiseOperands = {
+    .kind = ContractionKind::kDepthwise, .output_axis = 3, .input_axis = 3, .needs_bias = true};
+
 ContractionRule depthwise_rule(const OpContext& c) {
-  ContractionRule rule;
+  ContractionRule rule(c, kDepthwiseOperands);
   rule.symmetric_weights = true;
-  rule.channel_axis = 3;
-  rule.channels = c.input(1).shape[3];
   return rule;
 }
 
@@ -215,18 +216,20 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_depthwise_conv(Registry& registry) {
-  registry.add({.name = "DEPTHWISE_CONV_2D",
-                .code = 4,
+  registry.add({.id = op::kDepthwiseConv2D,
                 .max_version = 7,
                 .min_inputs = 2,
                 .max_inputs = 3,
                 .required_inputs = 2,
-                .options = {1, 2},
+                .options = builtin_options(2),
                 .make_attributes = make_attributes<DepthwiseConv2DAttributes>,
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
-                .half_inputs = 0b110,
-                .quantize = weights_rule(0, 1, 3, 2, 3, 5),
+                .half_inputs = input_set({1, 2}),
+                .contraction = kDepthwiseOperands,
+                .window = conv_window<DepthwiseConv2DAttributes>,
+                .fuses = kFusesRelus,
+                .quantize = weights_rule({.int8 = 3, .int16 = 5, .hybrid = 4, .hybrid_per_channel = 6}),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid",
                 .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
 }

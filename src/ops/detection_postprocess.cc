@@ -272,8 +272,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_detection_postprocess(Registry& registry) {
-  registry.add({.name = "TFLite_Detection_PostProcess",
-                .code = ir::kCustomOp,
+  registry.add({.id = ir::OpId::custom("TFLite_Detection_PostProcess"),
                 .max_version = 1,
                 .min_inputs = 3,
                 .max_inputs = 3,

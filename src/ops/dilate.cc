@@ -56,12 +56,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_dilate(Registry& registry) {
-  registry.add({.name = "DILATE",
-                .code = 203,
+  registry.add({.id = op::kDilate,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
-                .options = {2, 18},
+                .options = builtin_options_2(18),
                 .infer = infer,
                 .prepare = prepare,
                 .types = "all but sub-byte and strings"});

@@ -94,17 +94,16 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_dynamic_update_slice(Registry& registry) {
-  registry.add({.name = "DYNAMIC_UPDATE_SLICE",
-                .code = 151,
+  registry.add({.id = op::kDynamicUpdateSlice,
                 .max_version = 6,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
-                .options = {1, 117},
+                .options = builtin_options(117),
                 .infer = infer,
                 .prepare = prepare,
                 .sharing = Sharing::kInPlace,
-                .quantize = same_scale_rule(1, 0),
+                .quantize = same_scale_rule({.int8 = 1}),
                 .types = "all but strings"});
 }
 

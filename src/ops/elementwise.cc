@@ -43,23 +43,13 @@ std::unique_ptr<Kernel> float_kernel(kernels::UnaryRowF32 row, float p0, float p
 
 }  // namespace
 
-void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<ElementwiseOp> ops,
+void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<OpDef> rows,
              std::string_view fast) {
-  for (const ElementwiseOp& op : ops) {
-    registry.add({.name = op.name,
-                  .code = op.code,
-                  .max_version = op.max_version,
-                  .min_inputs = inputs,
-                  .max_inputs = inputs,
-                  .required_inputs = inputs,
-                  .options = op.options,
-                  .make_attributes = op.make_attributes,
-                  .infer = op.infer,
-                  .prepare = op.prepare,
-                  .sharing = sharing,
-                  .quantize = op.quantize,
-                  .types = op.types,
-                  .fast = fast});
+  for (OpDef row : rows) {
+    row.min_inputs = row.max_inputs = row.required_inputs = inputs;
+    row.sharing = sharing;
+    row.fast = fast;
+    registry.add(row);
   }
 }
 

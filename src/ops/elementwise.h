@@ -28,21 +28,8 @@ inline constexpr int64_t kByteGrain = 32 * 1024;
 inline constexpr int64_t kLightGrain = 16 * 1024;
 inline constexpr int64_t kHeavyGrain = 4 * 1024;
 
-/// What tells one elementwise op's row from another's.
-struct ElementwiseOp {
-  std::string_view name;
-  ir::OpCode code;
-  int max_version;
-  OptionsTable options;
-  void (*infer)(InferContext&);
-  std::unique_ptr<Kernel> (*prepare)(PrepareContext&);
-  std::string_view types;
-  std::unique_ptr<ir::Attributes> (*make_attributes)() = nullptr;
-  QuantizationRule quantize = {};
-};
-
-/// Adds rows of ops with exactly `inputs` inputs, all required, and one output; `fast` is OpDef::fast of all.
-void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<ElementwiseOp> ops,
+/// Adds rows of ops with exactly `inputs` inputs, all required, and one output. `sharing` and `fast` are those of all.
+void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<OpDef> rows,
              std::string_view fast = {});
 
 /// Output 0 has input 0's type and shape; the type is one of `types`.

@@ -306,23 +306,21 @@ std::unique_ptr<Kernel> prepare_sparse(PrepareContext& c) {
 }  // namespace
 
 void register_embedding(Registry& registry) {
-  registry.add({.name = "EMBEDDING_LOOKUP",
-                .code = 7,
+  registry.add({.id = op::kEmbeddingLookup,
                 .max_version = 5,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
                 .infer = infer_lookup,
                 .prepare = prepare_lookup,
-                .half_inputs = 1U << kTable,
-                .quantize = hybrid_rule(0b10),
+                .half_inputs = input_set({kTable}),
+                .quantize = hybrid_rule({.hybrid = 1, .hybrid_per_channel = 4}, input_set({kTable})),
                 .types = "all but strings; u8 i8 i4 i2 to f32 f16"});
-  registry.add({.name = "EMBEDDING_LOOKUP_SPARSE",
-                .code = 33,
+  registry.add({.id = op::kEmbeddingLookupSparse,
                 .min_inputs = 5,
                 .max_inputs = 5,
                 .required_inputs = 5,
-                .options = {1, 20},
+                .options = builtin_options(20),
                 .make_attributes = make_attributes<EmbeddingLookupSparseAttributes>,
                 .infer = infer_sparse,
                 .prepare = prepare_sparse,

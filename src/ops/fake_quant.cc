@@ -66,13 +66,12 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_fake_quant(Registry& registry) {
-  registry.add({.name = "FAKE_QUANT",
-                .code = 80,
+  registry.add({.id = op::kFakeQuant,
                 .max_version = 2,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 58},
+                .options = builtin_options(58),
                 .make_attributes = make_attributes<FakeQuantAttributes>,
                 .infer = infer,
                 .prepare = prepare,

@@ -37,9 +37,10 @@ struct FullyConnectedLoop {
   }
 };
 
+constexpr ContractionOperands kDenseOperands = {.kind = ContractionKind::kDense, .rank = 2, .input_axis = 1};
+
 ContractionRule fully_connected_rule(const OpContext& c) {
-  ContractionRule rule;
-  rule.channels = c.input(1).shape[0];
+  ContractionRule rule(c, kDenseOperands);
   rule.bias_attribute = c.attributes<FullyConnectedAttributes>().quantized_bias_type;
   rule.int16_weights = true;
   rule.int16_output = true;
@@ -221,19 +222,20 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_fully_connected(Registry& registry) {
-  registry.add({.name = "FULLY_CONNECTED",
-                .code = 9,
+  registry.add({.id = op::kFullyConnected,
                 .max_version = 14,
                 .min_inputs = 2,
                 .max_inputs = 3,
                 .required_inputs = 2,
                 .max_outputs = 2,
-                .options = {1, 8},
+                .options = builtin_options(8),
                 .make_attributes = make_attributes<FullyConnectedAttributes>,
                 .infer = AlsoHalf<infer, prepare>::infer,
                 .prepare = AlsoHalf<infer, prepare>::prepare,
-                .half_inputs = 0b110,
-                .quantize = weights_rule(0, 1, 0, 2, 4, 7),
+                .half_inputs = input_set({1, 2}),
+                .contraction = kDenseOperands,
+                .fuses = kFusesRelus,
+                .quantize = weights_rule({.int8 = 4, .int16 = 7, .hybrid = 9, .hybrid_per_channel = 12}),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i16 i4-weights i4-block-weights i2-weights hybrid",
                 .fast = "f32 f16-weights i8 u8 i4-weights i2-weights hybrid"});
 }

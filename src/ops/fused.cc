@@ -67,10 +67,9 @@ std::unique_ptr<Kernel> prepare_layer_norm(PrepareContext& c) {
   });
 }
 
-OpDef fused_op(std::string_view name) {
+OpDef fused_op(const ir::OpId& id) {
   OpDef row;
-  row.name = name;
-  row.code = ir::kFusedOp;
+  row.id = id;
   row.min_inputs = row.max_inputs = row.required_inputs = 1;
   row.sharing = Sharing::kInPlace;
   return row;
@@ -79,16 +78,16 @@ OpDef fused_op(std::string_view name) {
 }  // namespace
 
 void register_fused(Registry& registry) {
-  OpDef lookup = fused_op("LOOKUP");
+  OpDef lookup = fused_op(op::kLookup);
   lookup.make_attributes = make_attributes<LookupAttributes>;
   lookup.infer = infer_lookup;
   lookup.prepare = prepare_lookup;
   registry.add(lookup);
-  OpDef swish = fused_op("SWISH");
+  OpDef swish = fused_op(op::kSwish);
   swish.infer = infer_swish;
   swish.prepare = prepare_swish;
   registry.add(swish);
-  OpDef layer_norm = fused_op("LAYER_NORM");
+  OpDef layer_norm = fused_op(op::kLayerNorm);
   layer_norm.max_inputs = 3;
   layer_norm.make_attributes = make_attributes<LayerNormAttributes>;
   layer_norm.infer = infer_layer_norm;

@@ -251,28 +251,26 @@ std::unique_ptr<Kernel> prepare_gather_nd(PrepareContext& c) {
 }  // namespace
 
 void register_gather(Registry& registry) {
-  registry.add({.name = "GATHER",
-                .code = 36,
+  registry.add({.id = op::kGather,
                 .max_version = 8,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 23},
+                .options = builtin_options(23),
                 .make_attributes = make_attributes<GatherAttributes>,
                 .infer = infer_gather,
                 .prepare = prepare_gather,
-                .quantize = same_scale_rule(2, 4),
+                .quantize = with_table(same_scale_rule({.int8 = 2, .int16 = 4, .hybrid = 2}), 0),
                 .types = "all"});
-  registry.add({.name = "GATHER_ND",
-                .code = 107,
+  registry.add({.id = op::kGatherNd,
                 .max_version = 6,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 83},
+                .options = builtin_options(83),
                 .infer = infer_gather_nd,
                 .prepare = prepare_gather_nd,
-                .quantize = same_scale_rule(1, 3),
+                .quantize = same_scale_rule({.int8 = 1, .int16 = 3}),
                 .types = "all but sub-byte"});
 }
 

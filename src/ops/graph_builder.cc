@@ -38,7 +38,7 @@ void check_dims(const std::string& name, const Dims& dims, bool may_be_unknown) 
 
 }  // namespace
 
-int oldest_version(std::string_view op) { return op == "BROADCAST_TO" ? 2 : 1; }
+int oldest_version(const ir::OpId& op) { return op == op::kBroadcastTo ? 2 : 1; }
 
 template <typename Body>
 auto GraphBuilder::in_context(Body&& body) {
@@ -249,7 +249,7 @@ int GraphBuilder::node(const std::string& op, const std::vector<int>& inputs, co
 std::vector<int> GraphBuilder::add(NodeSpec spec) {
   check_cancelled();
   return in_context([&] {
-    const OpDef* row = registry().find(spec.op);
+    const OpDef* row = spec.custom ? registry().find(ir::OpId::custom(spec.op)) : registry().find_named(spec.op);
     const bool described = !spec.outputs.empty() && std::all_of(spec.outputs.begin(), spec.outputs.end(),
                                                                 [](const NodeOutput& o) { return o.dims.has_value(); });
     require(row != nullptr || described, kBad, "there is no op called '{}'", spec.op);
@@ -260,9 +260,8 @@ std::vector<int> GraphBuilder::add(NodeSpec spec) {
     const size_t nodes = subgraph().nodes.size();
     try {
       ir::Node node;
-      node.code = row != nullptr ? row->code : ir::kCustomOp;
-      node.op = spec.op;
-      node.version = spec.version != 0 ? spec.version : oldest_version(spec.op);
+      node.op = row != nullptr ? row->id : ir::OpId::custom(spec.op);
+      node.version = spec.version != 0 ? spec.version : oldest_version(node.op);
       node.inputs = spec.inputs;
       for (const NodeOutput& o : spec.outputs) node.outputs.push_back(add_value(o.name, o.dtype, o.quantization));
       node.attributes = spec.attributes != nullptr ? spec.attributes

@@ -46,7 +46,7 @@ struct NodeOutput {
 
 /// The oldest version of the op that LiteRT knows. It runs every version with the newest kernel; of one op it has
 /// forgotten the first.
-int oldest_version(std::string_view op);
+int oldest_version(const ir::OpId& op);
 
 struct NodeSpec {
   std::string op;  // builtin or custom
@@ -55,6 +55,7 @@ struct NodeSpec {
   std::shared_ptr<const ir::Attributes> attributes = nullptr;  // null: the op's defaults
   int version = 0;                                             // 0: oldest_version()
   std::vector<std::byte> custom_options = {};
+  bool custom = false;  // a custom op, even when a builtin one is called the same
 };
 
 /// Names of a signature, each with a value of subgraph 0.

@@ -68,8 +68,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_hadamard(Registry& registry) {
-  registry.add({.name = "aeq.hadamard_rotation",
-                .code = ir::kCustomOp,
+  registry.add({.id = ir::OpId::custom("aeq.hadamard_rotation"),
                 .max_version = 1,
                 .min_inputs = 1,
                 .max_inputs = 1,

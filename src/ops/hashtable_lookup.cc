@@ -103,8 +103,7 @@ std::unique_ptr<Kernel> prepare_hashtable_lookup(PrepareContext&) { return make_
 }  // namespace
 
 void register_hashtable_lookup(Registry& registry) {
-  registry.add({.name = "HASHTABLE_LOOKUP",
-                .code = 10,
+  registry.add({.id = op::kHashtableLookup,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,

@@ -175,8 +175,7 @@ std::unique_ptr<Kernel> prepare_dense_warp(PrepareContext& /*c*/) {
 
 OpDef warp_op(std::string_view name, int max_version, void (*infer)(InferContext&),
               std::unique_ptr<Kernel> (*prepare)(PrepareContext&)) {
-  return {.name = name,
-          .code = ir::kCustomOp,
+  return {.id = ir::OpId::custom(name),
           .max_version = max_version,
           .min_inputs = 2,
           .max_inputs = 2,

@@ -192,7 +192,7 @@ std::optional<Inference::Operands> Inference::infer_operands(int index, const Op
 
 std::optional<std::vector<std::vector<std::byte>>> Inference::compute(int index, int64_t limit) {
   const ir::Node& node = subgraph().nodes[static_cast<size_t>(index)];
-  const OpDef* op = registry().find(node.op);
+  const OpDef* op = row_of(node);
   if (op == nullptr || op->infer == nullptr || !op->pure || !ir::called_subgraphs(node).empty()) return {};
   auto operands = infer_operands(index, *op, false);
   if (!operands || !operands->all_known) return {};
@@ -201,7 +201,7 @@ std::optional<std::vector<std::vector<std::byte>>> Inference::compute(int index,
 
 bool Inference::infer(int index) {
   const ir::Node& node = subgraph().nodes[static_cast<size_t>(index)];
-  const OpDef* op = registry().find(node.op);
+  const OpDef* op = row_of(node);
   if (op == nullptr || op->infer == nullptr) return false;
   const bool calls = !ir::called_subgraphs(node).empty();
   auto operands = infer_operands(index, *op, calls);

@@ -231,18 +231,47 @@ std::unique_ptr<Kernel> prepare_atan2(PrepareContext& c) {
 void register_integer_math(Registry& registry) {
   constexpr std::string_view kIntegers = "i8 u8 i16 u16 i32 u32 i64 u64";
   constexpr std::string_view kDivisible = "f32 i8 i16 i32 i64";
-  add_ops(
-      registry, 2, Sharing::kInPlace,
-      {
-          {"POW", 78, 1, {1, 56}, infer_pow, prepare_pow, "f32 i32 i64"},
-          {"FLOOR_DIV", 90, 3, {1, 65}, infer_floor, prepare_floor<false>, kDivisible},
-          {"FLOOR_MOD", 95, 2, {1, 72}, infer_floor, prepare_floor<true>, kDivisible},
-          {"BITWISE_XOR", 160, 1, {1, 125}, infer_bits, prepare_bits<Xor>, kIntegers},
-          {"RIGHT_SHIFT", 161, 1, {1, 126}, infer_bits, prepare_bits<RightShift>, kIntegers},
-          {"STABLEHLO_AND", 176, 1, {}, infer_stablehlo_and, prepare_bits<And>, "bool i8 u8 i16 u16 i32 u32 i64 u64"},
-          {"STABLEHLO_SHIFT_LEFT", 207, 1, {2, 22}, infer_stablehlo_shift, prepare_bits<LeftShift>, kIntegers},
-          {"ATAN2", 156, 1, {}, infer_atan2, prepare_atan2, "f32 f64 f16 bf16"},
-      });
+  add_ops(registry, 2, Sharing::kInPlace,
+          {
+              {.id = op::kPow,
+               .options = builtin_options(56),
+               .infer = infer_pow,
+               .prepare = prepare_pow,
+               .elementwise = true,
+               .types = "f32 i32 i64"},
+              {.id = op::kFloorDiv,
+               .max_version = 3,
+               .options = builtin_options(65),
+               .infer = infer_floor,
+               .prepare = prepare_floor<false>,
+               .types = kDivisible},
+              {.id = op::kFloorMod,
+               .max_version = 2,
+               .options = builtin_options(72),
+               .infer = infer_floor,
+               .prepare = prepare_floor<true>,
+               .types = kDivisible},
+              {.id = op::kBitwiseXor,
+               .options = builtin_options(125),
+               .infer = infer_bits,
+               .prepare = prepare_bits<Xor>,
+               .types = kIntegers},
+              {.id = op::kRightShift,
+               .options = builtin_options(126),
+               .infer = infer_bits,
+               .prepare = prepare_bits<RightShift>,
+               .types = kIntegers},
+              {.id = op::kStablehloAnd,
+               .infer = infer_stablehlo_and,
+               .prepare = prepare_bits<And>,
+               .types = "bool i8 u8 i16 u16 i32 u32 i64 u64"},
+              {.id = op::kStablehloShiftLeft,
+               .options = builtin_options_2(22),
+               .infer = infer_stablehlo_shift,
+               .prepare = prepare_bits<LeftShift>,
+               .types = kIntegers},
+              {.id = op::kAtan2, .infer = infer_atan2, .prepare = prepare_atan2, .types = "f32 f64 f16 bf16"},
+          });
 }
 
 }  // namespace leadline::ops

@@ -27,10 +27,26 @@ std::unique_ptr<Kernel> prepare_not(PrepareContext&) {
 void register_logical(Registry& registry) {
   add_ops(registry, 2, Sharing::kInPlace,
           {
-              {"LOGICAL_AND", 86, 1, {1, 62}, infer_two, prepare_and, "bool"},
-              {"LOGICAL_OR", 84, 1, {1, 60}, infer_two, prepare_or, "bool"},
+              {.id = op::kLogicalAnd,
+               .options = builtin_options(62),
+               .infer = infer_two,
+               .prepare = prepare_and,
+               .result_type = DType::kBool,
+               .types = "bool"},
+              {.id = op::kLogicalOr,
+               .options = builtin_options(60),
+               .infer = infer_two,
+               .prepare = prepare_or,
+               .result_type = DType::kBool,
+               .types = "bool"},
           });
-  add_ops(registry, 1, Sharing::kInPlace, {{"LOGICAL_NOT", 87, 1, {1, 63}, infer_one, prepare_not, "bool"}});
+  add_ops(registry, 1, Sharing::kInPlace,
+          {{.id = op::kLogicalNot,
+            .options = builtin_options(63),
+            .infer = infer_one,
+            .prepare = prepare_not,
+            .result_type = DType::kBool,
+            .types = "bool"}});
 }
 
 }  // namespace leadline::ops

@@ -84,12 +84,11 @@ std::unique_ptr<Kernel> prepare_lsh(PrepareContext& c) {
 }  // namespace
 
 void register_lsh_projection(Registry& registry) {
-  registry.add({.name = "LSH_PROJECTION",
-                .code = 15,
+  registry.add({.id = op::kLshProjection,
                 .min_inputs = 2,
                 .max_inputs = 3,
                 .required_inputs = 2,
-                .options = {1, 4},
+                .options = builtin_options(4),
                 .make_attributes = make_attributes<LshProjectionAttributes>,
                 .infer = infer_lsh,
                 .prepare = prepare_lsh,

@@ -202,20 +202,19 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_lstm(Registry& registry) {
-  registry.add({.name = "LSTM",
-                .code = 16,
+  registry.add({.id = op::kLstm,
                 .max_version = 4,
                 .min_inputs = 5,
                 .max_inputs = 24,
                 .required_inputs = 1,
                 .min_outputs = 1,
                 .max_outputs = 4,
-                .options = {1, 14},
+                .options = builtin_options(14),
                 .make_attributes = make_attributes<LstmAttributes>,
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
-                .quantize = hybrid_rule(0x10FFE),
+                .quantize = hybrid_rule({.hybrid = 4}, kLstmWeightInputs),
                 .types = "f32 u8 i8x8_16 hybrid"});
 }
 

@@ -27,6 +27,8 @@ struct LstmLayout {
 
 /// LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM.
 inline constexpr LstmLayout kLstmLayout{};
+/// Of that layout: weights of the input, of the last output, of the peepholes, and of the projection.
+inline constexpr uint64_t kLstmWeightInputs = input_set({{1, 8}, {9, 11}, 16});
 
 enum class LstmKind { kFloat, kHybrid, kInteger };
 

@@ -89,21 +89,19 @@ std::unique_ptr<Kernel> prepare_set_diag(PrepareContext& c) {
 }  // namespace
 
 void register_matrix_diag(Registry& registry) {
-  registry.add({.name = "MATRIX_DIAG",
-                .code = 113,
+  registry.add({.id = op::kMatrixDiag,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 88},
+                .options = builtin_options(88),
                 .infer = infer_diag,
                 .prepare = prepare_diag,
                 .types = "all but sub-byte and strings"});
-  registry.add({.name = "MATRIX_SET_DIAG",
-                .code = 115,
+  registry.add({.id = op::kMatrixSetDiag,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 90},
+                .options = builtin_options(90),
                 .infer = infer_set_diag,
                 .prepare = prepare_set_diag,
                 .sharing = Sharing::kInPlace,

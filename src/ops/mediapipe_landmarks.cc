@@ -227,8 +227,7 @@ std::unique_ptr<Kernel> prepare_landmarks(PrepareContext& c) {
 }  // namespace
 
 void register_mediapipe_landmarks(Registry& registry) {
-  registry.add({.name = "Landmarks2TransformMatrix",
-                .code = ir::kCustomOp,
+  registry.add({.id = ir::OpId::custom("Landmarks2TransformMatrix"),
                 .max_version = 2,
                 .min_inputs = 1,
                 .max_inputs = 1,
@@ -236,8 +235,7 @@ void register_mediapipe_landmarks(Registry& registry) {
                 .infer = infer_matrix,
                 .prepare = prepare_matrix,
                 .types = "f32"});
-  registry.add({.name = "TransformLandmarks",
-                .code = ir::kCustomOp,
+  registry.add({.id = ir::OpId::custom("TransformLandmarks"),
                 .max_version = 2,
                 .min_inputs = 2,
                 .max_inputs = 2,

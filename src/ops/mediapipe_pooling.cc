@@ -252,9 +252,7 @@ std::unique_ptr<Kernel> prepare_unpool(PrepareContext& c) {
 
 OpDef pool_op(std::string_view name, void (*infer)(InferContext&),
               std::unique_ptr<Kernel> (*prepare)(PrepareContext&)) {
-  return {.name = name,
-          .code = ir::kCustomOp,
-          .max_version = 1,
+  return {.id = ir::OpId::custom(name),
           .min_inputs = 1,
           .max_inputs = 1,
           .required_inputs = 1,
@@ -266,9 +264,7 @@ OpDef pool_op(std::string_view name, void (*infer)(InferContext&),
 }
 
 OpDef unpool_op(std::string_view name) {
-  return {.name = name,
-          .code = ir::kCustomOp,
-          .max_version = 1,
+  return {.id = ir::OpId::custom(name),
           .min_inputs = 2,
           .max_inputs = 2,
           .required_inputs = 2,

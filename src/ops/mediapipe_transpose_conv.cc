@@ -27,14 +27,8 @@ TransposeConvAttributes read_options(const OpContext& c) {
   return a;
 }
 
-ContractionRule rule(const OpContext& c) {
-  ContractionRule rule;
-  rule.activations = kInput;
-  rule.weights = kFilter;
-  rule.bias = kBias;
-  rule.channels = c.input(kFilter).shape[0];
-  return rule;
-}
+constexpr ContractionOperands kOperands = {
+    .kind = ContractionKind::kTransposed, .activations = kInput, .weights = kFilter, .bias = kBias};
 
 /// True when a convolution from `output` pixels gives `input` pixels.
 bool fits(const TransposeConvAttributes& a, int64_t output, int64_t filter, int64_t stride, int64_t input) {
@@ -58,7 +52,7 @@ void infer(InferContext& c) {
   c.require(input[3] == filter[3], "the input has {} channels, the filter expects {}", input[3], filter[3]);
   c.require_input_type(kInput, {DType::kFloat32});
   c.require_input_type(kFilter, {DType::kFloat32, DType::kFloat16});
-  check_contraction(c, rule(c));
+  check_contraction(c, {c, kOperands});
   const Shape& stated = c.output(0).value->shape;
   Shape output{input[0], output_size(c, a, input[1], filter[1], a.stride_h),
                output_size(c, a, input[2], filter[2], a.stride_w), filter[0]};
@@ -75,21 +69,20 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const Shape& output = c.output(0).shape;
   if (output.elements() == 0) return make_kernel([](RunContext&) {});
   const auto shape = transpose_conv_shape(c, read_options(c), c.input(kInput).shape, c.input(kFilter).shape, output);
-  return make_transpose_conv_kernel(c, make_contraction(c, rule(c), ir::Activation::kNone), shape);
+  return make_transpose_conv_kernel(c, make_contraction(c, {c, kOperands}, ir::Activation::kNone), shape);
 }
 
 }  // namespace
 
 void register_mediapipe_transpose_conv(Registry& registry) {
-  registry.add({.name = "Convolution2DTransposeBias",
-                .code = ir::kCustomOp,
-                .max_version = 1,
+  registry.add({.id = ir::OpId::custom("Convolution2DTransposeBias"),
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
                 .infer = infer,
                 .prepare = prepare,
-                .half_inputs = 0b110,
+                .half_inputs = input_set({kFilter, kBias}),
+                .contraction = kOperands,
                 .types = "f32 f16-weights"});
 }
 

@@ -54,14 +54,29 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 void register_min_max(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64";
   constexpr std::string_view kStableHloTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool";
-  add_ops(registry, 2, Sharing::kInPlace,
-          {
-              {"MAXIMUM", 55, 4, {1, 39}, infer, prepare<true>, kTypes, nullptr, same_scale_rule(2, 4)},
-              {"MINIMUM", 57, 4, {1, 39}, infer, prepare<false>, kTypes, nullptr, same_scale_rule(2, 4)},
-              {"STABLEHLO_MAXIMUM", 166, 1, {}, infer_stablehlo, prepare<true>, kStableHloTypes},
-              {"STABLEHLO_MINIMUM", 181, 1, {}, infer_stablehlo, prepare<false>, kStableHloTypes},
-          },
-          "f32");
+  add_ops(
+      registry, 2, Sharing::kInPlace,
+      {
+          {.id = op::kMaximum,
+           .max_version = 4,
+           .options = builtin_options(39),
+           .infer = infer,
+           .prepare = prepare<true>,
+           .elementwise = true,
+           .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
+           .types = kTypes},
+          {.id = op::kMinimum,
+           .max_version = 4,
+           .options = builtin_options(39),
+           .infer = infer,
+           .prepare = prepare<false>,
+           .elementwise = true,
+           .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
+           .types = kTypes},
+          {.id = op::kStablehloMaximum, .infer = infer_stablehlo, .prepare = prepare<true>, .types = kStableHloTypes},
+          {.id = op::kStablehloMinimum, .infer = infer_stablehlo, .prepare = prepare<false>, .types = kStableHloTypes},
+      },
+      "f32");
 }
 
 }  // namespace leadline::ops

@@ -39,6 +39,7 @@ class SlotAttributes final : public ir::Attributes {
     }
   }
   std::unique_ptr<ir::Attributes> clone() const override { return std::make_unique<SlotAttributes>(*this); }
+  const void* type() const override { return nullptr; }  // no struct has these fields
 
  private:
   using SlotValue = std::variant<int8_t, int32_t, uint32_t, int64_t, float, std::string, std::vector<uint8_t>,
@@ -81,77 +82,77 @@ class SlotAttributes final : public ir::Attributes {
 };
 
 struct NamedRow {
-  std::string_view name;
-  ir::OpCode code;
-  int max_version;
-  OptionsTable options;
-  std::string_view slots;
+  ir::OpId id;
+  OptionsTable options = {};
+  std::string_view slots = {};
 };
 
 constexpr NamedRow kRows[] = {
-    {"CONCAT_EMBEDDINGS", 29, 1, {1, 3}, "num_channels:i num_columns_per_channel:I embedding_dim_per_channel:I"},
-    {"CALL", 31, 1, {1, 16}, "subgraph:g"},
-    {"DELEGATE", 51, 1, {}, ""},
-    {"PLACEHOLDER_FOR_GREATER_OP_CODES", 127, 1, {}, ""},
-    {"STABLEHLO_LOGISTIC", 162, 1, {}, ""},
-    {"STABLEHLO_DIVIDE", 164, 1, {}, ""},
-    {"STABLEHLO_RESHAPE", 167, 1, {}, ""},
-    {"STABLEHLO_CLAMP", 168, 1, {}, ""},
-    {"STABLEHLO_CONCATENATE", 169, 1, {2, 1}, "dimension:l"},
-    {"STABLEHLO_BROADCAST_IN_DIM", 170, 1, {2, 2}, "broadcast_dimensions:L"},
-    {"STABLEHLO_CONVOLUTION",
-     171,
-     1,
-     {2, 4},
-     "window_strides:L padding:L lhs_dilation:L rhs_dilation:L window_reversal:B input_batch_dimension:l "
-     "input_feature_dimension:l input_spatial_dimensions:L kernel_input_feature_dimension:l "
-     "kernel_output_feature_dimension:l kernel_spatial_dimensions:L output_batch_dimension:l "
-     "output_feature_dimension:l output_spatial_dimensions:L feature_group_count:l batch_group_count:l "
-     "precision_config:U"},
-    {"STABLEHLO_SLICE", 172, 1, {2, 3}, "start_indices:L limit_indices:L strides:L"},
-    {"STABLEHLO_CUSTOM_CALL",
-     173,
-     1,
-     {2, 5},
-     "call_target_name:s has_side_effect:b backend_config:s api_version:i called_computations:G custom_attributes:B"},
-    {"STABLEHLO_REDUCE", 174, 1, {2, 6}, "dimensions:L body_subgraph_index:g"},
-    {"STABLEHLO_ABS", 175, 1, {}, ""},
-    {"STABLEHLO_COSINE", 177, 1, {}, ""},
-    {"STABLEHLO_EXPONENTIAL", 178, 1, {}, ""},
-    {"STABLEHLO_FLOOR", 179, 1, {}, ""},
-    {"STABLEHLO_LOG", 180, 1, {}, ""},
-    {"STABLEHLO_NEGATE", 182, 1, {}, ""},
-    {"STABLEHLO_OR", 183, 1, {}, ""},
-    {"STABLEHLO_POWER", 184, 1, {}, ""},
-    {"STABLEHLO_REMAINDER", 185, 1, {}, ""},
-    {"STABLEHLO_RSQRT", 186, 1, {}, ""},
-    {"STABLEHLO_SELECT", 187, 1, {}, ""},
-    {"STABLEHLO_SUBTRACT", 188, 1, {}, ""},
-    {"STABLEHLO_TANH", 189, 1, {}, ""},
-    {"STABLEHLO_COMPARE", 191, 1, {2, 8}, "comparison_direction:u compare_type:u"},
-    {"STABLEHLO_CONVERT", 192, 1, {}, ""},
-    {"STABLEHLO_DYNAMIC_SLICE", 193, 1, {2, 9}, "slice_sizes:L"},
-    {"STABLEHLO_DYNAMIC_UPDATE_SLICE", 194, 1, {}, ""},
-    {"STABLEHLO_IOTA", 196, 1, {2, 11}, "iota_dimension:l"},
-    {"STABLEHLO_DOT_GENERAL",
-     197,
-     1,
-     {2, 12},
-     "lhs_batching_dimensions:L rhs_batching_dimensions:L lhs_contracting_dimensions:L rhs_contracting_dimensions:L "
-     "precision_config:U"},
-    {"STABLEHLO_SORT", 199, 1, {2, 14}, "dimension:l is_stable:b comparator_subgraph_index:g"},
-    {"STABLEHLO_WHILE", 200, 1, {2, 15}, "cond_subgraph_index:g body_subgraph_index:g"},
-    {"STABLEHLO_TRANSPOSE", 202, 1, {2, 17}, "permutation:L"},
-    {"STABLEHLO_CBRT", 208, 1, {}, ""},
+    {.id = op::kConcatEmbeddings,
+     .options = builtin_options(3),
+     .slots = "num_channels:i num_columns_per_channel:I embedding_dim_per_channel:I"},
+    {.id = op::kCall, .options = builtin_options(16), .slots = "subgraph:g"},
+    {.id = op::kDelegate},
+    {.id = op::kPlaceholderForGreaterOpCodes},
+    {.id = op::kStablehloLogistic},
+    {.id = op::kStablehloDivide},
+    {.id = op::kStablehloReshape},
+    {.id = op::kStablehloClamp},
+    {.id = op::kStablehloConcatenate, .options = builtin_options_2(1), .slots = "dimension:l"},
+    {.id = op::kStablehloBroadcastInDim, .options = builtin_options_2(2), .slots = "broadcast_dimensions:L"},
+    {.id = op::kStablehloConvolution,
+     .options = builtin_options_2(4),
+     .slots = "window_strides:L padding:L lhs_dilation:L rhs_dilation:L window_reversal:B input_batch_dimension:l "
+              "input_feature_dimension:l input_spatial_dimensions:L kernel_input_feature_dimension:l "
+              "kernel_output_feature_dimension:l kernel_spatial_dimensions:L output_batch_dimension:l "
+              "output_feature_dimension:l output_spatial_dimensions:L feature_group_count:l batch_group_count:l "
+              "precision_config:U"},
+    {.id = op::kStablehloSlice, .options = builtin_options_2(3), .slots = "start_indices:L limit_indices:L strides:L"},
+    {.id = op::kStablehloCustomCall,
+     .options = builtin_options_2(5),
+     .slots = "call_target_name:s has_side_effect:b backend_config:s api_version:i called_computations:G "
+              "custom_attributes:B"},
+    {.id = op::kStablehloReduce, .options = builtin_options_2(6), .slots = "dimensions:L body_subgraph_index:g"},
+    {.id = op::kStablehloAbs},
+    {.id = op::kStablehloCosine},
+    {.id = op::kStablehloExponential},
+    {.id = op::kStablehloFloor},
+    {.id = op::kStablehloLog},
+    {.id = op::kStablehloNegate},
+    {.id = op::kStablehloOr},
+    {.id = op::kStablehloPower},
+    {.id = op::kStablehloRemainder},
+    {.id = op::kStablehloRsqrt},
+    {.id = op::kStablehloSelect},
+    {.id = op::kStablehloSubtract},
+    {.id = op::kStablehloTanh},
+    {.id = op::kStablehloCompare, .options = builtin_options_2(8), .slots = "comparison_direction:u compare_type:u"},
+    {.id = op::kStablehloConvert},
+    {.id = op::kStablehloDynamicSlice, .options = builtin_options_2(9), .slots = "slice_sizes:L"},
+    {.id = op::kStablehloDynamicUpdateSlice},
+    {.id = op::kStablehloIota, .options = builtin_options_2(11), .slots = "iota_dimension:l"},
+    {.id = op::kStablehloDotGeneral,
+     .options = builtin_options_2(12),
+     .slots = "lhs_batching_dimensions:L rhs_batching_dimensions:L lhs_contracting_dimensions:L "
+              "rhs_contracting_dimensions:L "
+              "precision_config:U"},
+    {.id = op::kStablehloSort,
+     .options = builtin_options_2(14),
+     .slots = "dimension:l is_stable:b comparator_subgraph_index:g"},
+    {.id = op::kStablehloWhile,
+     .options = builtin_options_2(15),
+     .slots = "cond_subgraph_index:g body_subgraph_index:g"},
+    {.id = op::kStablehloTranspose, .options = builtin_options_2(17), .slots = "permutation:L"},
+    {.id = op::kStablehloCbrt},
 };
 
 /// Why the op does not run, where that is no gap of Leadline's.
-std::string_view reason_of(std::string_view name) {
-  if (name == "CONCAT_EMBEDDINGS" || name == "CALL") return "never executable in LiteRT, which has no kernel for it";
-  if (name == "DELEGATE") return "stands for nodes that a delegate took over; LiteRT has no kernel for it";
-  if (name == "PLACEHOLDER_FOR_GREATER_OP_CODES") return "no op: marks codes above 127 in an old field of the format";
-  if (name.starts_with("STABLEHLO_")) return "StableHLO op that LiteRT does not execute either";
-  return {};
+std::string_view reason_of(const ir::OpId& op) {
+  if (is_one_of(op, {op::kConcatEmbeddings, op::kCall}))
+    return "never executable in LiteRT, which has no kernel for it";
+  if (op == op::kDelegate) return "stands for nodes that a delegate took over; LiteRT has no kernel for it";
+  if (op == op::kPlaceholderForGreaterOpCodes) return "no op: marks codes above 127 in an old field of the format";
+  return "StableHLO op that LiteRT does not execute either";
 }
 
 }  // namespace
@@ -164,15 +165,13 @@ std::unique_ptr<ir::Attributes> new_attributes(const OpDef& op) {
 
 void register_named_only(Registry& registry) {
   for (const NamedRow& row : kRows) {
-    registry.add({.name = row.name,
-                  .code = row.code,
-                  .max_version = row.max_version,
+    registry.add({.id = row.id,
                   .max_inputs = -1,
                   .min_outputs = 0,
                   .max_outputs = -1,
                   .options = row.options,
                   .slots = row.slots,
-                  .reason = reason_of(row.name)});
+                  .reason = reason_of(row.id)});
   }
 }
 

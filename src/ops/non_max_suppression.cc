@@ -164,15 +164,14 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   });
 }
 
-void add(Registry& registry, std::string_view name, ir::OpCode code, int options, int inputs) {
-  registry.add({.name = name,
-                .code = code,
+void add(Registry& registry, const ir::OpId& id, OptionsTable options, int inputs) {
+  registry.add({.id = id,
                 .min_inputs = inputs,
                 .max_inputs = inputs,
                 .required_inputs = inputs,
                 .min_outputs = inputs - 3,
                 .max_outputs = inputs - 3,
-                .options = {1, options},
+                .options = options,
                 .infer = infer,
                 .prepare = prepare,
                 .types = "f32"});
@@ -181,8 +180,8 @@ void add(Registry& registry, std::string_view name, ir::OpCode code, int options
 }  // namespace
 
 void register_non_max_suppression(Registry& registry) {
-  add(registry, "NON_MAX_SUPPRESSION_V4", 120, 95, 5);
-  add(registry, "NON_MAX_SUPPRESSION_V5", 121, 96, 6);
+  add(registry, op::kNonMaxSuppressionV4, builtin_options(95), 5);
+  add(registry, op::kNonMaxSuppressionV5, builtin_options(96), 6);
 }
 
 }  // namespace leadline::ops

@@ -112,18 +112,15 @@ std::unique_ptr<Kernel> prepare_probe(PrepareContext&) {
 }  // namespace
 
 void register_numeric_verify(Registry& registry) {
-  registry.add({.name = "NumericVerify",
-                .code = ir::kCustomOp,
-                .max_version = 1,
+  registry.add({.id = op::kNumericVerify,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
                 .infer = infer,
                 .prepare = prepare,
+                .result_type = DType::kFloat32,  // though TensorFlow's debug models give it the type of the input
                 .types = "i8 u8 i16 f16"});
-  registry.add({.name = "LeadlineProbe",
-                .code = ir::kCustomOp,
-                .max_version = 1,
+  registry.add({.id = op::kLeadlineProbe,
                 .min_inputs = 1,
                 .max_inputs = 3,
                 .required_inputs = 1,

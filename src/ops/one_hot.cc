@@ -65,12 +65,11 @@ std::unique_ptr<Kernel> prepare_one_hot(PrepareContext& c) {
 }  // namespace
 
 void register_one_hot(Registry& registry) {
-  registry.add({.name = "ONE_HOT",
-                .code = 85,
+  registry.add({.id = op::kOneHot,
                 .min_inputs = 4,
                 .max_inputs = 4,
                 .required_inputs = 4,
-                .options = {1, 61},
+                .options = builtin_options(61),
                 .make_attributes = make_attributes<OneHotAttributes>,
                 .infer = infer_one_hot,
                 .prepare = prepare_one_hot,

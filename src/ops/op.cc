@@ -23,7 +23,25 @@ bool contains(std::initializer_list<DType> types, DType type) {
 
 }  // namespace
 
-const OpDef* Host::find(const ir::Node& node) const { return registry().find(node.code, node.op); }
+const OpDef* Host::find(const ir::Node& node) const { return registry().find(node.op); }
+
+int64_t multiply_accumulates(const ContractionOperands& operands, const Shape& activations, const Shape& weights,
+                             const Shape& output) {
+  const bool fits = operands && weights.rank() > 0 && (operands.rank == 0 || weights.rank() == operands.rank);
+  if (!fits || output.rank() == 0 || weights.elements() == 0 || output.elements() == 0) return 0;
+  int64_t results = output.elements();
+  int64_t each = 0;
+  if (operands.kind == ContractionKind::kMatmul) {
+    each = activations.elements() / std::max<int64_t>(results / output[output.rank() - 1], 1);
+  } else if (operands.kind == ContractionKind::kTransposed) {
+    results = activations.elements();
+    each = weights.elements() / weights[operands.input_axis];
+  } else {
+    each = weights.elements() / weights[operands.output_axis];
+  }
+  int64_t products = 0;
+  return __builtin_mul_overflow(results, each, &products) ? 0 : products;
+}
 
 UserNode& Host::user_node(int node_index) {
   leadline::fail(ErrorCode::kInternal, "node {}: this host has no ops of users", node_index);

@@ -27,11 +27,13 @@
 #include "core/thread_pool.h"
 #include "ir/attributes.h"
 #include "ir/graph.h"
+#include "ops/op_ids.h"
 
 namespace leadline::ops {
 
 class Resources;
 class UserNode;
+struct ConvWindow;
 struct OpDef;
 
 /// An input or output before the run. `data` is set when the contents are known already: constants,
@@ -125,7 +127,7 @@ class OpContext {
   /// The node's attributes; A is the struct of the op's row.
   template <typename A>
   const A& attributes() const {
-    return static_cast<const A&>(*node().attributes);
+    return ir::attributes_as<A>(node());
   }
   const ir::Subgraph& subgraph() const { return subgraph_; }
   int node_index() const { return node_index_; }
@@ -342,9 +344,70 @@ enum class Sharing : uint8_t {
 
 /// Which of the format's two unions of option tables, and the member's number in it.
 struct OptionsTable {
-  int table = 0;  // 1: BuiltinOptions, 2: BuiltinOptions2, 0: the op has none
+  enum class Union : uint8_t { kNone, kBuiltinOptions, kBuiltinOptions2 };
+  Union table = Union::kNone;
   int member = 0;
+  constexpr bool any() const { return table != Union::kNone; }
 };
+constexpr OptionsTable builtin_options(int member) { return {OptionsTable::Union::kBuiltinOptions, member}; }
+constexpr OptionsTable builtin_options_2(int member) { return {OptionsTable::Union::kBuiltinOptions2, member}; }
+
+/// A set of inputs by their numbers, as bits: `input_set({1, 2, {5, 8}})` are 1, 2 and 5 to 8.
+struct InputRange {
+  constexpr InputRange(int only) : first(only), last(only) {}
+  constexpr InputRange(int from, int to) : first(from), last(to) {}
+  int first, last;
+};
+constexpr uint64_t input_set(std::initializer_list<InputRange> ranges) {
+  uint64_t bits = 0;
+  for (const InputRange& range : ranges) {
+    for (int i = range.first; i <= range.last; ++i) bits |= uint64_t{1} << i;
+  }
+  return bits;
+}
+
+/// A set of fused activations, as bits.
+using ActivationSet = uint8_t;
+constexpr ActivationSet activation_set(std::initializer_list<ir::Activation> activations) {
+  ActivationSet bits = 0;
+  for (ir::Activation a : activations) bits |= static_cast<ActivationSet>(1U << static_cast<unsigned>(a));
+  return bits;
+}
+/// What LiteRT's kernels with a fused activation have in common.
+inline constexpr ActivationSet kFusesRelus =
+    activation_set({ir::Activation::kRelu, ir::Activation::kReluN1To1, ir::Activation::kRelu6});
+
+/// Kinds of ops that multiply activations with weights and sum up.
+enum class ContractionKind : uint8_t {
+  kNone,
+  kConvolution,  ///< also grouped
+  kDepthwise,    ///< an output channel reads one input channel
+  kTransposed,   ///< an element of the input adds to several of the output
+  kDense,        ///< FULLY_CONNECTED
+  kMatmul,       ///< of two activations; one may be constant
+};
+
+/// Which inputs of a contraction are what, and the axes of its weights.
+struct ContractionOperands {
+  ContractionKind kind = ContractionKind::kNone;
+  int activations = 0;
+  int weights = 1;
+  int bias = 2;             // -1: the op takes none
+  int rank = 4;             // of the weights; 0: any
+  int output_axis = 0;      // of the weights: output channels, each with a scale where there are several
+  int input_axis = 3;       // of the weights: input channels
+  bool needs_bias = false;  // LiteRT refuses the op without
+  /// Where it depends on attributes: the output axis of weights of this rank.
+  int (*find_output_axis)(const ir::Attributes& attributes, int rank) = nullptr;
+
+  constexpr explicit operator bool() const { return kind != ContractionKind::kNone; }
+  /// The weights are trained constants as a rule, and symmetric as integers.
+  constexpr bool has_weights() const { return kind != ContractionKind::kNone && kind != ContractionKind::kMatmul; }
+};
+
+/// Products that a contraction computes for operands of these shapes; 0 when they do not fit it.
+int64_t multiply_accumulates(const ContractionOperands& operands, const Shape& activations, const Shape& weights,
+                             const Shape& output);
 
 /// Parameters that an op's integer kernels insist on for a result; a scale of 0: any.
 struct FixedParameters {
@@ -353,7 +416,7 @@ struct FixedParameters {
 };
 
 /// What post-training quantization may do with an op. The default: it computes in float. Rows take their rule from the
-/// functions of ops/quantization_rules.h.
+/// functions of ops/quantization_rules.h; which inputs are weights and bias is in OpDef::contraction.
 struct QuantizationRule {
   enum Form : uint8_t {
     kInt8 = 1,        // int8 activations, int8 weights
@@ -361,24 +424,29 @@ struct QuantizationRule {
     kHybrid = 4,      // float activations, int8 weights, quantized while running
     kWeightOnly = 8,  // float activations, weights through DEQUANTIZE: any op with weights
   };
+  /// The first version of the op that has a form; 0: there is none, or it is not known.
+  struct Versions {
+    int int8 = 0;
+    int int16 = 0;
+    int hybrid = 0;              // with one scale for all weights
+    int hybrid_per_channel = 0;  // 0: the same
+  };
+  struct FixedOutputs {
+    FixedParameters int8;
+    FixedParameters int16;
+  };
   uint8_t forms = 0;            // which of these its kernels have
-  uint32_t activations = ~0U;   // bit i: input i takes part when it is float (indices, shapes and axes do not)
-  int weights = -1;             // the input that is symmetric, without zero point, when it is constant
-  int weights_axis = -1;        // its axis with a scale for each slice; -1: one scale for all
-  int bias = -1;                // the input that has scale `data` * weights, zero point 0
-  int data = 0;                 // the activation that weights are applied to
-  uint64_t hybrid_weights = 0;  // bit i: constant input i is weights of the hybrid form; 0: `weights` alone
+  Versions versions;            // by form
+  int symmetric_input = -1;     // an input besides weights that has zero point 0 when it is constant
+  uint64_t hybrid_weights = 0;  // bit i: constant input i is weights of the hybrid form; 0: those of the contraction
+  int table = -1;               // the input whose rows are the result's: as a constant it may be integers by itself
   bool same_scale = false;      // inputs that take part and all outputs have the same parameters
-  FixedParameters output8;      // of the result as int8
-  FixedParameters output16;     // of the result as int16
-  int version8 = 1;             // the first version of the op that has the int8 form
-  int version16 = 1;            // and the int16 form
+  FixedOutputs output;          // parameters that results have to have
 };
 
 /// One op: everything the rest of Leadline asks about it.
 struct OpDef {
-  std::string_view name;  // "CONV_2D", or the custom name
-  ir::OpCode code = ir::kCustomOp;
+  ir::OpId id;
   int max_version = 1;
   int min_inputs = 0;
   int max_inputs = 0;       // -1: any number
@@ -391,15 +459,35 @@ struct OpDef {
   void (*infer)(InferContext&) = nullptr;                          // null: known by name only, cannot run
   std::unique_ptr<Kernel> (*prepare)(PrepareContext&) = nullptr;
   Sharing sharing = Sharing::kNone;
-  bool pure = true;                // same inputs, same outputs, no state: may be folded
-  bool reads_shapes_only = false;  // the result depends on the inputs' shapes, not on their data (SHAPE)
-  bool dequantizes_f16 = false;    // output 0 is float16 input 0 as float32 (DEQUANTIZE)
-  uint32_t half_inputs = 0;        // bit i: a float32 input i may be given as a float16 constant instead
-  bool densifies = false;          // output 0 is sparse constant 0, which is dense when an op sees it (DENSIFY)
+  bool pure = true;                       // same inputs, same outputs, no state: may be folded
+  bool elementwise = false;               // element i of the result depends on element i of the inputs alone
+  bool reshapes = false;                  // output 0 has the elements of input 0 in their order
+  bool reads_shapes_only = false;         // the result depends on the inputs' shapes, not on their data (SHAPE)
+  bool dequantizes_f16 = false;           // output 0 is float16 input 0 as float32 (DEQUANTIZE)
+  uint64_t half_inputs = 0;               // bit i: a float32 input i may be given as a float16 constant instead
+  bool densifies = false;                 // output 0 is sparse constant 0, which is dense when an op sees it (DENSIFY)
+  std::optional<DType> result_type = {};  // of all outputs, whatever the inputs are
+  ContractionOperands contraction = {};
+  ConvWindow* (*window)(ir::Attributes&) = nullptr;  // of a convolution over images: strides, dilations, padding
+  ActivationSet fuses = 0;                           // what the op can apply to its result
+  std::optional<ir::Activation> activation = {};     // the fused activation that does what the op does
   QuantizationRule quantize = {};
   std::string_view types = {};   // for docs: "f32 i8 u8 i16x8 hybrid"
   std::string_view fast = {};    // for docs: which of them have kernels tuned for the CPU
   std::string_view reason = {};  // for docs: why an op without infer does not run
+
+  std::string_view name() const { return id.name(); }
+  /// As integers: the input that has zero point 0 when it is constant, its axis with a scale for each slice, and the
+  /// input whose scale is that of the activations times that of the weights; -1: none.
+  int symmetric_input() const { return contraction.has_weights() ? contraction.weights : quantize.symmetric_input; }
+  int symmetric_axis() const { return contraction.has_weights() ? contraction.output_axis : -1; }
+  int bias_input() const { return contraction.has_weights() ? contraction.bias : -1; }
+  /// A layer with an int8 form whose every result is a sum over all weights of its channel: what equalization and the
+  /// correction of biases are about.
+  bool is_integer_layer() const {
+    return contraction.has_weights() && contraction.kind != ContractionKind::kTransposed &&
+           (quantize.forms & QuantizationRule::kInt8) != 0;
+  }
 };
 
 template <typename A>

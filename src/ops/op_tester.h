@@ -45,13 +45,9 @@ inline Quantization quantized(float scale, int64_t zero_point = 0) {
 class OpTester {
  public:
   explicit OpTester(const std::string& op) {
-    for (const auto& [code, row] : registry().builtins()) {
-      if (row.name == op) row_ = &row;
-    }
-    if (row_ == nullptr) row_ = registry().find(ir::kCustomOp, op);
+    row_ = registry().find_named(op);
     require(row_ != nullptr && row_->infer != nullptr, ErrorCode::kUnsupported, "no op {}", op);
-    node_.code = row_->code;
-    node_.op = op;
+    node_.op = row_->id;
     node_.attributes = new_attributes(*row_);
   }
 
@@ -113,12 +109,9 @@ class OpTester {
     host_.state = std::move(state);
     return *this;
   }
-  /// The subgraph that the op's attributes name, as a list of op codes.
-  OpTester& body(const std::vector<ir::OpCode>& codes) {
-    for (ir::OpCode code : codes) {
-      host_.body.nodes.emplace_back();
-      host_.body.nodes.back().code = code;
-    }
+  /// The subgraph that the op's attributes name, as a list of ops.
+  OpTester& body(const std::vector<ir::OpId>& ops) {
+    for (const ir::OpId& op : ops) host_.body.nodes.emplace_back().op = op;
     return *this;
   }
   OpTester& threads(int count) {

@@ -227,39 +227,36 @@ std::unique_ptr<Kernel> prepare_mirror_pad(PrepareContext& c) {
 }  // namespace
 
 void register_pad(Registry& registry) {
-  registry.add({.name = "PAD",
-                .code = 34,
+  registry.add({.id = op::kPad,
                 .max_version = 6,
                 .min_inputs = 2,
                 .max_inputs = 3,
                 .required_inputs = 2,
-                .options = {1, 22},
+                .options = builtin_options(22),
                 .infer = infer_pad,
                 .prepare = prepare_pad,
-                .quantize = same_scale_rule(2, 3),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 3}),
                 .types = "all but strings"});
-  registry.add({.name = "PADV2",
-                .code = 60,
+  registry.add({.id = op::kPadV2,
                 .max_version = 6,
                 .min_inputs = 2,
                 .max_inputs = 3,
                 .required_inputs = 2,
-                .options = {1, 43},
+                .options = builtin_options(43),
                 .infer = infer_pad,
                 .prepare = prepare_pad,
-                .quantize = same_scale_rule(2, 3),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 3}),
                 .types = "all but strings"});
-  registry.add({.name = "MIRROR_PAD",
-                .code = 100,
+  registry.add({.id = op::kMirrorPad,
                 .max_version = 3,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 77},
+                .options = builtin_options(77),
                 .make_attributes = make_attributes<MirrorPadAttributes>,
                 .infer = infer_mirror_pad,
                 .prepare = prepare_mirror_pad,
-                .quantize = same_scale_rule(2, 3),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 3}),
                 .types = "all but strings"});
 }
 

@@ -229,18 +229,18 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <Pool pool>
-OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types, std::string_view fast,
+OpDef row(const ir::OpId& id, int version, std::string_view types, std::string_view fast,
           const QuantizationRule& rule = {}) {
-  return {.name = name,
-          .code = code,
+  return {.id = id,
           .max_version = version,
           .min_inputs = 1,
           .max_inputs = 1,
           .required_inputs = 1,
-          .options = {1, 5},
+          .options = builtin_options(5),
           .make_attributes = make_attributes<PoolAttributes>,
           .infer = AlsoHalf<infer<pool>, prepare<pool>>::infer,
           .prepare = AlsoHalf<infer<pool>, prepare<pool>>::prepare,
+          .fuses = pool == Pool::kL2 ? ActivationSet{0} : kFusesRelus,
           .quantize = rule,
           .types = types,
           .fast = fast};
@@ -249,9 +249,11 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
 }  // namespace
 
 void register_pooling(Registry& registry) {
-  registry.add(row<Pool::kAverage>("AVERAGE_POOL_2D", 1, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule(2, 3)));
-  registry.add(row<Pool::kL2>("L2_POOL_2D", 12, 1, "f32 f16", ""));
-  registry.add(row<Pool::kMax>("MAX_POOL_2D", 17, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule(2, 3)));
+  registry.add(row<Pool::kAverage>(op::kAveragePool2D, 3, "f32 f16 u8 i8 i16", "f32 i8 u8",
+                                   same_scale_rule({.int8 = 2, .int16 = 3})));
+  registry.add(row<Pool::kL2>(op::kL2Pool2D, 1, "f32 f16", ""));
+  registry.add(
+      row<Pool::kMax>(op::kMaxPool2D, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule({.int8 = 2, .int16 = 3})));
 }
 
 }  // namespace leadline::ops

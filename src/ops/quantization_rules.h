@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of quantization rules that rows of ops choose from. `version8` and `version16` are the versions of the op
-// that brought the form; 0: there is none.
+// The kinds of quantization rules that rows of ops choose from. Versions are those of the op that brought a form, as in
+// `free_rule({.int8 = 2, .int16 = 3})`; a form without a version does not exist.
 #pragma once
 
 #include <cstdint>
@@ -9,50 +9,34 @@
 
 namespace leadline::ops {
 
-constexpr uint8_t integer_forms(int version8, int version16) {
-  return static_cast<uint8_t>((version8 != 0 ? QuantizationRule::kInt8 : 0) |
-                              (version16 != 0 ? QuantizationRule::kInt16 : 0));
-}
-
 /// Every operand has parameters of its own, found by calibration.
-constexpr QuantizationRule free_rule(int version8, int version16) {
+constexpr QuantizationRule free_rule(QuantizationRule::Versions versions) {
   QuantizationRule rule;
-  rule.forms = integer_forms(version8, version16);
-  rule.version8 = version8;
-  rule.version16 = version16;
+  if (versions.int8 != 0) rule.forms |= QuantizationRule::kInt8;
+  if (versions.int16 != 0) rule.forms |= QuantizationRule::kInt16;
+  rule.versions = versions;
   return rule;
 }
 
 /// Values are moved or chosen, not computed: all operands that take part share their parameters.
-constexpr QuantizationRule same_scale_rule(int version8, int version16) {
-  QuantizationRule rule = free_rule(version8, version16);
+constexpr QuantizationRule same_scale_rule(QuantizationRule::Versions versions) {
+  QuantizationRule rule = free_rule(versions);
   rule.same_scale = true;
   return rule;
 }
 
 /// The result has the parameters the integer kernels were made for.
-constexpr QuantizationRule fixed_rule(int version8, FixedParameters output8, int version16, FixedParameters output16) {
-  QuantizationRule rule = free_rule(version8, version16);
-  rule.output8 = output8;
-  rule.output16 = output16;
+constexpr QuantizationRule fixed_rule(QuantizationRule::Versions versions, QuantizationRule::FixedOutputs output) {
+  QuantizationRule rule = free_rule(versions);
+  rule.output = output;
   return rule;
 }
 
-/// Products of the activation `data` with `weights`, summed up onto `bias`. Hybrid kernels and widened weights too.
-constexpr QuantizationRule weights_rule(int data, int weights, int weights_axis, int bias, int version8,
-                                        int version16) {
-  QuantizationRule rule = free_rule(version8, version16);
+/// Products of an activation with weights, summed up onto a bias: the row has a contraction. Hybrid kernels and
+/// weights through DEQUANTIZE too.
+constexpr QuantizationRule weights_rule(QuantizationRule::Versions versions) {
+  QuantizationRule rule = free_rule(versions);
   rule.forms |= QuantizationRule::kHybrid | QuantizationRule::kWeightOnly;
-  rule.data = data;
-  rule.weights = weights;
-  rule.weights_axis = weights_axis;
-  rule.bias = bias;
-  return rule;
-}
-
-/// The same rule where constant input `input` is symmetric, with zero point 0.
-constexpr QuantizationRule with_symmetric_input(QuantizationRule rule, int input) {
-  rule.weights = input;
   return rule;
 }
 
@@ -64,6 +48,27 @@ constexpr QuantizationRule with_hybrid_weights(QuantizationRule rule, uint64_t h
 }
 
 /// Weights may be int8 while all else is float.
-constexpr QuantizationRule hybrid_rule(uint64_t hybrid_weights) { return with_hybrid_weights({}, hybrid_weights); }
+constexpr QuantizationRule hybrid_rule(QuantizationRule::Versions versions, uint64_t hybrid_weights) {
+  return with_hybrid_weights(free_rule(versions), hybrid_weights);
+}
+
+/// Weights may come from DEQUANTIZE; there are no integer kernels.
+constexpr QuantizationRule weight_only_rule() {
+  QuantizationRule rule;
+  rule.forms = QuantizationRule::kWeightOnly;
+  return rule;
+}
+
+/// The same rule where constant input `input`, which is not weights, is symmetric.
+constexpr QuantizationRule with_symmetric_input(QuantizationRule rule, int input) {
+  rule.symmetric_input = input;
+  return rule;
+}
+
+/// The same rule for an op that copies rows of input `table`.
+constexpr QuantizationRule with_table(QuantizationRule rule, int table) {
+  rule.table = table;
+  return rule;
+}
 
 }  // namespace leadline::ops

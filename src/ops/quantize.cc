@@ -324,28 +324,28 @@ std::unique_ptr<Kernel> prepare_dequantize(PrepareContext& c) {
 }  // namespace
 
 void register_quantize(Registry& registry) {
-  registry.add({.name = "DEQUANTIZE",
-                .code = 6,
+  registry.add({.id = op::kDequantize,
                 .max_version = 9,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 38},
+                .options = builtin_options(38),
                 .infer = infer_dequantize,
                 .prepare = prepare_dequantize,
+                .elementwise = true,
                 .dequantizes_f16 = true,
                 .types = "f16 i8 u8 i16 i4 u4 i2, per channel",
                 .fast = "i8 u8 i16"});
-  registry.add({.name = "QUANTIZE",
-                .code = 114,
+  registry.add({.id = op::kQuantize,
                 .max_version = 6,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 89},
+                .options = builtin_options(89),
                 .infer = infer_quantize,
                 .prepare = prepare_quantize,
                 .sharing = Sharing::kInPlace,
+                .elementwise = true,
                 .types = "f32 i8 u8 i16 i32 i4 u4, per channel",
                 .fast = "f32 i8 u8"});
 }

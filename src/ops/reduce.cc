@@ -402,15 +402,14 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <Reduction reduction>
-OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view types,
-          const QuantizationRule& rule = {}, std::string_view fast = {}) {
-  return {.name = name,
-          .code = code,
+OpDef row(const ir::OpId& id, int version, std::string_view types, const QuantizationRule& rule = {},
+          std::string_view fast = {}) {
+  return {.id = id,
           .max_version = version,
           .min_inputs = 2,
           .max_inputs = 2,
           .required_inputs = 2,
-          .options = {1, 27},
+          .options = builtin_options(27),
           .make_attributes = make_attributes<ReduceAttributes>,
           .infer = AlsoHalf<infer<reduction>, prepare<reduction>>::infer,
           .prepare = AlsoHalf<infer<reduction>, prepare<reduction>>::prepare,
@@ -423,13 +422,13 @@ OpDef row(std::string_view name, ir::OpCode code, int version, std::string_view 
 
 void register_reduce(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f16 i32 i64 u8 i8 i16";
-  registry.add(row<Reduction::kMean>("MEAN", 40, 3, kTypes, free_rule(2, 3), "f32 i8 u8"));
-  registry.add(row<Reduction::kSum>("SUM", 74, 2, kTypes, free_rule(2, 0), "f32"));
-  registry.add(row<Reduction::kProd>("REDUCE_PROD", 81, 2, kTypes, free_rule(2, 2)));
-  registry.add(row<Reduction::kMax>("REDUCE_MAX", 82, 3, kTypes, same_scale_rule(2, 3)));
-  registry.add(row<Reduction::kMin>("REDUCE_MIN", 89, 3, kTypes, same_scale_rule(2, 3)));
-  registry.add(row<Reduction::kAny>("REDUCE_ANY", 91, 1, "bool"));
-  registry.add(row<Reduction::kAll>("REDUCE_ALL", 140, 1, "bool"));
+  registry.add(row<Reduction::kMean>(op::kMean, 3, kTypes, free_rule({.int8 = 2, .int16 = 3}), "f32 i8 u8"));
+  registry.add(row<Reduction::kSum>(op::kSum, 2, kTypes, free_rule({.int8 = 2}), "f32"));
+  registry.add(row<Reduction::kProd>(op::kReduceProd, 2, kTypes, free_rule({.int8 = 2, .int16 = 2})));
+  registry.add(row<Reduction::kMax>(op::kReduceMax, 3, kTypes, same_scale_rule({.int8 = 2, .int16 = 3})));
+  registry.add(row<Reduction::kMin>(op::kReduceMin, 3, kTypes, same_scale_rule({.int8 = 2, .int16 = 3})));
+  registry.add(row<Reduction::kAny>(op::kReduceAny, 1, "bool"));
+  registry.add(row<Reduction::kAll>(op::kReduceAll, 1, "bool"));
 }
 
 }  // namespace leadline::ops

@@ -281,29 +281,15 @@ WindowFunction body_of(const OpContext& c) {
   if (nodes.size() != 1) {
     c.fail(ErrorCode::kUnsupported, "its body, subgraph {}, has {} nodes, expected one", index, nodes.size());
   }
-  switch (nodes[0].code) {
-    case 0:    // ADD
-    case 163:  // STABLEHLO_ADD
-      return WindowFunction::kAdd;
-    case 18:   // MUL
-    case 165:  // STABLEHLO_MULTIPLY
-      return WindowFunction::kMul;
-    case 55:   // MAXIMUM
-    case 166:  // STABLEHLO_MAXIMUM
-      return WindowFunction::kMax;
-    case 57:   // MINIMUM
-    case 181:  // STABLEHLO_MINIMUM
-      return WindowFunction::kMin;
-    case 86:   // LOGICAL_AND
-    case 176:  // STABLEHLO_AND
-      return WindowFunction::kAll;
-    case 84:   // LOGICAL_OR
-    case 183:  // STABLEHLO_OR
-      return WindowFunction::kAny;
-    default:
-      c.fail(ErrorCode::kUnsupported, "its body, subgraph {}, computes {}, which is no supported reduction", index,
-             nodes[0].op);
-  }
+  const ir::OpId op = nodes[0].op;
+  if (is_one_of(op, {op::kAdd, op::kStablehloAdd})) return WindowFunction::kAdd;
+  if (is_one_of(op, {op::kMul, op::kStablehloMultiply})) return WindowFunction::kMul;
+  if (is_one_of(op, {op::kMaximum, op::kStablehloMaximum})) return WindowFunction::kMax;
+  if (is_one_of(op, {op::kMinimum, op::kStablehloMinimum})) return WindowFunction::kMin;
+  if (is_one_of(op, {op::kLogicalAnd, op::kStablehloAnd})) return WindowFunction::kAll;
+  if (is_one_of(op, {op::kLogicalOr, op::kStablehloOr})) return WindowFunction::kAny;
+  c.fail(ErrorCode::kUnsupported, "its body, subgraph {}, computes {}, which is not a supported reduction", index,
+         op.name());
 }
 
 WindowPlan stablehlo_plan(const OpContext& c) {
@@ -342,22 +328,20 @@ std::unique_ptr<Kernel> prepare_stablehlo(PrepareContext& c) { return window_ker
 
 void register_reduce_window(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f64 bool i8 u8 i16 i32 i64";
-  registry.add({.name = "REDUCE_WINDOW",
-                .code = 205,
+  registry.add({.id = op::kReduceWindow,
                 .min_inputs = 5,
                 .max_inputs = 5,
                 .required_inputs = 5,
-                .options = {2, 20},
+                .options = builtin_options_2(20),
                 .make_attributes = make_attributes<ReduceWindowAttributes>,
                 .infer = infer,
                 .prepare = prepare,
                 .types = kTypes});
-  registry.add({.name = "STABLEHLO_REDUCE_WINDOW",
-                .code = 198,
+  registry.add({.id = op::kStablehloReduceWindow,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {2, 13},
+                .options = builtin_options_2(13),
                 .make_attributes = make_attributes<StablehloReduceWindowAttributes>,
                 .infer = infer_stablehlo,
                 .prepare = prepare_stablehlo,

@@ -8,11 +8,6 @@
 namespace leadline::ops {
 namespace {
 
-constexpr ir::OpCode kAdd = 0;
-constexpr ir::OpCode kMul = 165;
-constexpr ir::OpCode kMaximum = 55;
-constexpr ir::OpCode kLogicalOr = 84;
-
 template <typename T>
 OpTester reducer(WindowFunction function, const Shape& shape, const std::vector<T>& data, T init,
                  const std::vector<int64_t>& window, const std::vector<int64_t>& strides,
@@ -77,7 +72,7 @@ TEST(ReduceWindow, RefusesBadWindows) {
 }
 
 template <typename T>
-OpTester stablehlo(StablehloReduceWindowAttributes a, const std::vector<ir::OpCode>& body, const Shape& shape,
+OpTester stablehlo(StablehloReduceWindowAttributes a, const std::vector<ir::OpId>& body, const Shape& shape,
                    const std::vector<T>& data, T init) {
   OpTester t("STABLEHLO_REDUCE_WINDOW");
   t.attributes(std::move(a)).body(body).input<T>(shape, data).template input<T>({}, {init}).output(dtype_of<T>());
@@ -87,7 +82,7 @@ OpTester stablehlo(StablehloReduceWindowAttributes a, const std::vector<ir::OpCo
 TEST(StablehloReduceWindow, MissingListsMeanOnesAndNoPadding) {
   StablehloReduceWindowAttributes a;
   a.window_dimensions = {2};
-  auto t = stablehlo<float>(a, {kAdd}, {3}, {1, 2, 3}, 0);
+  auto t = stablehlo<float>(a, {op::kAdd}, {3}, {1, 2, 3}, 0);
   t.run();
   EXPECT_EQ(t.result<float>(0), (std::vector<float>{3, 5}));
 }
@@ -98,7 +93,7 @@ TEST(StablehloReduceWindow, GapsAndPaddingCountAsTheInitialValue) {
   a.base_dilations = {2};
   a.padding = {1, 0};
   // 10 | 1 10 2 10 3 in windows of three, each multiplied by 10 once more.
-  auto t = stablehlo<int32_t>(a, {kMul}, {3}, {1, 2, 3}, 10);
+  auto t = stablehlo<int32_t>(a, {op::kStablehloMultiply}, {3}, {1, 2, 3}, 10);
   t.run();
   EXPECT_EQ(t.result<int32_t>(0), (std::vector<int32_t>{1000, 200, 2000, 600}));
 }
@@ -108,7 +103,7 @@ TEST(StablehloReduceWindow, NegativePaddingCrops) {
   a.window_dimensions = {1, 2};
   a.padding = {-1, 0, 2, -1};
   // Row 1 of the input, two zeros before it, its last element cut off.
-  auto t = stablehlo<float>(a, {kMaximum}, {2, 3}, {9, 9, 9, 1, 4, 9}, 0);
+  auto t = stablehlo<float>(a, {op::kMaximum}, {2, 3}, {9, 9, 9, 1, 4, 9}, 0);
   t.run();
   EXPECT_EQ(t.shape(0), (Shape{1, 3}));
   EXPECT_EQ(t.result<float>(0), (std::vector<float>{0, 1, 4}));
@@ -117,7 +112,7 @@ TEST(StablehloReduceWindow, NegativePaddingCrops) {
 TEST(StablehloReduceWindow, BoolsAreJoined) {
   StablehloReduceWindowAttributes a;
   a.window_dimensions = {2};
-  auto t = stablehlo<bool>(a, {kLogicalOr}, {4}, {false, false, true, false}, false);
+  auto t = stablehlo<bool>(a, {op::kLogicalOr}, {4}, {false, false, true, false}, false);
   t.run();
   EXPECT_EQ(t.result<uint8_t>(0), (std::vector<uint8_t>{0, 1, 1}));
 }
@@ -128,8 +123,8 @@ TEST(StablehloReduceWindow, ThreadsDoNotChangeTheResult) {
   a.padding = {4, 4, 4, 4};
   std::vector<float> data(64 * 64);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 37) * 0.3F;
-  auto one = stablehlo<float>(a, {kAdd}, {64, 64}, data, 0);
-  auto four = stablehlo<float>(a, {kAdd}, {64, 64}, data, 0);
+  auto one = stablehlo<float>(a, {op::kAdd}, {64, 64}, data, 0);
+  auto four = stablehlo<float>(a, {op::kAdd}, {64, 64}, data, 0);
   one.run();
   four.threads(4).run();
   EXPECT_EQ(one.shape(0), (Shape{64, 64}));
@@ -139,29 +134,29 @@ TEST(StablehloReduceWindow, ThreadsDoNotChangeTheResult) {
 TEST(StablehloReduceWindow, RefusesOtherBodiesAndBadLists) {
   StablehloReduceWindowAttributes a;
   a.window_dimensions = {2};
-  const auto refused = [&](const StablehloReduceWindowAttributes& attributes, const std::vector<ir::OpCode>& body) {
+  const auto refused = [&](const StablehloReduceWindowAttributes& attributes, const std::vector<ir::OpId>& body) {
     EXPECT_THROW(stablehlo<float>(attributes, body, {3}, {1, 2, 3}, 0).run(), Error);
   };
   refused(a, {});
-  refused(a, {kAdd, kAdd});
-  refused(a, {41});  // SUB
+  refused(a, {op::kAdd, op::kAdd});
+  refused(a, {op::kSub});
   for (auto list : {&StablehloReduceWindowAttributes::window_strides, &StablehloReduceWindowAttributes::base_dilations,
                     &StablehloReduceWindowAttributes::window_dilations}) {
     for (const std::vector<int64_t>& bad : {std::vector<int64_t>{0}, {-1}, {1, 1}, {INT64_MAX}}) {
       StablehloReduceWindowAttributes changed = a;
       changed.*list = bad;
-      refused(changed, {kAdd});
+      refused(changed, {op::kAdd});
     }
   }
   for (const std::vector<int64_t>& bad : {std::vector<int64_t>{1}, {-2, -2}, {INT64_MAX, INT64_MAX}, {INT64_MIN, 0}}) {
     StablehloReduceWindowAttributes changed = a;
     changed.padding = bad;
-    refused(changed, {kAdd});
+    refused(changed, {op::kAdd});
   }
   a.window_dimensions = {2, 2};
-  refused(a, {kAdd});
+  refused(a, {op::kAdd});
   a.window_dimensions = {};
-  refused(a, {kAdd});
+  refused(a, {op::kAdd});
 }
 
 }  // namespace

@@ -1,35 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/registry.h"
 
+#include <utility>
+
+#include "core/error.h"
 #include "ops/families.h"
 
 namespace leadline::ops {
 
 void Registry::add(OpDef row) {
-  if (row.code == ir::kCustomOp) {
-    customs_.insert_or_assign(std::string(row.name), row);
-  } else if (row.code == ir::kFusedOp) {
-    fused_.insert_or_assign(std::string(row.name), row);
-  } else {
-    builtins_.insert_or_assign(row.code, row);
-  }
+  const ir::OpId id = row.id;
+  const bool added = id.is_builtin()  ? builtins_.try_emplace(id.code(), row).second
+                     : id.is_custom() ? customs_.try_emplace(id.name(), row).second
+                                      : fused_.try_emplace(id.name(), row).second;
+  require(added, ErrorCode::kInternal, "op {} is registered twice", id.name());
 }
 
-const OpDef* Registry::find(ir::OpCode code, std::string_view custom_name) const {
-  if (code == ir::kCustomOp || code == ir::kFusedOp) {
-    const auto& rows = code == ir::kCustomOp ? customs_ : fused_;
-    const auto it = rows.find(custom_name);
-    return it == rows.end() ? nullptr : &it->second;
+const OpDef* Registry::find(const ir::OpId& op) const {
+  if (op.is_builtin()) return find_builtin(op.code());
+  const ByName& rows = op.is_custom() ? customs_ : fused_;
+  const auto it = rows.find(op.name());
+  return it == rows.end() ? nullptr : &it->second;
+}
+
+const OpDef* Registry::find_named(std::string_view name) const {
+  for (const auto& [code, row] : builtins_) {
+    if (row.name() == name) return &row;
   }
+  return find(ir::OpId::custom(name));
+}
+
+const OpDef* Registry::find_builtin(ir::OpCode code) const {
   const auto it = builtins_.find(code);
   return it == builtins_.end() ? nullptr : &it->second;
 }
 
-const OpDef* Registry::find(std::string_view name) const {
-  for (const auto& [code, row] : builtins_) {
-    if (row.name == name) return &row;
-  }
-  return find(ir::kCustomOp, name);
+ir::Node make_node(const ir::OpId& op, std::vector<int> inputs, std::vector<int> outputs) {
+  const OpDef* row = registry().find(op);
+  require(row != nullptr, ErrorCode::kInternal, "there is no op called '{}'", op.name());
+  ir::Node node;
+  node.op = op;
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  node.attributes = new_attributes(*row);
+  return node;
 }
 
 const Registry& registry() {

@@ -3,37 +3,44 @@
 #pragma once
 
 #include <map>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "ops/op.h"
 
 namespace leadline::ops {
 
-/// Rows by code and by custom name. Filled once, then read-only and shared between threads.
+/// Rows by op. Filled once, then read-only and shared between threads.
 class Registry {
  public:
-  /// Adds a row. A row of the same code or name replaces an earlier one that cannot run.
+  /// Throws Error(kInternal) when there is a row of this op already.
   void add(OpDef row);
 
-  /// The row of a builtin op, or null. Custom and fused ops are found by name.
-  const OpDef* find(ir::OpCode code, std::string_view custom_name) const;
-  /// The row of the op called `name`, builtin or custom, or null.
-  const OpDef* find(std::string_view name) const;
+  /// The row of an op; null: Leadline does not know it.
+  const OpDef* find(const ir::OpId& op) const;
+  /// For what names ops (importers, builders, recipes): the builtin op called `name`, else the custom op; or null.
+  const OpDef* find_named(std::string_view name) const;
+  /// The builtin op with this number, or null.
+  const OpDef* find_builtin(ir::OpCode code) const;
 
+  using ByName = std::map<std::string_view, OpDef>;
   const std::map<ir::OpCode, OpDef>& builtins() const { return builtins_; }
-  const std::map<std::string, OpDef, std::less<>>& customs() const { return customs_; }
-  /// Ops that only passes make, for a run (ir::kFusedOp).
-  const std::map<std::string, OpDef, std::less<>>& fused() const { return fused_; }
+  const ByName& customs() const { return customs_; }
+  /// Ops that only passes make, for a run.
+  const ByName& fused() const { return fused_; }
 
  private:
   std::map<ir::OpCode, OpDef> builtins_;
-  std::map<std::string, OpDef, std::less<>> customs_;
-  std::map<std::string, OpDef, std::less<>> fused_;
+  ByName customs_;
+  ByName fused_;
 };
 
 /// The registry with every op of Leadline. Built on first use.
 const Registry& registry();
+
+/// The row of a node's op; null: Leadline does not know it.
+inline const OpDef* row_of(const ir::Node& node) { return registry().find(node.op); }
+
+/// A node of this op with its default attributes, version 1.
+ir::Node make_node(const ir::OpId& op, std::vector<int> inputs, std::vector<int> outputs);
 
 }  // namespace leadline::ops

@@ -212,30 +212,28 @@ std::unique_ptr<Kernel> prepare_nearest(PrepareContext& c) {
 }  // namespace
 
 void register_resize(Registry& registry) {
-  registry.add({.name = "RESIZE_BILINEAR",
-                .code = 23,
+  registry.add({.id = op::kResizeBilinear,
                 .max_version = 4,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 15},
+                .options = builtin_options(15),
                 .make_attributes = make_attributes<ResizeBilinearAttributes>,
                 .infer = infer_bilinear,
                 .prepare = prepare_bilinear,
-                .quantize = same_scale_rule(2, 4),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
                 .types = "f32 u8 i8 i16",
                 .fast = "f32 i8 u8"});
-  registry.add({.name = "RESIZE_NEAREST_NEIGHBOR",
-                .code = 97,
+  registry.add({.id = op::kResizeNearestNeighbor,
                 .max_version = 4,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 74},
+                .options = builtin_options(74),
                 .make_attributes = make_attributes<ResizeNearestAttributes>,
                 .infer = infer_nearest,
                 .prepare = prepare_nearest,
-                .quantize = same_scale_rule(2, 4),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
                 .types = "f32 i32 u8 i8 i16 bool f16"});
 }
 

@@ -61,16 +61,15 @@ std::unique_ptr<Kernel> prepare_reverse(PrepareContext& c) {
 }  // namespace
 
 void register_reverse(Registry& registry) {
-  registry.add({.name = "REVERSE_V2",
-                .code = 105,
+  registry.add({.id = op::kReverseV2,
                 .max_version = 4,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 81},
+                .options = builtin_options(81),
                 .infer = infer_reverse,
                 .prepare = prepare_reverse,
-                .quantize = same_scale_rule(3, 3),
+                .quantize = same_scale_rule({.int8 = 3, .int16 = 3}),
                 .types = "all but sub-byte"});
 }
 

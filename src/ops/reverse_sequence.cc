@@ -93,12 +93,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_reverse_sequence(Registry& registry) {
-  registry.add({.name = "REVERSE_SEQUENCE",
-                .code = 112,
+  registry.add({.id = op::kReverseSequence,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 87},
+                .options = builtin_options(87),
                 .make_attributes = make_attributes<ReverseSequenceAttributes>,
                 .infer = infer,
                 .prepare = prepare,

@@ -127,13 +127,12 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_rfft(Registry& registry) {
-  registry.add({.name = "RFFT2D",
-                .code = 131,
+  registry.add({.id = op::kRfft2D,
                 .max_version = 1,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 105},
+                .options = builtin_options(105),
                 .infer = infer,
                 .prepare = prepare,
                 .types = "f32"});

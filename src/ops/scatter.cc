@@ -150,12 +150,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_scatter(Registry& registry) {
-  registry.add({.name = "SCATTER_ND",
-                .code = 122,
+  registry.add({.id = op::kScatterNd,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
-                .options = {1, 97},
+                .options = builtin_options(97),
                 .infer = infer,
                 .prepare = prepare,
                 .types = "f32 i8 u8 i16 i32 i64 bool"});

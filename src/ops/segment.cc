@@ -150,14 +150,13 @@ std::unique_ptr<Kernel> prepare_unsorted(PrepareContext& c) {
   return make_reduction<Reduction>(c, segment_sizes(c, c.input(kIds).shape.rank()));
 }
 
-void add_unsorted(Registry& registry, std::string_view name, ir::OpCode code, int options,
+void add_unsorted(Registry& registry, const ir::OpId& id, OptionsTable options,
                   std::unique_ptr<Kernel> (*prepare)(PrepareContext&)) {
-  registry.add({.name = name,
-                .code = code,
+  registry.add({.id = id,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
-                .options = {1, options},
+                .options = options,
                 .infer = infer_unsorted,
                 .prepare = prepare,
                 .types = "f32 i32"});
@@ -166,19 +165,18 @@ void add_unsorted(Registry& registry, std::string_view name, ir::OpCode code, in
 }  // namespace
 
 void register_segment(Registry& registry) {
-  registry.add({.name = "SEGMENT_SUM",
-                .code = 125,
+  registry.add({.id = op::kSegmentSum,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 100},
+                .options = builtin_options(100),
                 .infer = infer_sorted,
                 .prepare = prepare_sorted,
                 .types = "f32 i32"});
-  add_unsorted(registry, "UNSORTED_SEGMENT_PROD", 153, 118, prepare_unsorted<Product>);
-  add_unsorted(registry, "UNSORTED_SEGMENT_MAX", 154, 119, prepare_unsorted<Max>);
-  add_unsorted(registry, "UNSORTED_SEGMENT_SUM", 155, 121, prepare_unsorted<Sum>);
-  add_unsorted(registry, "UNSORTED_SEGMENT_MIN", 157, 120, prepare_unsorted<Min>);
+  add_unsorted(registry, op::kUnsortedSegmentProd, builtin_options(118), prepare_unsorted<Product>);
+  add_unsorted(registry, op::kUnsortedSegmentMax, builtin_options(119), prepare_unsorted<Max>);
+  add_unsorted(registry, op::kUnsortedSegmentSum, builtin_options(121), prepare_unsorted<Sum>);
+  add_unsorted(registry, op::kUnsortedSegmentMin, builtin_options(120), prepare_unsorted<Min>);
 }
 
 }  // namespace leadline::ops

@@ -189,14 +189,30 @@ std::unique_ptr<Kernel> prepare_where(PrepareContext&) {
 
 void register_select(Registry& registry) {
   constexpr std::string_view kTypes = "every type of 1, 2, 4 or 8 bytes";
-  add_ops(
-      registry, 3, Sharing::kInPlace,
-      {
-          {"SELECT", 64, 4, {1, 47}, infer_select, prepare_select<false>, kTypes, nullptr, same_scale_rule(1, 1)},
-          {"SELECT_V2", 123, 2, {1, 98}, infer_select_v2, prepare_select<true>, kTypes, nullptr, same_scale_rule(1, 1)},
-      });
+  add_ops(registry, 3, Sharing::kInPlace,
+          {
+              {.id = op::kSelect,
+               .max_version = 4,
+               .options = builtin_options(47),
+               .infer = infer_select,
+               .prepare = prepare_select<false>,
+               .quantize = same_scale_rule({.int8 = 1, .int16 = 1}),
+               .types = kTypes},
+              {.id = op::kSelectV2,
+               .max_version = 2,
+               .options = builtin_options(98),
+               .infer = infer_select_v2,
+               .prepare = prepare_select<true>,
+               .quantize = same_scale_rule({.int8 = 1, .int16 = 1}),
+               .types = kTypes},
+          });
   add_ops(registry, 1, Sharing::kNone,
-          {{"WHERE", 109, 2, {1, 85}, infer_where, prepare_where, "bool f32 i64 i32 i8 u8 u32"}});
+          {{.id = op::kWhere,
+            .max_version = 2,
+            .options = builtin_options(85),
+            .infer = infer_where,
+            .prepare = prepare_where,
+            .types = "bool f32 i64 i32 i8 u8 u32"}});
 }
 
 }  // namespace leadline::ops

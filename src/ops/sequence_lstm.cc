@@ -48,18 +48,17 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_sequence_lstm(Registry& registry) {
-  registry.add({.name = "UNIDIRECTIONAL_SEQUENCE_LSTM",
-                .code = 44,
+  registry.add({.id = op::kUnidirectionalSequenceLstm,
                 .max_version = 4,
                 .min_inputs = 20,
                 .max_inputs = 24,
                 .required_inputs = 1,
-                .options = {1, 71},
+                .options = builtin_options(71),
                 .make_attributes = make_attributes<SequenceLstmAttributes>,
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
-                .quantize = hybrid_rule(0x10FFE),
+                .quantize = hybrid_rule({.hybrid = 3}, kLstmWeightInputs),
                 .types = "f32 i8x8_16 hybrid"});
 }
 

@@ -152,12 +152,11 @@ std::unique_ptr<Kernel> prepare_skip_gram(PrepareContext& c) {
 }  // namespace
 
 void register_skip_gram(Registry& registry) {
-  registry.add({.name = "SKIP_GRAM",
-                .code = 30,
+  registry.add({.id = op::kSkipGram,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 18},
+                .options = builtin_options(18),
                 .make_attributes = make_attributes<SkipGramAttributes>,
                 .infer = infer_skip_gram,
                 .prepare = prepare_skip_gram,

@@ -291,28 +291,26 @@ std::unique_ptr<Kernel> prepare_strided_slice(PrepareContext& c) {
 }  // namespace
 
 void register_slice(Registry& registry) {
-  registry.add({.name = "SLICE",
-                .code = 65,
+  registry.add({.id = op::kSlice,
                 .max_version = 8,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
-                .options = {1, 48},
+                .options = builtin_options(48),
                 .infer = infer_slice,
                 .prepare = prepare_slice,
-                .quantize = same_scale_rule(2, 4),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
                 .types = "all"});
-  registry.add({.name = "STRIDED_SLICE",
-                .code = 45,
+  registry.add({.id = op::kStridedSlice,
                 .max_version = 8,
                 .min_inputs = 4,
                 .max_inputs = 4,
                 .required_inputs = 4,
-                .options = {1, 32},
+                .options = builtin_options(32),
                 .make_attributes = make_attributes<StridedSliceAttributes>,
                 .infer = infer_strided_slice,
                 .prepare = prepare_strided_slice,
-                .quantize = same_scale_rule(2, 2),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 2}),
                 .types = "all"});
 }
 

@@ -297,28 +297,26 @@ std::unique_ptr<Kernel> prepare_log_softmax(PrepareContext& c) {
 }  // namespace
 
 void register_softmax(Registry& registry) {
-  add_ops(registry, 1, Sharing::kInPlace,
-          {
-              {"SOFTMAX",
-               25,
-               4,
-               {1, 9},
-               infer_softmax,
-               prepare_softmax,
-               "f32 f16 bf16 i8 u8 i16 8-to-i16",
-               make_attributes<SoftmaxAttributes>,
-               fixed_rule(2, {1.0F / 256, -128}, 3, {1.0F / 32768, 0})},
-              {"LOG_SOFTMAX",
-               50,
-               2,
-               {1, 36},
-               infer_log_softmax,
-               prepare_log_softmax,
-               "f32 i8 u8",
-               nullptr,
-               fixed_rule(2, {16.0F / 256, 127}, 0, {})},
-          },
-          "f32");
+  add_ops(
+      registry, 1, Sharing::kInPlace,
+      {
+          {.id = op::kSoftmax,
+           .max_version = 4,
+           .options = builtin_options(9),
+           .make_attributes = make_attributes<SoftmaxAttributes>,
+           .infer = infer_softmax,
+           .prepare = prepare_softmax,
+           .quantize = fixed_rule({.int8 = 2, .int16 = 3}, {.int8 = {1.0F / 256, -128}, .int16 = {1.0F / 32768, 0}}),
+           .types = "f32 f16 bf16 i8 u8 i16 8-to-i16"},
+          {.id = op::kLogSoftmax,
+           .max_version = 2,
+           .options = builtin_options(36),
+           .infer = infer_log_softmax,
+           .prepare = prepare_log_softmax,
+           .quantize = fixed_rule({.int8 = 2}, {.int8 = {16.0F / 256, 127}}),
+           .types = "f32 i8 u8"},
+      },
+      "f32");
 }
 
 }  // namespace leadline::ops

@@ -154,27 +154,25 @@ std::unique_ptr<Kernel> prepare_batch_to_space(PrepareContext& c) {
 }  // namespace
 
 void register_space_batch(Registry& registry) {
-  registry.add({.name = "SPACE_TO_BATCH_ND",
-                .code = 38,
+  registry.add({.id = op::kSpaceToBatchNd,
                 .max_version = 4,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
-                .options = {1, 25},
+                .options = builtin_options(25),
                 .infer = infer_space_to_batch,
                 .prepare = prepare_space_to_batch,
-                .quantize = same_scale_rule(2, 4),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
                 .types = "all but strings"});
-  registry.add({.name = "BATCH_TO_SPACE_ND",
-                .code = 37,
+  registry.add({.id = op::kBatchToSpaceNd,
                 .max_version = 4,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
-                .options = {1, 24},
+                .options = builtin_options(24),
                 .infer = infer_batch_to_space,
                 .prepare = prepare_batch_to_space,
-                .quantize = same_scale_rule(2, 4),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
                 .types = "all but strings"});
 }
 

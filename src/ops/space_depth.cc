@@ -71,29 +71,27 @@ std::unique_ptr<Kernel> prepare_depth_to_space(PrepareContext& c) {
 }  // namespace
 
 void register_space_depth(Registry& registry) {
-  registry.add({.name = "SPACE_TO_DEPTH",
-                .code = 26,
+  registry.add({.id = op::kSpaceToDepth,
                 .max_version = 2,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 19},
+                .options = builtin_options(19),
                 .make_attributes = make_attributes<BlockSizeAttributes>,
                 .infer = infer_space_to_depth,
                 .prepare = prepare_space_to_depth,
-                .quantize = same_scale_rule(2, 0),
+                .quantize = same_scale_rule({.int8 = 2}),
                 .types = "all but strings"});
-  registry.add({.name = "DEPTH_TO_SPACE",
-                .code = 5,
+  registry.add({.id = op::kDepthToSpace,
                 .max_version = 2,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .options = {1, 94},
+                .options = builtin_options(94),
                 .make_attributes = make_attributes<BlockSizeAttributes>,
                 .infer = infer_depth_to_space,
                 .prepare = prepare_depth_to_space,
-                .quantize = same_scale_rule(2, 0),
+                .quantize = same_scale_rule({.int8 = 2}),
                 .types = "all but strings"});
 }
 

@@ -72,13 +72,12 @@ std::unique_ptr<Kernel> prepare_sparse_to_dense(PrepareContext&) { return make_k
 }  // namespace
 
 void register_sparse_to_dense(Registry& registry) {
-  registry.add({.name = "SPARSE_TO_DENSE",
-                .code = 68,
+  registry.add({.id = op::kSparseToDense,
                 .max_version = 3,
                 .min_inputs = 4,
                 .max_inputs = 4,
                 .required_inputs = 4,
-                .options = {1, 50},
+                .options = builtin_options(50),
                 .make_attributes = make_attributes<SparseToDenseAttributes>,
                 .infer = infer_sparse_to_dense,
                 .prepare = prepare_sparse_to_dense,

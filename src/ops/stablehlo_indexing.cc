@@ -220,19 +220,13 @@ Update update_of(const OpContext& c) {
     c.fail(ErrorCode::kUnsupported, "its update computation, subgraph {}, has {} nodes, expected at most one", index,
            nodes.size());
   }
-  switch (nodes[0].code) {
-    case 163:
-      return Update::kAdd;
-    case 165:
-      return Update::kMultiply;
-    case 166:
-      return Update::kMaximum;
-    case 181:
-      return Update::kMinimum;
-    default:
-      c.fail(ErrorCode::kUnsupported, "its update computation, subgraph {}, is {}, which is not supported", index,
-             nodes[0].op);
-  }
+  const ir::OpId op = nodes[0].op;
+  if (op == op::kStablehloAdd) return Update::kAdd;
+  if (op == op::kStablehloMultiply) return Update::kMultiply;
+  if (op == op::kStablehloMaximum) return Update::kMaximum;
+  if (op == op::kStablehloMinimum) return Update::kMinimum;
+  c.fail(ErrorCode::kUnsupported, "its update computation, subgraph {}, is {}, which is not supported", index,
+         op.name());
 }
 
 Indexing scatter_indexing(const OpContext& c) {
@@ -321,22 +315,20 @@ std::unique_ptr<Kernel> prepare_scatter(PrepareContext& c) {
 }  // namespace
 
 void register_stablehlo_indexing(Registry& registry) {
-  registry.add({.name = "STABLEHLO_GATHER",
-                .code = 201,
+  registry.add({.id = op::kStablehloGather,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {2, 16},
+                .options = builtin_options_2(16),
                 .make_attributes = make_attributes<StablehloGatherAttributes>,
                 .infer = infer_gather,
                 .prepare = prepare_gather,
                 .types = "any of 1 to 8 bytes"});
-  registry.add({.name = "STABLEHLO_SCATTER",
-                .code = 190,
+  registry.add({.id = op::kStablehloScatter,
                 .min_inputs = 3,
                 .max_inputs = 3,
                 .required_inputs = 3,
-                .options = {2, 7},
+                .options = builtin_options_2(7),
                 .make_attributes = make_attributes<StablehloScatterAttributes>,
                 .infer = infer_scatter,
                 .prepare = prepare_scatter,

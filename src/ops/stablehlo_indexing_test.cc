@@ -148,7 +148,7 @@ TEST(StablehloScatter, AddsHalfPrecision) {
     return bytes;
   };
   OpTester t("STABLEHLO_SCATTER");
-  t.attributes(a).body({163}).raw_input(DType::kFloat16, {1}, halves(1.5F)).input<int32_t>({1, 1}, {0});
+  t.attributes(a).body({op::kStablehloAdd}).raw_input(DType::kFloat16, {1}, halves(1.5F)).input<int32_t>({1, 1}, {0});
   t.raw_input(DType::kFloat16, {1}, halves(2.25F)).output(DType::kFloat16).run();
   EXPECT_EQ(half_to_float(t.result<uint16_t>(0)[0]), 3.75F);
 }

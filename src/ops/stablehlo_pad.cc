@@ -92,12 +92,11 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_stablehlo_pad(Registry& registry) {
-  registry.add({.name = "STABLEHLO_PAD",
-                .code = 195,
+  registry.add({.id = op::kStablehloPad,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {2, 10},
+                .options = builtin_options_2(10),
                 .make_attributes = make_attributes<StablehloPadAttributes>,
                 .infer = infer,
                 .prepare = prepare,

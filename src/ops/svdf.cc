@@ -181,18 +181,17 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }  // namespace
 
 void register_svdf(Registry& registry) {
-  registry.add({.name = "SVDF",
-                .code = 27,
+  registry.add({.id = op::kSvdf,
                 .max_version = 4,
                 .min_inputs = 5,
                 .max_inputs = 5,
                 .required_inputs = 3,
-                .options = {1, 6},
+                .options = builtin_options(6),
                 .make_attributes = make_attributes<SvdfAttributes>,
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
-                .quantize = hybrid_rule(0b110),
+                .quantize = hybrid_rule({.hybrid = 4}, input_set({kFeatures, kTime})),
                 .types = "f32 i8 hybrid"});
 }
 

@@ -96,18 +96,17 @@ std::unique_ptr<Kernel> prepare_top_k(PrepareContext& c) {
 }  // namespace
 
 void register_top_k(Registry& registry) {
-  registry.add({.name = "TOPK_V2",
-                .code = 48,
+  registry.add({.id = op::kTopKV2,
                 .max_version = 3,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
                 .min_outputs = 2,
                 .max_outputs = 2,
-                .options = {1, 34},
+                .options = builtin_options(34),
                 .infer = infer_top_k,
                 .prepare = prepare_top_k,
-                .quantize = same_scale_rule(2, 3),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 3}),
                 .types = "f32 u8 i8 i16 i32 i64"});
 }
 

@@ -52,16 +52,15 @@ std::unique_ptr<Kernel> prepare_transpose(PrepareContext& c) { return make_move_
 }  // namespace
 
 void register_transpose(Registry& registry) {
-  registry.add({.name = "TRANSPOSE",
-                .code = 39,
+  registry.add({.id = op::kTranspose,
                 .max_version = 9,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .options = {1, 26},
+                .options = builtin_options(26),
                 .infer = infer_transpose,
                 .prepare = prepare_transpose,
-                .quantize = same_scale_rule(2, 5),
+                .quantize = same_scale_rule({.int8 = 2, .int16 = 5}),
                 .types = "all"});
 }
 

@@ -35,13 +35,12 @@ struct TransposeConvLoop {
   }
 };
 
+constexpr ContractionOperands kTransposeConvOperands = {
+    .kind = ContractionKind::kTransposed, .activations = kInput, .weights = kFilter, .bias = kBias};
+
 ContractionRule transpose_conv_rule(const OpContext& c) {
-  ContractionRule rule;
+  ContractionRule rule(c, kTransposeConvOperands);
   rule.symmetric_weights = true;
-  rule.activations = kInput;
-  rule.weights = kFilter;
-  rule.bias = kBias;
-  rule.channels = c.input(kFilter).shape[0];
   rule.bias_attribute = c.attributes<TransposeConvAttributes>().quantized_bias_type;
   return rule;
 }
@@ -288,17 +287,18 @@ std::unique_ptr<Kernel> make_transpose_conv_kernel(PrepareContext& c, const Cont
 }
 
 void register_transpose_conv(Registry& registry) {
-  registry.add({.name = "TRANSPOSE_CONV",
-                .code = 67,
+  registry.add({.id = op::kTransposeConv,
                 .max_version = 5,
                 .min_inputs = 3,
                 .max_inputs = 4,
                 .required_inputs = 3,
-                .options = {1, 49},
+                .options = builtin_options(49),
                 .make_attributes = make_attributes<TransposeConvAttributes>,
                 .infer = infer,
                 .prepare = prepare,
-                .quantize = weights_rule(2, 1, 0, 3, 2, 3),
+                .contraction = kTransposeConvOperands,
+                .fuses = kFusesRelus,
+                .quantize = weights_rule({.int8 = 2, .int16 = 3, .hybrid = 2}),
                 .types = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid",
                 .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
 }

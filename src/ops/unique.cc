@@ -123,14 +123,13 @@ std::unique_ptr<Kernel> prepare_unique(PrepareContext& c) {
 }  // namespace
 
 void register_unique(Registry& registry) {
-  registry.add({.name = "UNIQUE",
-                .code = 103,
+  registry.add({.id = op::kUnique,
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
                 .min_outputs = 2,
                 .max_outputs = 2,
-                .options = {1, 80},
+                .options = builtin_options(80),
                 .make_attributes = make_attributes<UniqueAttributes>,
                 .infer = infer_unique,
                 .prepare = prepare_unique,

@@ -48,8 +48,8 @@ UserOpTable user_ops_of(const ir::Graph& graph) {
   const std::lock_guard lock(table().mutex);
   for (const ir::Subgraph& subgraph : graph.subgraphs) {
     for (const ir::Node& node : subgraph.nodes) {
-      if (node.code != ir::kCustomOp) continue;
-      if (const auto it = table().ops.find(node.op); it != table().ops.end()) result.insert(*it);
+      if (!node.op.is_custom()) continue;
+      if (const auto it = table().ops.find(node.op.name()); it != table().ops.end()) result.insert(*it);
     }
   }
   return result;
@@ -57,7 +57,7 @@ UserOpTable user_ops_of(const ir::Graph& graph) {
 
 const OpDef& user_op_row() {
   static const OpDef row{
-      .name = "a registered op",
+      .id = ir::OpId::custom("a registered op"),
       .max_inputs = -1,
       .min_outputs = 0,
       .max_outputs = -1,
@@ -70,7 +70,7 @@ const OpDef& user_op_row() {
 
 const OpDef& missing_op_row() {
   static const OpDef row{
-      .name = "a missing op",
+      .id = ir::OpId::custom("a missing op"),
       .max_inputs = -1,
       .min_outputs = 0,
       .max_outputs = -1,

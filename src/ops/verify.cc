@@ -20,7 +20,7 @@ void check_count(const ir::Subgraph& subgraph, int node, size_t count, int least
 
 void verify_node(const ir::Subgraph& subgraph, int index) {
   const ir::Node& node = subgraph.nodes[static_cast<size_t>(index)];
-  const OpDef* op = registry().find(node.code, node.op);
+  const OpDef* op = registry().find(node.op);
   if (op == nullptr) return;
   check_count(subgraph, index, node.inputs.size(), op->min_inputs, op->max_inputs, "inputs");
   check_count(subgraph, index, node.outputs.size(), op->min_outputs, op->max_outputs, "outputs");

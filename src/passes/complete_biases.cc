@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/registry.h"
 #include "passes/editor.h"
 #include "passes/passes.h"
 
 namespace leadline::passes {
 namespace {
 
-constexpr int kFilter = 1;
-constexpr int kBias = 2;
-
 bool complete(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  const bool depthwise = node.op == "DEPTHWISE_CONV_2D";
-  if (!depthwise && node.op != "CONV_2D") return false;
-  if (node.inputs.size() > kBias && node.inputs[kBias] != ir::kAbsent) return false;
-  const ir::Value& filter = e.value(node.inputs[kFilter]);
-  if (e.value(node.outputs[0]).dtype != DType::kFloat32 || filter.signature || filter.shape.rank() != 4) return false;
-  const int64_t channels = filter.shape[depthwise ? 3 : 0];
+  const ops::OpDef* op = ops::row_of(node);
+  if (op == nullptr || !op->contraction.needs_bias) return false;
+  const ops::ContractionOperands& c = op->contraction;
+  if (static_cast<int>(node.inputs.size()) > c.bias && node.inputs[static_cast<size_t>(c.bias)] != ir::kAbsent) {
+    return false;
+  }
+  const ir::Value& weights = e.value(node.inputs[static_cast<size_t>(c.weights)]);
+  const ir::Value& result = e.value(node.outputs[0]);
+  if (result.dtype != DType::kFloat32 || weights.signature || weights.shape.rank() != c.rank) return false;
+  const int64_t channels = weights.shape[c.output_axis];
   const std::vector<float> zeros(static_cast<size_t>(channels));
-  e.set_input(n, kBias, e.add_constant(e.value(node.outputs[0]).name + "/bias", DType::kFloat32, {channels}, zeros));
+  const std::string name = result.name + "/bias";
+  e.set_input(n, c.bias, e.add_constant(name, DType::kFloat32, {channels}, zeros));
   return true;
 }
 

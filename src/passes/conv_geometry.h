@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of CONV_2D and DEPTHWISE_CONV_2D nodes along one axis, for passes that change their padding.
+// Sizes of convolutions over images along one axis, for passes that change their padding.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ops/conv.h"
+#include "ops/registry.h"
 #include "passes/editor.h"
 
 namespace leadline::passes {
@@ -18,9 +19,11 @@ struct ConvAxis {
   int64_t dilation = 1;
 };
 
-/// What both convolutions have.
+/// How a convolution moves over its image.
 struct ConvGeometry {
+  int image = 0;  // the input it reads
   ir::Padding padding = ir::Padding::kValid;
+  ops::Border border;
   ConvAxis rows;
   ConvAxis columns;
 };
@@ -38,42 +41,35 @@ inline std::optional<std::pair<int64_t, int64_t>> same_padding(const ConvAxis& a
   return std::pair{total / 2, total - total / 2};
 }
 
-inline bool is_conv(const ir::Node& node) {
-  return node.code != ir::kCustomOp && (node.op == "CONV_2D" || node.op == "DEPTHWISE_CONV_2D");
-}
-
-/// The geometry of a convolution with a filter whose shape is known and sane; nothing otherwise.
+/// The geometry of a convolution over images with a filter whose shape is known and sane; nothing otherwise.
 inline std::optional<ConvGeometry> conv_geometry(Editor& e, const ir::Node& node) {
-  if (!is_conv(node) || node.inputs.size() < 2) return {};
-  const ir::Value& filter = e.value(node.inputs[1]);
-  if (filter.signature || filter.shape.rank() != 4) return {};
-  ConvGeometry g;
-  const auto take = [&](const auto& a) {
-    g.padding = a.padding;
-    g.rows = {filter.shape[1], a.stride_h, a.dilation_h};
-    g.columns = {filter.shape[2], a.stride_w, a.dilation_w};
-  };
-  if (node.op == "CONV_2D") {
-    take(attributes<ops::Conv2DAttributes>(node));
-  } else {
-    take(attributes<ops::DepthwiseConv2DAttributes>(node));
-  }
+  const ops::OpDef* op = ops::row_of(node);
+  if (op == nullptr || op->window == nullptr) return {};
+  const int weights = node.inputs[static_cast<size_t>(op->contraction.weights)];
+  const ir::Value& filter = e.value(weights);
+  if (filter.signature || filter.shape.rank() != op->contraction.rank) return {};
+  const auto attributes = node.attributes->clone();
+  const ops::ConvWindow& window = *op->window(*attributes);
+  const ConvGeometry g{.image = op->contraction.activations,
+                       .padding = window.padding,
+                       .border = window.border,
+                       .rows = {filter.shape[1], window.stride_h, window.dilation_h},
+                       .columns = {filter.shape[2], window.stride_w, window.dilation_w}};
   for (const ConvAxis& axis : {g.rows, g.columns}) {
     if (axis.filter < 1 || axis.stride < 1 || axis.dilation < 1) return {};
   }
   return g;
 }
 
-/// The node's attributes with padding and dilations of `g`.
+/// The attributes of a convolution with padding, border and dilations of `g`.
 inline std::shared_ptr<const ir::Attributes> with_geometry(const ir::Node& node, const ConvGeometry& g) {
-  const auto change = [&](auto a) -> std::shared_ptr<const ir::Attributes> {
-    a.padding = g.padding;
-    a.dilation_h = static_cast<int32_t>(g.rows.dilation);
-    a.dilation_w = static_cast<int32_t>(g.columns.dilation);
-    return std::make_shared<decltype(a)>(a);
-  };
-  return node.op == "CONV_2D" ? change(attributes<ops::Conv2DAttributes>(node))
-                              : change(attributes<ops::DepthwiseConv2DAttributes>(node));
+  std::shared_ptr<ir::Attributes> attributes = node.attributes->clone();
+  ops::ConvWindow& window = *ops::row_of(node)->window(*attributes);
+  window.padding = g.padding;
+  window.border = g.border;
+  window.dilation_h = static_cast<int32_t>(g.rows.dilation);
+  window.dilation_w = static_cast<int32_t>(g.columns.dilation);
+  return attributes;
 }
 
 }  // namespace leadline::passes

@@ -28,7 +28,7 @@ class ActivationField final : public ir::FieldFinder {
 };
 
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node, size_t depth) {
-  const ops::OpDef* op = ops::registry().find(node.code, node.op);
+  const ops::OpDef* op = ops::row_of(node);
   if (op == nullptr) return false;
   for (const auto* list : {&node.inputs, &node.outputs}) {
     for (int v : *list) {
@@ -52,6 +52,11 @@ std::vector<int64_t> dims_of(const ir::Value& value) {
   return {value.shape.begin(), value.shape.end()};
 }
 
+bool is_reshape(const ir::Node& node) {
+  const ops::OpDef* op = ops::row_of(node);
+  return op != nullptr && op->reshapes;
+}
+
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node) {
   constexpr size_t kDeepEnough = 4;
   return is_pure(graph, subgraph, node, kDeepEnough);
@@ -67,7 +72,7 @@ Editor::Editor(ir::Graph& graph, int subgraph) : graph_(graph), index_(subgraph)
   for (int v : this->subgraph().inputs) is_input_[static_cast<size_t>(v)] = true;
   removed_.assign(this->subgraph().nodes.size(), false);
   for (int n = 0; n < node_count(); ++n) {
-    removed_[static_cast<size_t>(n)] = node(n).code == ir::kAbsorbedOp;
+    removed_[static_cast<size_t>(n)] = node(n).op.is_none();
     for (int v : node(n).outputs) producer_[static_cast<size_t>(v)] = n;
     for (int v : node(n).inputs) {
       if (v != ir::kAbsent) consumers_[static_cast<size_t>(v)].insert(n);
@@ -118,24 +123,18 @@ void Editor::set_attributes(int n, std::shared_ptr<const ir::Attributes> attribu
 void Editor::swap_ops(int a, int b) {
   ir::Node& first = subgraph().nodes[static_cast<size_t>(a)];
   ir::Node& second = subgraph().nodes[static_cast<size_t>(b)];
-  std::swap(first.code, second.code);
   std::swap(first.op, second.op);
   std::swap(first.version, second.version);
   std::swap(first.attributes, second.attributes);
   std::swap(first.custom_options, second.custom_options);
 }
 
-void Editor::become(int n, const std::string& op, std::vector<int> inputs,
+void Editor::become(int n, const ir::OpId& op, std::vector<int> inputs,
                     std::shared_ptr<const ir::Attributes> attributes) {
-  const auto& fused = ops::registry().fused();
-  const auto it = fused.find(op);
-  const ops::OpDef* row = it != fused.end() ? &it->second : ops::registry().find(op);
-  require(row != nullptr, ErrorCode::kInternal, "there is no op called '{}'", op);
   ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
-  target.code = row->code;
   target.op = op;
   target.version = 1;
-  target.attributes = attributes != nullptr ? std::move(attributes) : ops::new_attributes(*row);
+  target.attributes = attributes != nullptr ? std::move(attributes) : ops::make_node(op, {}, {}).attributes;
   target.custom_options = {};
   set_inputs(n, std::move(inputs));
 }
@@ -147,8 +146,7 @@ void Editor::remove(int n) {
   target.outputs.clear();
   removed_[static_cast<size_t>(n)] = true;
   if (!graph_.fixed_numbers) return;
-  target.code = ir::kAbsorbedOp;
-  target.op.clear();
+  target.op = ir::OpId();
   target.attributes = std::make_shared<ir::NoAttributes>();
   target.intermediates.clear();
   target.custom_options = {};

@@ -12,11 +12,15 @@
 
 #include "ir/graph.h"
 #include "ir/sources.h"
+#include "ops/op_ids.h"
 
 namespace leadline::passes {
 
 /// Sizes of a value; -1 where they are not known before a run.
 std::vector<int64_t> dims_of(const ir::Value& value);
+
+/// Whether the node gives the elements of its first input another shape, and nothing else.
+bool is_reshape(const ir::Node& node);
 
 /// Whether running the node twice, or not at all, makes no difference but to its outputs.
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node);
@@ -54,7 +58,7 @@ class Editor {
   /// Each node becomes the other's op, with its attributes; operands stay.
   void swap_ops(int a, int b);
   /// The node writes what it wrote, but as op `op` of these inputs. Without attributes it has the op's own.
-  void become(int n, const std::string& op, std::vector<int> inputs,
+  void become(int n, const ir::OpId& op, std::vector<int> inputs,
               std::shared_ptr<const ir::Attributes> attributes = nullptr);
   /// The node reads and writes nothing any more.
   void remove(int n);
@@ -126,11 +130,5 @@ int for_each_node(ir::Graph& graph, Rewrite&& rewrite) {
 std::optional<ir::Activation> activation_of(const ir::Attributes& attributes);
 /// The same attributes with another activation.
 std::shared_ptr<const ir::Attributes> with_activation(const ir::Attributes& attributes, ir::Activation activation);
-
-/// The attributes of a node as struct A, which must be the struct of its op.
-template <typename A>
-const A& attributes(const ir::Node& node) {
-  return static_cast<const A&>(*node.attributes);
-}
 
 }  // namespace leadline::passes

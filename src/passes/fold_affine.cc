@@ -15,33 +15,21 @@ namespace {
 
 constexpr int64_t kMostChannels = int64_t{1} << 20;
 
-/// Where a contraction keeps what.
-struct Contraction {
-  int data = 0;
-  int weights = 1;
-  int bias = 2;
-  int output_axis = 0;  // of the weights
-  int input_axis = 3;
-};
-
-std::optional<Contraction> contraction_of(const ir::Node& node) {
-  if (node.op == "CONV_2D") return Contraction{};
-  if (node.op == "DEPTHWISE_CONV_2D") return Contraction{.output_axis = 3, .input_axis = 3};
-  if (node.op == "FULLY_CONNECTED") {
-    if (attributes<ops::FullyConnectedAttributes>(node).weights_format != ops::WeightsFormat::kDefault) return {};
-    return Contraction{.output_axis = 0, .input_axis = 1};
-  }
-  if (node.op == "TRANSPOSE_CONV") return Contraction{.data = 2, .weights = 1, .bias = 3};
-  return {};
+/// Where a contraction with weights that passes may change keeps what; null for other nodes.
+const ops::OpDef* contraction_of(const ir::Node& node) {
+  const ops::OpDef* op = ops::row_of(node);
+  if (op == nullptr || !op->contraction.has_weights()) return nullptr;
+  const auto* dense = ir::attributes_if<ops::FullyConnectedAttributes>(*node.attributes);
+  if (dense != nullptr && dense->weights_format != ops::WeightsFormat::kDefault) return nullptr;
+  return op;
 }
 
-bool is_float_contraction(Editor& e, const ir::Node& node, const Contraction& c) {
-  if (static_cast<int>(node.inputs.size()) <= std::max(c.data, c.weights)) return false;
+bool is_float_contraction(Editor& e, const ir::Node& node, const ops::ContractionOperands& c) {
+  if (static_cast<int>(node.inputs.size()) <= std::max(c.activations, c.weights)) return false;
   const int weights = node.inputs[static_cast<size_t>(c.weights)];
-  const int data = node.inputs[static_cast<size_t>(c.data)];
+  const int data = node.inputs[static_cast<size_t>(c.activations)];
   if (!e.is_constant(weights) || data == ir::kAbsent) return false;
-  const int rank = node.op == "FULLY_CONNECTED" ? 2 : 4;
-  return e.value(weights).dtype == DType::kFloat32 && e.value(weights).shape.rank() == rank &&
+  return e.value(weights).dtype == DType::kFloat32 && e.value(weights).shape.rank() == c.rank &&
          e.value(data).dtype == DType::kFloat32 && e.value(node.outputs[0]).dtype == DType::kFloat32 &&
          !e.value(data).quantization.quantized();
 }
@@ -69,9 +57,11 @@ std::optional<std::vector<float>> per_channel(Editor& e, int v, int64_t channels
 }
 
 std::optional<Affine> affine_of(Editor& e, const ir::Node& node) {
-  const bool add = node.op == "ADD";
-  const bool mul = node.op == "MUL";
-  if (!add && !mul && node.op != "SUB" && node.op != "DIV") return {};
+  const bool add = node.op == op::kAdd;
+  const bool mul = node.op == op::kMul;
+  const bool sub = node.op == op::kSub;
+  const bool div = node.op == op::kDiv;
+  if (!add && !mul && !sub && !div) return {};
   if (e.value(node.outputs[0]).dtype != DType::kFloat32) return {};
   const bool swapped = (add || mul) && e.is_constant(node.inputs[0]);
   Affine a;
@@ -83,16 +73,16 @@ std::optional<Affine> affine_of(Editor& e, const ir::Node& node) {
   if (dims.empty() || dims.back() < 1 || dims != dims_of(e.value(node.outputs[0]))) return {};
   auto numbers = per_channel(e, constant, dims.back(), static_cast<int>(dims.size()));
   if (!numbers) return {};
-  if (node.op == "SUB") {
+  if (sub) {
     for (float& x : *numbers) x = -x;
   }
-  if (node.op == "DIV") {
+  if (div) {
     for (float& x : *numbers) {
       if (x == 0.0F) return {};
       x = 1.0F / x;
     }
   }
-  (add || node.op == "SUB" ? a.shift : a.scale) = std::move(*numbers);
+  (add || sub ? a.shift : a.scale) = std::move(*numbers);
   a.activation = activation_of(*node.attributes).value_or(ir::Activation::kNone);
   return a;
 }
@@ -164,12 +154,12 @@ class Folder {
     return it->second;
   }
 
-  int bias_value(const ir::Node& node, const Contraction& c) {
+  int bias_value(const ir::Node& node, const ops::ContractionOperands& c) {
     return static_cast<int>(node.inputs.size()) > c.bias ? node.inputs[static_cast<size_t>(c.bias)] : ir::kAbsent;
   }
 
   /// The bias as numbers, zeros when there is none; nothing when it is no constant vector.
-  std::optional<std::vector<float>> bias_of(const ir::Node& node, const Contraction& c, int64_t channels) {
+  std::optional<std::vector<float>> bias_of(const ir::Node& node, const ops::ContractionOperands& c, int64_t channels) {
     const int bias = bias_value(node, c);
     if (bias == ir::kAbsent) return std::vector<float>(static_cast<size_t>(channels));
     auto numbers = e_.floats(bias, channels);
@@ -184,26 +174,27 @@ class Folder {
     const int before = e_.producer(affine->data);
     if (before < 0) return false;
     const ir::Node& node = e_.node(before);
-    const auto c = contraction_of(node);
-    if (!c || !is_float_contraction(e_, node, *c)) return false;
+    const ops::OpDef* op = contraction_of(node);
+    if (op == nullptr || !is_float_contraction(e_, node, op->contraction)) return false;
+    const ops::ContractionOperands& c = op->contraction;
     if (activation_of(*node.attributes) != ir::Activation::kNone) return false;
-    const int weights = node.inputs[static_cast<size_t>(c->weights)];
-    const int64_t channels = e_.value(weights).shape[c->output_axis];
+    const int weights = node.inputs[static_cast<size_t>(c.weights)];
+    const int64_t channels = e_.value(weights).shape[c.output_axis];
     const auto& numbers = affine->scale.empty() ? affine->shift : affine->scale;
-    auto bias = bias_of(node, *c, channels);
+    auto bias = bias_of(node, c, channels);
     if (!bias || static_cast<int64_t>(numbers.size()) != channels) return false;
-    const bool had_bias = bias_value(node, *c) != ir::kAbsent;
+    const bool had_bias = bias_value(node, c) != ir::kAbsent;
     if (!affine->scale.empty()) {
-      if (!may_scale(weights, affine->scale, c->output_axis)) return false;
-      e_.set_input(before, c->weights, scaled(weights, affine->scale, c->output_axis));
+      if (!may_scale(weights, affine->scale, c.output_axis)) return false;
+      e_.set_input(before, c.weights, scaled(weights, affine->scale, c.output_axis));
       for (size_t i = 0; i < bias->size(); ++i) (*bias)[i] *= affine->scale[i];
     } else {
       for (size_t i = 0; i < bias->size(); ++i) (*bias)[i] += affine->shift[i];
     }
     const int result = e_.node(n).outputs[0];
     if (had_bias || !affine->shift.empty()) {
-      const std::string name = had_bias ? e_.value(bias_value(node, *c)).name : e_.value(result).name + "/bias";
-      e_.set_input(before, c->bias, e_.add_constant(name, DType::kFloat32, {channels}, *bias));
+      const std::string name = had_bias ? e_.value(bias_value(node, c)).name : e_.value(result).name + "/bias";
+      e_.set_input(before, c.bias, e_.add_constant(name, DType::kFloat32, {channels}, *bias));
     }
     e_.remove(n);
     e_.set_output(before, result);
@@ -214,22 +205,25 @@ class Folder {
   /// Node `n` = contraction of a product or a sum.
   bool fold_before(int n) {
     const ir::Node& node = e_.node(n);
-    const auto c = contraction_of(node);
-    if (!c || node.op == "TRANSPOSE_CONV" || !is_float_contraction(e_, node, *c)) return false;
-    const int data = node.inputs[static_cast<size_t>(c->data)];
+    const ops::OpDef* op = contraction_of(node);
+    if (op == nullptr || !is_float_contraction(e_, node, op->contraction)) return false;
+    const ops::ContractionOperands& c = op->contraction;
+    const bool dense = c.kind == ops::ContractionKind::kDense;
+    const bool depthwise = c.kind == ops::ContractionKind::kDepthwise;
+    if (!dense && op->window == nullptr) return false;  // it is not known where it pads
+    const int data = node.inputs[static_cast<size_t>(c.activations)];
     const int before = e_.producer(data);
     if (before < 0 || !e_.used_once(data)) return false;
     const auto affine = affine_of(e_, e_.node(before));
     if (!affine || affine->activation != ir::Activation::kNone) return false;
-    const int weights = node.inputs[static_cast<size_t>(c->weights)];
+    const int weights = node.inputs[static_cast<size_t>(c.weights)];
     const Shape& shape = e_.value(weights).shape;
-    const int64_t channels = shape[c->input_axis];
+    const int64_t channels = shape[c.input_axis];
     const auto& numbers = affine->scale.empty() ? affine->shift : affine->scale;
     if (numbers.empty() || channels % static_cast<int64_t>(numbers.size()) != 0) return false;
-    const bool depthwise = node.op == "DEPTHWISE_CONV_2D";
     // FULLY_CONNECTED may take several pixels for one row; then channels repeat, as they lie in memory.
     const int64_t repeats = channels / static_cast<int64_t>(numbers.size());
-    if (repeats != 1 && node.op == "CONV_2D") return false;
+    if (repeats != 1 && !dense && !depthwise) return false;
     std::vector<float> factors;
     for (int64_t i = 0; i < channels; ++i) {
       const int64_t k = depthwise ? i / repeats : i % static_cast<int64_t>(numbers.size());
@@ -237,17 +231,16 @@ class Folder {
     }
     if (!affine->scale.empty()) {
       if (e_.consumers(weights).size() != 1) return false;
-      e_.set_input(n, c->weights, scaled(weights, factors, c->input_axis));
-    } else if (!shift_bias(n, *c, weights, factors)) {
+      e_.set_input(n, c.weights, scaled(weights, factors, c.input_axis));
+    } else if (depthwise || !shift_bias(n, c, weights, factors)) {
       return false;
     }
-    e_.set_input(n, c->data, affine->data);
+    e_.set_input(n, c.activations, affine->data);
     return true;
   }
 
-  bool shift_bias(int n, const Contraction& c, int weights, const std::vector<float>& factors) {
+  bool shift_bias(int n, const ops::ContractionOperands& c, int weights, const std::vector<float>& factors) {
     const ir::Node& node = e_.node(n);
-    if (node.op == "DEPTHWISE_CONV_2D") return false;
     const auto geometry = conv_geometry(e_, node);
     if (geometry && geometry->padding != ir::Padding::kValid &&
         (geometry->rows.filter != 1 || geometry->columns.filter != 1)) {

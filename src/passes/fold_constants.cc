@@ -13,22 +13,20 @@ namespace {
 constexpr int64_t kLargestResult = int64_t{1} << 16;
 
 /// Ops that give their input another shape.
-bool reshapes(const std::string& op) { return op == "RESHAPE" || op == "SQUEEZE" || op == "EXPAND_DIMS"; }
-
 /// The node's result as a source; null when its op has none.
 ir::Source compose(Editor& e, const ir::Node& node) {
   const ir::Value& in = e.value(node.inputs[0]);
   const ir::Value& out = e.value(node.outputs[0]);
   if (dtype_bits(in.dtype) < 8 || in.quantization.quantized() || out.quantization.quantized()) return nullptr;
-  if (reshapes(node.op)) return e.source_of(node.inputs[0]);
-  if (node.op == "TRANSPOSE") {
+  if (is_reshape(node)) return e.source_of(node.inputs[0]);
+  if (node.op == op::kTranspose) {
     const auto order = e.ints(node.inputs[1]);
     if (!order) return nullptr;
     std::vector<int> permutation;
     for (int64_t axis : *order) permutation.push_back(static_cast<int>(axis < 0 ? axis + in.shape.rank() : axis));
     return ir::transposed_source(e.source_of(node.inputs[0]), in.shape, permutation, dtype_bits(in.dtype) / 8);
   }
-  const bool converts = node.op == "CAST" || (node.op == "DEQUANTIZE" && in.dtype == DType::kFloat16);
+  const bool converts = node.op == op::kCast || (node.op == op::kDequantize && in.dtype == DType::kFloat16);
   // Saturation is the kernels' own business: only conversions that no rule about it can touch.
   const bool exact = out.dtype == DType::kFloat32 || out.dtype == DType::kFloat64;
   if (converts && exact && ir::convertible(in.dtype, out.dtype)) {

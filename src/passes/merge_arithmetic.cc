@@ -20,9 +20,9 @@ struct Step {
 };
 
 std::optional<Step> step_of(Editor& e, const ir::Node& node) {
-  const bool sum = node.op == "ADD" || node.op == "SUB";
-  if (!sum && node.op != "MUL" && node.op != "DIV") return {};
-  const bool inverse = node.op == "SUB" || node.op == "DIV";
+  const bool sum = node.op == op::kAdd || node.op == op::kSub;
+  if (!sum && node.op != op::kMul && node.op != op::kDiv) return {};
+  const bool inverse = node.op == op::kSub || node.op == op::kDiv;
   const bool swapped = !inverse && e.is_constant(node.inputs[0]);
   const Step step{node.inputs[swapped ? 1 : 0], node.inputs[swapped ? 0 : 1], sum, inverse};
   if (e.is_constant(step.data) || !e.is_constant(step.constant)) return {};
@@ -86,7 +86,7 @@ bool merge_steps(Editor& e, int n, const Step& outer) {
   if (!joint) return false;
   const Shape shape = e.value(shaped).shape;
   const int constant = e.add_constant(e.value(outer.constant).name, DType::kFloat32, shape, *joint);
-  e.become(n, outer.sum ? "ADD" : "MUL", {inner->data, constant}, e.node(n).attributes);
+  e.become(n, outer.sum ? op::kAdd : op::kMul, {inner->data, constant}, e.node(n).attributes);
   return true;
 }
 

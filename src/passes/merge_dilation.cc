@@ -9,14 +9,14 @@ namespace {
 /// convolution with dilation d. Padding that is cropped again was only there to make sizes divisible.
 bool merge(Editor& e, int n) {
   const ir::Node& after = e.node(n);
-  if (after.op != "BATCH_TO_SPACE_ND") return false;
+  if (after.op != op::kBatchToSpaceNd) return false;
   const int middle = e.producer(after.inputs[0]);
   if (middle < 0 || !e.used_once(after.inputs[0])) return false;
   const ir::Node& conv = e.node(middle);
   auto geometry = conv_geometry(e, conv);
   if (!geometry || geometry->padding != ir::Padding::kValid) return false;
-  const int first = e.producer(conv.inputs[0]);
-  if (first < 0 || e.node(first).op != "SPACE_TO_BATCH_ND") return false;
+  const int first = e.producer(conv.inputs[static_cast<size_t>(geometry->image)]);
+  if (first < 0 || e.node(first).op != op::kSpaceToBatchNd) return false;
   const ir::Node& before = e.node(first);
   if (e.value(before.inputs[0]).dtype != DType::kFloat32) return false;
   const auto block = e.ints(before.inputs[1]);
@@ -42,7 +42,7 @@ bool merge(Editor& e, int n) {
   }
   const int result = after.outputs[0];
   e.set_attributes(middle, with_geometry(conv, *geometry));
-  e.set_input(middle, 0, before.inputs[0]);
+  e.set_input(middle, geometry->image, before.inputs[0]);
   e.remove(n);
   e.set_output(middle, result);
   return true;

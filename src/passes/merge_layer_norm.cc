@@ -48,21 +48,21 @@ class Pattern {
     a->epsilon = epsilon_;
     a->axis = static_cast<int32_t>(axis_);
     for (size_t i = 1; i < nodes_.size(); ++i) e_.remove(nodes_[i]);
-    e_.become(nodes_[0], "LAYER_NORM", {x_, along_[0], along_[1]}, std::move(a));
+    e_.become(nodes_[0], op::kLayerNorm, {x_, along_[0], along_[1]}, std::move(a));
   }
 
  private:
   bool is_float(int v) { return v != ir::kAbsent && e_.value(v).dtype == DType::kFloat32; }
 
   /// The float node that makes `v` when it is `op` without an activation; null otherwise. It is part of the pattern.
-  const ir::Node* take(int v, std::string_view op) {
+  const ir::Node* take(int v, const ir::OpId& op) {
     const int n = v == ir::kAbsent ? -1 : e_.producer(v);
     if (n < 0 || !is(e_.node(n), op) || !is_float(v) || e_.value(v).variable) return nullptr;
     if (std::find(nodes_.begin(), nodes_.end(), n) == nodes_.end()) nodes_.push_back(n);
     return &e_.node(n);
   }
-  static bool is(const ir::Node& node, std::string_view op) {
-    if (node.code == ir::kCustomOp || node.op != op || node.outputs.size() != 1) return false;
+  static bool is(const ir::Node& node, const ir::OpId& op) {
+    if (node.op != op || node.outputs.size() != 1) return false;
     return activation_of(*node.attributes).value_or(ir::Activation::kNone) == ir::Activation::kNone;
   }
 
@@ -88,8 +88,8 @@ class Pattern {
 
   /// MEAN(of) with its axis kept.
   bool mean_of(int v, int& of) {
-    const ir::Node* mean = take(v, "MEAN");
-    if (mean == nullptr || !attributes<ops::ReduceAttributes>(*mean).keep_dims) return false;
+    const ir::Node* mean = take(v, op::kMean);
+    if (mean == nullptr || !ir::attributes_as<ops::ReduceAttributes>(*mean).keep_dims) return false;
     const auto axes = e_.ints(mean->inputs[1]);
     if (!axes || axes->size() != 1 || (axis_ != kNoAxis && axis_ != (*axes)[0])) return false;
     axis_ = (*axes)[0];
@@ -106,20 +106,20 @@ class Pattern {
   }
   /// x - mean.
   bool difference(int v) {
-    const ir::Node* node = take(v, "SUB");
+    const ir::Node* node = take(v, op::kSub);
     return node != nullptr && set_mean(node->inputs[1]) && node->inputs[0] == x_;
   }
   bool squares(int v) {
-    if (const ir::Node* node = take(v, "SQUARED_DIFFERENCE")) {
+    if (const ir::Node* node = take(v, op::kSquaredDifference)) {
       return either(*node, [&](int a, int b) { return set_mean(b) && a == x_; });
     }
-    if (const ir::Node* node = take(v, "SQUARE")) return difference(node->inputs[0]);
-    const ir::Node* node = take(v, "MUL");
+    if (const ir::Node* node = take(v, op::kSquare)) return difference(node->inputs[0]);
+    const ir::Node* node = take(v, op::kMul);
     return node != nullptr && node->inputs[0] == node->inputs[1] && difference(node->inputs[0]);
   }
   /// r, or r times a gain.
   bool scale(int v) {
-    if (const ir::Node* product = take(v, "MUL")) {
+    if (const ir::Node* product = take(v, op::kMul)) {
       if (along_[0] != ir::kAbsent) return false;
       return either(*product, [&](int root, int gain) {
         along_[0] = gain;
@@ -129,8 +129,8 @@ class Pattern {
     return inverse_root(v);
   }
   bool inverse_root(int v) {
-    const ir::Node* root = take(v, "RSQRT");
-    const ir::Node* sum = root == nullptr ? nullptr : take(root->inputs[0], "ADD");
+    const ir::Node* root = take(v, op::kRsqrt);
+    const ir::Node* sum = root == nullptr ? nullptr : take(root->inputs[0], op::kAdd);
     if (sum == nullptr) return false;
     return either(*sum, [&](int variance, int small) {
       const auto number = e_.number(small);
@@ -146,41 +146,41 @@ class Pattern {
     const Pattern before = *this;
     if (normalized(v)) return true;
     restore(before);
-    const ir::Node* sum = take(v, "ADD");
+    const ir::Node* sum = take(v, op::kAdd);
     return sum != nullptr && either(*sum, [&](int product, int shift) {
              along_[1] = shift;
              return normalized(product);
            });
   }
   bool normalized(int v) {
-    const ir::Node* product = take(v, "MUL");
+    const ir::Node* product = take(v, op::kMul);
     if (product == nullptr) return false;
     if (either(*product, [&](int d, int s) { return scale(s) && difference(d); })) return true;
     return either(*product, [&](int inner, int gain) {
-      const ir::Node* node = take(inner, "MUL");
+      const ir::Node* node = take(inner, op::kMul);
       along_[0] = gain;
       return node != nullptr && either(*node, [&](int d, int r) { return inverse_root(r) && difference(d); });
     });
   }
   /// x s + (shift - mean s), or x s + (-mean) s.
   bool joined(const ir::Node& last) {
-    if (!is(last, "ADD")) return false;
+    if (!is(last, op::kAdd)) return false;
     return either(last, [&](int first, int second) {
-      const ir::Node* product = take(first, "MUL");
+      const ir::Node* product = take(first, op::kMul);
       if (product == nullptr) return false;
       return either(*product, [&](int x, int s) { return scale(s) && x == x_ && offset(second, s); });
     });
   }
   bool offset(int v, int s) {
-    if (const ir::Node* node = take(v, "SUB")) {
+    if (const ir::Node* node = take(v, op::kSub)) {
       along_[1] = node->inputs[0];
-      const ir::Node* product = take(node->inputs[1], "MUL");
+      const ir::Node* product = take(node->inputs[1], op::kMul);
       return product != nullptr && either(*product, [&](int a, int b) { return a == mean_ && b == s; });
     }
-    const ir::Node* product = take(v, "MUL");
+    const ir::Node* product = take(v, op::kMul);
     if (product == nullptr) return false;
     return either(*product, [&](int a, int b) {
-      const ir::Node* minus = take(a, "NEG");
+      const ir::Node* minus = take(a, op::kNeg);
       return minus != nullptr && minus->inputs[0] == mean_ && b == s;
     });
   }
@@ -198,7 +198,7 @@ class Pattern {
 
 bool merge(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  if (node.code == ir::kCustomOp || (node.op != "ADD" && node.op != "MUL")) return false;
+  if ((node.op != op::kAdd && node.op != op::kMul)) return false;
   Pattern pattern(e, n);
   if (!pattern.find() || !pattern.is_closed() || !pattern.fits()) return false;
   pattern.apply();

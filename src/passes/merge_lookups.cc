@@ -2,8 +2,6 @@
 // A function of one 8-bit tensor has 256 values. They are computed by the kernels of the nodes themselves, so the table
 // gives what the nodes give.
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "ops/fused.h"
 #include "ops/inference.h"
@@ -13,13 +11,6 @@
 
 namespace leadline::passes {
 namespace {
-
-/// Ops whose results depend, element by element, on their operands alone; sorted.
-constexpr std::array<std::string_view, 31> kElementwise = {
-    "ABS",   "ADD",   "CEIL",       "COS",        "DEQUANTIZE", "DIV",      "ELU",         "EXP",
-    "FLOOR", "GELU",  "HARD_SWISH", "LEAKY_RELU", "LOG",        "LOGISTIC", "MAXIMUM",     "MINIMUM",
-    "MUL",   "NEG",   "POW",        "QUANTIZE",   "RELU",       "RELU6",    "RELU_0_TO_1", "RELU_N1_TO_1",
-    "ROUND", "RSQRT", "SIN",        "SQRT",       "SQUARE",     "SUB",      "TANH"};
 
 /// No sensible chain is longer, and none may take long to look for.
 constexpr size_t kMostNodes = 16;
@@ -39,9 +30,9 @@ bool is_number(const ir::Value& value) { return value.constant && !value.source 
 
 bool is_elementwise(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  if (node.code == ir::kCustomOp || node.inputs.empty() || node.inputs.size() > 2 || node.outputs.size() != 1)
-    return false;
-  if (!std::binary_search(kElementwise.begin(), kElementwise.end(), std::string_view(node.op))) return false;
+  if (node.inputs.empty() || node.inputs.size() > 2 || node.outputs.size() != 1) return false;
+  const ops::OpDef* op = ops::row_of(node);
+  if (op == nullptr || !op->elementwise) return false;
   for (int v : node.inputs) {
     if (v == ir::kAbsent || !is_plain(e.value(v)) || (e.value(v).constant && !is_number(e.value(v)))) return false;
   }
@@ -154,7 +145,7 @@ bool merge(Editor& e, int last) {
     return false;  // what is wrong with a node is told when it is planned
   }
   for (size_t i = 1; i < chain.nodes.size(); ++i) e.remove(chain.nodes[i]);
-  e.become(last, "LOOKUP", {chain.root}, std::move(attributes));
+  e.become(last, op::kLookup, {chain.root}, std::move(attributes));
   return true;
 }
 

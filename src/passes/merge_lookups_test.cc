@@ -144,7 +144,7 @@ TEST(MergeLookups, CustomOpsOfTheSameNameAreOthers) {
   Levels s;
   const int a = s.unary("TANH", s.x, 1.0F / 128, 0);
   const int b = s.unary("ABS", a, 1.0F / 128, 0);
-  s.subgraph().nodes.back().code = ir::kCustomOp;
+  s.subgraph().nodes.back().op = ir::OpId::custom("ABS");
   s.subgraph().nodes.back().inputs.clear();
   s.outputs({s.unary("NEG", b, 1.0F / 128, 0)});
   const ir::ChangedNodes changes = changes_for_runs(s.graph(), {}, false);

@@ -8,8 +8,6 @@
 namespace leadline::passes {
 namespace {
 
-bool reshapes(const std::string& op) { return op == "RESHAPE" || op == "SQUEEZE" || op == "EXPAND_DIMS"; }
-
 /// Equal sizes in every run, when both have the same number of elements.
 bool same_shape(const ir::Value& a, const ir::Value& b) {
   const auto dims = dims_of(a);
@@ -32,13 +30,13 @@ bool changes_nothing(Editor& e, const ir::Node& node) {
   const ir::Value& in = e.value(node.inputs[0]);
   const ir::Value& out = e.value(node.outputs[0]);
   if (!same_type(in, out)) return false;
-  if (reshapes(node.op)) return same_shape(in, out);
-  if (node.op == "CAST" || (node.op == "QUANTIZE" && in.quantization.quantized())) return true;
-  if (node.op == "TRANSPOSE") {
+  if (is_reshape(node)) return same_shape(in, out);
+  if (node.op == op::kCast || (node.op == op::kQuantize && in.quantization.quantized())) return true;
+  if (node.op == op::kTranspose) {
     const auto axes = permutation(e, node);
     return axes && std::is_sorted(axes->begin(), axes->end());
   }
-  if (node.op == "PAD" || node.op == "PADV2" || node.op == "MIRROR_PAD") {
+  if (ir::is_one_of(node.op, {op::kPad, op::kPadV2, op::kMirrorPad})) {
     const auto pads = e.ints(node.inputs[1]);
     return pads && std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
   }
@@ -49,9 +47,9 @@ bool changes_nothing(Editor& e, const ir::Node& node) {
 bool join_reshapes(Editor& e, int n, int before) {
   const ir::Node& node = e.node(n);
   const ir::Node& inner = e.node(before);
-  if (!reshapes(node.op) || !reshapes(inner.op)) return false;
+  if (!is_reshape(node) || !is_reshape(inner)) return false;
   if (!same_type(e.value(inner.inputs[0]), e.value(node.outputs[0]))) return false;
-  if (node.op == "RESHAPE") {
+  if (node.op == op::kReshape) {
     if (node.inputs.size() > 1 && !e.is_constant(node.inputs[1])) return false;
     e.set_input(n, 0, inner.inputs[0]);
     return true;
@@ -61,14 +59,14 @@ bool join_reshapes(Editor& e, int n, int before) {
   const std::vector<int32_t> sizes(dims.begin(), dims.end());
   const auto count = static_cast<int64_t>(sizes.size());
   const int shape = e.add_constant(e.value(node.outputs[0]).name + "/shape", DType::kInt32, {count}, sizes);
-  e.become(n, "RESHAPE", {inner.inputs[0], shape});
+  e.become(n, op::kReshape, {inner.inputs[0], shape});
   return true;
 }
 
 bool join_transposes(Editor& e, int n, int before) {
   const ir::Node& node = e.node(n);
   const ir::Node& inner = e.node(before);
-  if (node.op != "TRANSPOSE" || inner.op != "TRANSPOSE") return false;
+  if (node.op != op::kTranspose || inner.op != op::kTranspose) return false;
   const auto outer_axes = permutation(e, node);
   const auto inner_axes = permutation(e, inner);
   if (!outer_axes || !inner_axes || outer_axes->size() != inner_axes->size()) return false;
@@ -84,9 +82,8 @@ bool join_transposes(Editor& e, int n, int before) {
 
 bool rewrite(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  if (node.code == ir::kCustomOp) return false;
   // For runs: reshapes cost nothing, and what the file says of shapes need not be true.
-  if (e.graph().fixed_numbers && node.op != "TRANSPOSE" && node.op != "CAST" && node.op != "QUANTIZE") return false;
+  if (e.graph().fixed_numbers && !ir::is_one_of(node.op, {op::kTranspose, op::kCast, op::kQuantize})) return false;
   if (node.inputs.empty() || node.inputs[0] == ir::kAbsent || node.outputs.size() != 1) return false;
   if (e.value(node.inputs[0]).variable || e.value(node.outputs[0]).variable) return false;
   if (changes_nothing(e, node)) {

@@ -14,8 +14,8 @@ using Seen = std::map<std::vector<int>, std::vector<int>>;
 
 bool is_eligible(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  return node.code != ir::kCustomOp && node.code != ir::kFusedOp && node.outputs.size() == 1 &&
-         node.intermediates.empty() && !e.is_output(node.outputs[0]);
+  return node.op.is_builtin() && node.outputs.size() == 1 && node.intermediates.empty() &&
+         !e.is_output(node.outputs[0]);
 }
 
 /// For runs: when the second node runs, the result of the first is still there, so that no memory is held for it.
@@ -43,7 +43,7 @@ bool merge(Editor& e, int n, Seen& seen) {
   if (!is_eligible(e, n) || !is_cheap_to_replace(e, e.node(n).outputs[0])) return false;
   const ir::Node& node = e.node(n);
   const int result = node.outputs[0];
-  std::vector<int> key = {node.code, node.version, static_cast<int>(e.value(result).dtype)};
+  std::vector<int> key = {node.op.code(), node.version, static_cast<int>(e.value(result).dtype)};
   key.insert(key.end(), node.inputs.begin(), node.inputs.end());
   std::vector<int>& others = seen[std::move(key)];
   const auto same = std::find_if(others.begin(), others.end(), [&](int other) { return are_equal(e, other, n); });

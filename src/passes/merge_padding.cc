@@ -12,9 +12,8 @@ std::span<const std::byte> element(Editor& e, int v) {
 }
 
 bool pads_with_zero(Editor& e, const ir::Node& pad) {
-  if (pad.code == ir::kCustomOp) return false;
-  if (pad.op == "PAD") return true;
-  if (pad.op != "PADV2") return false;
+  if (pad.op == op::kPad) return true;
+  if (pad.op != op::kPadV2) return false;
   const DType type = e.value(pad.inputs[0]).dtype;
   if (type == DType::kFloat32) {
     const auto value = e.floats(pad.inputs[2], 1);
@@ -33,12 +32,6 @@ bool is_border(const ConvAxis& axis, int64_t before, int64_t after) {
   return before >= 0 && after >= 0 && before <= kMost && after <= kMost && before + after < reach;
 }
 
-bool has_border(const ir::Node& node) {
-  const auto any = [](const ops::Border& b) { return b.top != 0 || b.bottom != 0 || b.left != 0 || b.right != 0; };
-  return any(node.op == "CONV_2D" ? attributes<ops::Conv2DAttributes>(node).border
-                                  : attributes<ops::DepthwiseConv2DAttributes>(node).border);
-}
-
 /// For runs: zeros of any size become the convolution's own.
 bool merge_border(Editor& e, int n, const ConvGeometry& geometry, const ir::Node& pad,
                   const std::vector<int64_t>& pads) {
@@ -48,16 +41,12 @@ bool merge_border(Editor& e, int n, const ConvGeometry& geometry, const ir::Node
   if (!plain || image.variable || e.value(padded).variable || !e.used_once(padded)) return false;
   if (e.value(padded).dtype != image.dtype || !(e.value(padded).quantization == image.quantization)) return false;
   if (!is_border(geometry.rows, pads[2], pads[3]) || !is_border(geometry.columns, pads[4], pads[5])) return false;
-  const ir::Node& node = e.node(n);
-  const auto with_border = [&](auto a) -> std::shared_ptr<const ir::Attributes> {
-    a.border = {static_cast<int32_t>(pads[2]), static_cast<int32_t>(pads[3]), static_cast<int32_t>(pads[4]),
-                static_cast<int32_t>(pads[5])};
-    return std::make_shared<decltype(a)>(a);
-  };
-  e.set_attributes(n, node.op == "CONV_2D" ? with_border(attributes<ops::Conv2DAttributes>(node))
-                                           : with_border(attributes<ops::DepthwiseConv2DAttributes>(node)));
+  ConvGeometry bordered = geometry;
+  bordered.border = {static_cast<int32_t>(pads[2]), static_cast<int32_t>(pads[3]), static_cast<int32_t>(pads[4]),
+                     static_cast<int32_t>(pads[5])};
+  e.set_attributes(n, with_geometry(e.node(n), bordered));
   const int maker = e.producer(padded);
-  e.set_input(n, 0, pad.inputs[0]);
+  e.set_input(n, geometry.image, pad.inputs[0]);
   e.remove(maker);
   return true;
 }
@@ -66,7 +55,7 @@ bool merge(Editor& e, int n) {
   const ir::Node& node = e.node(n);
   auto geometry = conv_geometry(e, node);
   if (!geometry || geometry->padding != ir::Padding::kValid) return false;
-  const int before = e.producer(node.inputs[0]);
+  const int before = e.producer(node.inputs[static_cast<size_t>(geometry->image)]);
   if (before < 0) return false;
   const ir::Node& pad = e.node(before);
   if (!pads_with_zero(e, pad)) return false;
@@ -74,13 +63,13 @@ bool merge(Editor& e, int n) {
   const auto dims = dims_of(e.value(pad.inputs[0]));
   if (!pads || pads->size() != 8 || dims.size() != 4) return false;
   if ((*pads)[0] != 0 || (*pads)[1] != 0 || (*pads)[6] != 0 || (*pads)[7] != 0) return false;
-  if (e.graph().fixed_numbers) return !has_border(node) && merge_border(e, n, *geometry, pad, *pads);
+  if (e.graph().fixed_numbers) return !geometry->border.any() && merge_border(e, n, *geometry, pad, *pads);
   if (e.value(pad.inputs[0]).dtype != DType::kFloat32) return false;
   if (same_padding(geometry->rows, dims[1]) != std::pair{(*pads)[2], (*pads)[3]}) return false;
   if (same_padding(geometry->columns, dims[2]) != std::pair{(*pads)[4], (*pads)[5]}) return false;
   geometry->padding = ir::Padding::kSame;
   e.set_attributes(n, with_geometry(node, *geometry));
-  e.set_input(n, 0, pad.inputs[0]);
+  e.set_input(n, geometry->image, pad.inputs[0]);
   return true;
 }
 

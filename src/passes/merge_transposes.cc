@@ -10,7 +10,7 @@ namespace {
 
 /// Whether the node exchanges the last two axes and leaves the others.
 bool turns_matrices(Editor& e, const ir::Node& node) {
-  if (node.op != "TRANSPOSE") return false;
+  if (node.op != op::kTranspose) return false;
   auto axes = e.ints(node.inputs[1]);
   if (!axes || axes->size() < 2) return false;
   std::vector<int64_t> wanted(axes->size());
@@ -21,8 +21,8 @@ bool turns_matrices(Editor& e, const ir::Node& node) {
 }
 
 bool merge(Editor& e, int n) {
-  if (e.node(n).op != "BATCH_MATMUL") return false;
-  auto changed = attributes<ops::BatchMatmulAttributes>(e.node(n));
+  if (e.node(n).op != op::kBatchMatmul) return false;
+  auto changed = ir::attributes_as<ops::BatchMatmulAttributes>(e.node(n));
   bool any = false;
   for (int i : {0, 1}) {
     const int v = e.node(n).inputs[static_cast<size_t>(i)];

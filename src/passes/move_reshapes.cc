@@ -2,31 +2,20 @@
 // A contraction over sequences is a convolution between two reshapes. What follows it per channel can be folded into it
 // only when the second reshape is out of the way.
 #include <algorithm>
-#include <array>
-#include <string_view>
 
+#include "ops/registry.h"
 #include "passes/editor.h"
 #include "passes/passes.h"
 
 namespace leadline::passes {
 namespace {
 
-template <size_t N>
-bool is_one_of(const std::array<std::string_view, N>& names, std::string_view op) {
-  return std::find(names.begin(), names.end(), op) != names.end();
-}
-
-constexpr std::array<std::string_view, 3> kReshapes = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"};
-constexpr std::array<std::string_view, 3> kActivations = {"RELU", "RELU6", "RELU_N1_TO_1"};
-constexpr std::array<std::string_view, 4> kArithmetic = {"ADD", "SUB", "MUL", "DIV"};
-constexpr std::array<std::string_view, 4> kContractions = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED",
-                                                           "TRANSPOSE_CONV"};
-
 /// The operand that node `n` changes element by element, the others being constants that vary along the last axis only
 /// and have no higher rank than `rank`; -1 when the node is no such thing.
 int changed_operand(Editor& e, const ir::Node& node, int rank) {
-  if (is_one_of(kActivations, node.op)) return 0;
-  if (!is_one_of(kArithmetic, node.op)) return -1;
+  const ops::OpDef* op = ops::row_of(node);
+  if (op != nullptr && op->activation) return 0;
+  if (!ir::is_one_of(node.op, {op::kAdd, op::kSub, op::kMul, op::kDiv})) return -1;
   for (int i : {0, 1}) {
     const int constant = node.inputs[static_cast<size_t>(1 - i)];
     if (!e.is_constant(constant) || e.is_constant(node.inputs[static_cast<size_t>(i)])) continue;
@@ -45,7 +34,7 @@ bool move(Editor& e, int n) {
   for (int i = 0; i < static_cast<int>(node.inputs.size()) && i < 2; ++i) {
     const int middle = node.inputs[static_cast<size_t>(i)];
     const int before = e.producer(middle);
-    if (before < 0 || !is_one_of(kReshapes, e.node(before).op) || !e.used_once(middle)) continue;
+    if (before < 0 || !is_reshape(e.node(before)) || !e.used_once(middle)) continue;
     const ir::Node& reshape = e.node(before);
     const int x = reshape.inputs[0];
     const auto from = dims_of(e.value(x));
@@ -54,7 +43,8 @@ bool move(Editor& e, int n) {
     if (to != dims_of(e.value(node.outputs[0])) || changed_operand(e, node, static_cast<int>(from.size())) != i)
       continue;
     const int maker = e.producer(x);
-    if (maker < 0 || !is_one_of(kContractions, e.node(maker).op) || !e.used_once(x)) continue;
+    const ops::OpDef* contraction = maker < 0 ? nullptr : ops::row_of(e.node(maker));
+    if (contraction == nullptr || !contraction->contraction.has_weights() || !e.used_once(x)) continue;
     if (activation_of(*e.node(maker).attributes) != ir::Activation::kNone) continue;
     if (reshape.inputs.size() > 1 && !e.is_constant(reshape.inputs[1])) continue;
     std::vector<int> first = node.inputs;

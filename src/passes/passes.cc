@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/rethrow_if_fatal.h"
 #include "ir/verifier.h"
+#include "ops/op_ids.h"
 #include "ops/verify.h"
 
 namespace leadline::passes {
@@ -38,23 +39,28 @@ constexpr std::array kPasses = {
 /// Done while memory is planned (PlanOptions::views); nothing changes in the graph.
 int share_parts(ir::Graph& /*graph*/) { return 0; }
 
-// Equal nodes first: what later passes make is not in the attributes that tell nodes apart. Then tables, which stand
+/// Static storage for lists of ops.
+template <const auto&... Ops>
+constexpr std::array<ir::OpId, sizeof...(Ops)> kOps = {Ops...};
+
+// Equal nodes first, before others change them. Then tables, which stand
 // for what other passes would look for. Dead nodes last: what became of no use goes.
 constexpr std::array kPassesForRuns = {
     Pass{"merge_nodes", "nodes that compute the same become one", merge_nodes},
     Pass{"merge_movement", "reshapes and transposes one after the other become one, or none", merge_movement,
-         "TRANSPOSE CAST QUANTIZE"},
+         kOps<op::kTranspose, op::kCast, op::kQuantize>},
     Pass{"merge_lookups", "elementwise nodes of one 8-bit tensor become one table", merge_lookups},
-    Pass{"merge_swish", "x * LOGISTIC(x) becomes one node", merge_swish, "LOGISTIC"},
-    Pass{"merge_layer_norm", "layer normalization written out becomes one node", merge_layer_norm, "RSQRT"},
+    Pass{"merge_swish", "x * LOGISTIC(x) becomes one node", merge_swish, kOps<op::kLogistic>},
+    Pass{"merge_layer_norm", "layer normalization written out becomes one node", merge_layer_norm, kOps<op::kRsqrt>},
     Pass{"recognize_ops", "HARD_SWISH, GELU, PRELU and others written out become one node", recognize_ops,
-         "MAXIMUM MINIMUM MUL DIV"},
-    Pass{"merge_padding", "zeros around an image become the padding of its convolution", merge_padding, "PAD PADV2"},
+         kOps<op::kMaximum, op::kMinimum, op::kMul, op::kDiv>},
+    Pass{"merge_padding", "zeros around an image become the padding of its convolution", merge_padding,
+         kOps<op::kPad, op::kPadV2>},
     Pass{"fuse_activations", "RELUs become the activation of the node before", fuse_activations,
-         "RELU RELU6 RELU_N1_TO_1"},
+         kOps<op::kRelu, op::kRelu6, op::kReluN1To1>},
     Pass{"remove_dead", "nodes and values that nobody needs go", remove_dead},
     Pass{"share_parts", "tensors lie inside those they are joined to or cut from, instead of being copied", share_parts,
-         "CONCATENATION PACK SLICE SPLIT SPLIT_V STRIDED_SLICE UNPACK"},
+         kOps<op::kConcatenation, op::kPack, op::kSlice, op::kSplit, op::kSplitV, op::kStridedSlice, op::kUnpack>},
 };
 
 #ifdef NDEBUG
@@ -77,14 +83,8 @@ void check(const ir::Graph& graph, const char* pass) {
 }
 
 /// Whether one of the ops in `list` is there; true for an empty list.
-bool has_any(const std::set<std::string_view>& ops, std::string_view list) {
-  if (list.empty()) return true;
-  while (!list.empty()) {
-    const size_t end = std::min(list.find(' '), list.size());
-    if (ops.contains(list.substr(0, end))) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
+bool has_any(const std::set<ir::OpId>& ops, std::span<const ir::OpId> list) {
+  return list.empty() || std::any_of(list.begin(), list.end(), [&](const ir::OpId& op) { return ops.contains(op); });
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ void run_passes(ir::Graph& graph, bool verify_each, const PassNames& disabled) {
 void run_passes(ir::Graph& graph, const PassNames& disabled) { run_passes(graph, kVerifyEach, disabled); }
 
 ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disabled, bool verify_each) {
-  std::set<std::string_view> ops;
+  std::set<ir::OpId> ops;
   for (const ir::Subgraph& subgraph : graph.subgraphs) {
     for (const ir::Node& node : subgraph.nodes) ops.insert(node.op);
   }

@@ -62,7 +62,7 @@ struct Pass {
   const char* name;
   const char* description;
   int (*run)(ir::Graph&);
-  std::string_view needs = {};  // for runs: ops without all of which it finds nothing; none: it looks at any graph
+  std::span<const ir::OpId> needs = {};  // for runs: ops without all of which it finds nothing; none: any graph
 };
 
 /// All passes of converters in their order.

@@ -23,9 +23,9 @@ class Reader {
   explicit Reader(Editor& e) : e_(e) {}
 
   /// The node that makes `v` when it is `op` without a fused activation; null otherwise.
-  const ir::Node* made_by(int v, std::string_view op) {
+  const ir::Node* made_by(int v, const ir::OpId& op) {
     const int n = e_.producer(v);
-    if (n < 0 || e_.node(n).code == ir::kCustomOp || e_.node(n).op != op) return nullptr;
+    if (n < 0 || e_.node(n).op != op) return nullptr;
     const auto activation = activation_of(*e_.node(n).attributes);
     return activation.value_or(ir::Activation::kNone) == ir::Activation::kNone ? &e_.node(n) : nullptr;
   }
@@ -43,7 +43,7 @@ class Reader {
   }
   /// The other operand when `v` is the sum of it and `number`.
   std::optional<int> less(int v, double number) {
-    const ir::Node* sum = made_by(v, "ADD");
+    const ir::Node* sum = made_by(v, op::kAdd);
     const auto pair = sum != nullptr ? with_number(*sum) : std::nullopt;
     if (!pair || !near(pair->number, number)) return {};
     return pair->data;
@@ -75,23 +75,23 @@ class Reader {
       return;
     }
     if (depth > 0) {
-      if (const ir::Node* node = made_by(v, "MUL")) {
+      if (const ir::Node* node = made_by(v, op::kMul)) {
         for (int operand : node->inputs) multiply(operand, result, depth - 1);
         return;
       }
-      const ir::Node* quotient = made_by(v, "DIV");
+      const ir::Node* quotient = made_by(v, op::kDiv);
       const auto divisor = quotient != nullptr ? e_.number(quotient->inputs[1]) : std::nullopt;
       if (divisor && *divisor != 0) {
         result.number /= *divisor;
         return multiply(quotient->inputs[0], result, depth - 1);
       }
-      const ir::Node* power = made_by(v, "POW");
+      const ir::Node* power = made_by(v, op::kPow);
       const auto exponent = power != nullptr ? e_.number(power->inputs[1]) : std::nullopt;
       if (exponent == 2.0F || exponent == 3.0F) {
         result.factors.insert(result.factors.end(), static_cast<size_t>(*exponent), power->inputs[0]);
         return;
       }
-      if (const ir::Node* square = made_by(v, "SQUARE")) {
+      if (const ir::Node* square = made_by(v, op::kSquare)) {
         result.factors.insert(result.factors.end(), 2, square->inputs[0]);
         return;
       }
@@ -104,49 +104,49 @@ class Reader {
 
 /// An op that does what a node and those before it do.
 struct Found {
-  std::string op;
+  ir::OpId op;
   std::vector<int> inputs;
   std::shared_ptr<const ir::Attributes> attributes = nullptr;
 };
 
 /// min(max(x, low), high), in any order and with RELU for max(x, 0).
 std::optional<Found> clip(Reader& read, const ir::Node& node) {
-  const bool upper = node.op == "MINIMUM";
+  const bool upper = node.op == op::kMinimum;
   const auto outer = read.with_number(node);
   if (!outer) return {};
   float low = upper ? 0 : outer->number;
   float high = upper ? outer->number : 0;
   if (upper) {
-    if (const ir::Node* relu = read.made_by(outer->data, "RELU")) {
-      if (high == 6.0F) return Found{"RELU6", {relu->inputs[0]}};
-      if (high == 1.0F) return Found{"RELU_0_TO_1", {relu->inputs[0]}};
+    if (const ir::Node* relu = read.made_by(outer->data, op::kRelu)) {
+      if (high == 6.0F) return Found{op::kRelu6, {relu->inputs[0]}};
+      if (high == 1.0F) return Found{op::kRelu0To1, {relu->inputs[0]}};
     }
   }
-  const ir::Node* other = read.made_by(outer->data, upper ? "MAXIMUM" : "MINIMUM");
+  const ir::Node* other = read.made_by(outer->data, upper ? op::kMaximum : op::kMinimum);
   const auto inner = other != nullptr ? read.with_number(*other) : std::nullopt;
   if (inner) {
     (upper ? low : high) = inner->number;
-    if (low == 0.0F && high == 6.0F) return Found{"RELU6", {inner->data}};
-    if (low == 0.0F && high == 1.0F) return Found{"RELU_0_TO_1", {inner->data}};
-    if (low == -1.0F && high == 1.0F) return Found{"RELU_N1_TO_1", {inner->data}};
+    if (low == 0.0F && high == 6.0F) return Found{op::kRelu6, {inner->data}};
+    if (low == 0.0F && high == 1.0F) return Found{op::kRelu0To1, {inner->data}};
+    if (low == -1.0F && high == 1.0F) return Found{op::kReluN1To1, {inner->data}};
   }
   if (!upper && low == 0.0F) {
     // A minimum that waits for its maximum becomes RELU6 or RELU_0_TO_1 with it; nothing else is lost.
-    return Found{"RELU", {outer->data}};
+    return Found{op::kRelu, {outer->data}};
   }
   return {};
 }
 
 /// max(x, alpha x) with alpha between 0 and 1.
 std::optional<Found> leaky_relu(Reader& read, const ir::Node& node) {
-  if (node.op != "MAXIMUM") return {};
+  if (node.op != op::kMaximum) return {};
   for (size_t i : {size_t{0}, size_t{1}}) {
-    const ir::Node* scaled = read.made_by(node.inputs[1 - i], "MUL");
+    const ir::Node* scaled = read.made_by(node.inputs[1 - i], op::kMul);
     const auto pair = scaled != nullptr ? read.with_number(*scaled) : std::nullopt;
     if (!pair || pair->data != node.inputs[i] || !(pair->number > 0 && pair->number < 1)) continue;
     auto a = std::make_shared<ops::LeakyReluAttributes>();
     a->alpha = pair->number;
-    return Found{"LEAKY_RELU", {pair->data}, a};
+    return Found{op::kLeakyRelu, {pair->data}, a};
   }
   return {};
 }
@@ -155,20 +155,20 @@ std::optional<Found> leaky_relu(Reader& read, const ir::Node& node) {
 std::optional<Found> prelu(Editor& e, Reader& read, const ir::Node& node) {
   if (e.graph().fixed_numbers) return {};  // alpha would be a new constant
   for (size_t i : {size_t{0}, size_t{1}}) {
-    const ir::Node* positive = read.made_by(node.inputs[i], "RELU");
-    const ir::Node* negative = read.made_by(node.inputs[1 - i], "MUL");
+    const ir::Node* positive = read.made_by(node.inputs[i], op::kRelu);
+    const ir::Node* negative = read.made_by(node.inputs[1 - i], op::kMul);
     if (positive == nullptr || negative == nullptr) continue;
     const int x = positive->inputs[0];
     for (size_t k : {size_t{0}, size_t{1}}) {
-      const ir::Node* relu = read.made_by(negative->inputs[k], "RELU");
-      const ir::Node* minus = relu != nullptr ? read.made_by(relu->inputs[0], "NEG") : nullptr;
+      const ir::Node* relu = read.made_by(negative->inputs[k], op::kRelu);
+      const ir::Node* minus = relu != nullptr ? read.made_by(relu->inputs[0], op::kNeg) : nullptr;
       const int slope = negative->inputs[1 - k];
       if (minus == nullptr || minus->inputs[0] != x || e.value(slope).shape.rank() > e.value(x).shape.rank()) continue;
       auto numbers = e.floats(slope, kMostNumbers);
       if (!numbers) continue;
       for (float& number : *numbers) number = -number;
       const Shape shape = e.value(slope).shape;
-      return Found{"PRELU", {x, e.add_constant(e.value(slope).name, DType::kFloat32, shape, *numbers)}};
+      return Found{op::kPrelu, {x, e.add_constant(e.value(slope).name, DType::kFloat32, shape, *numbers)}};
     }
   }
   return {};
@@ -176,9 +176,9 @@ std::optional<Found> prelu(Editor& e, Reader& read, const ir::Node& node) {
 
 /// Whether `v` is relu6(x + 3).
 bool is_shifted_relu6(Editor& e, Reader& read, int v, int x) {
-  if (const ir::Node* relu = read.made_by(v, "RELU6")) return read.less(relu->inputs[0], 3) == x;
+  if (const ir::Node* relu = read.made_by(v, op::kRelu6)) return read.less(relu->inputs[0], 3) == x;
   const int n = e.producer(v);
-  if (n < 0 || e.node(n).op != "ADD" || activation_of(*e.node(n).attributes) != ir::Activation::kRelu6) return false;
+  if (n < 0 || e.node(n).op != op::kAdd || activation_of(*e.node(n).attributes) != ir::Activation::kRelu6) return false;
   const auto pair = read.with_number(e.node(n));
   return pair && pair->data == x && pair->number == 3.0F;
 }
@@ -186,11 +186,11 @@ bool is_shifted_relu6(Editor& e, Reader& read, int v, int x) {
 /// Whether `v` is 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)).
 bool is_gelu_gate(Reader& read, int v, int x) {
   const auto bend = read.less(v, 1);
-  const ir::Node* tanh = bend ? read.made_by(*bend, "TANH") : nullptr;
+  const ir::Node* tanh = bend ? read.made_by(*bend, op::kTanh) : nullptr;
   if (tanh == nullptr) return false;
   const auto argument = read.product(tanh->inputs[0]);
   if (argument.factors.size() != 1 || !near(argument.number, 0.7978845608)) return false;
-  const ir::Node* sum = read.made_by(argument.factors[0], "ADD");
+  const ir::Node* sum = read.made_by(argument.factors[0], op::kAdd);
   if (sum == nullptr) return false;
   return std::any_of(sum->inputs.begin(), sum->inputs.end(), [&](int part) {
     return part != x && sum->inputs[part == sum->inputs[0] ? 1 : 0] == x && read.product(part).is(0.044715, {x, x, x});
@@ -199,8 +199,8 @@ bool is_gelu_gate(Reader& read, int v, int x) {
 
 /// Whether `v` is the sum of x^2 along the last axis, kept as 1.
 bool is_sum_of_squares(Editor& e, Reader& read, int v, int x) {
-  const ir::Node* sum = read.made_by(v, "SUM");
-  if (sum == nullptr || !attributes<ops::ReduceAttributes>(*sum).keep_dims) return false;
+  const ir::Node* sum = read.made_by(v, op::kSum);
+  if (sum == nullptr || !ir::attributes_as<ops::ReduceAttributes>(*sum).keep_dims) return false;
   const auto axes = e.ints(sum->inputs[1]);
   const int rank = e.value(x).shape.rank();
   return rank > 0 && axes && axes->size() == 1 && ((*axes)[0] == -1 || (*axes)[0] == rank - 1) &&
@@ -209,8 +209,8 @@ bool is_sum_of_squares(Editor& e, Reader& read, int v, int x) {
 
 /// x / max(|x|, 1e-6): the bound is that of LiteRT's kernel.
 bool is_inverse_length(Editor& e, Reader& read, int v, int x) {
-  const ir::Node* root = read.made_by(v, "RSQRT");
-  const ir::Node* bound = root != nullptr ? read.made_by(root->inputs[0], "MAXIMUM") : nullptr;
+  const ir::Node* root = read.made_by(v, op::kRsqrt);
+  const ir::Node* bound = root != nullptr ? read.made_by(root->inputs[0], op::kMaximum) : nullptr;
   const auto pair = bound != nullptr ? read.with_number(*bound) : std::nullopt;
   return pair && near(pair->number, 1e-12) && is_sum_of_squares(e, read, pair->data, x);
 }
@@ -222,14 +222,14 @@ std::optional<Found> product(Editor& e, Reader& read, const ir::Node& node) {
   for (size_t i : {size_t{0}, size_t{1}}) {
     const int x = all.factors[i];
     const int gate = all.factors[1 - i];
-    if (near(all.number, 1.0 / 6) && is_shifted_relu6(e, read, gate, x)) return Found{"HARD_SWISH", {x}};
+    if (near(all.number, 1.0 / 6) && is_shifted_relu6(e, read, gate, x)) return Found{op::kHardSwish, {x}};
     if (near(all.number, 0.5) && is_gelu_gate(read, gate, x)) {
       auto a = std::make_shared<ops::GeluAttributes>();
       a->approximate = true;
-      return Found{"GELU", {x}, a};
+      return Found{op::kGelu, {x}, a};
     }
     if (all.number == 1 && e.value(x).shape.rank() <= kMostRankOfL2 && is_inverse_length(e, read, gate, x)) {
-      return Found{"L2_NORMALIZATION", {x}};
+      return Found{op::kL2Normalization, {x}};
     }
   }
   return {};
@@ -258,18 +258,18 @@ void remove_unread(Editor& e, std::vector<int> values) {
 
 bool recognize(Editor& e, int n) {
   const ir::Node& node = e.node(n);
-  if (node.code == ir::kCustomOp || node.inputs.size() != 2 || node.outputs.size() != 1) return false;
+  if (node.inputs.size() != 2 || node.outputs.size() != 1) return false;
   const int out = node.outputs[0];
   if (e.value(out).dtype != DType::kFloat32 || e.value(out).quantization.quantized()) return false;
   if (activation_of(*node.attributes).value_or(ir::Activation::kNone) != ir::Activation::kNone) return false;
   Reader read(e);
   std::optional<Found> found;
-  if (node.op == "MAXIMUM" || node.op == "MINIMUM") {
+  if (node.op == op::kMaximum || node.op == op::kMinimum) {
     found = leaky_relu(read, node);
     if (!found) found = clip(read, node);
-  } else if (node.op == "ADD") {
+  } else if (node.op == op::kAdd) {
     found = prelu(e, read, node);
-  } else if (node.op == "MUL" || node.op == "DIV") {
+  } else if (node.op == op::kMul || node.op == op::kDiv) {
     found = product(e, read, node);
   }
   if (!found || e.value(found->inputs[0]).variable) return false;

@@ -12,7 +12,6 @@ namespace {
 const ir::Node& absorbed_node() {
   static const ir::Node nothing = [] {
     ir::Node node;
-    node.code = ir::kAbsorbedOp;
     node.attributes = std::make_shared<ir::NoAttributes>();
     return node;
   }();
@@ -89,7 +88,7 @@ void Outline::find_half_constants() {
   for (int n = 0; n < node_count(); ++n) {
     const ir::Node& node = this->node(n);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool accepts = row(n) != nullptr && i < 32 && (row(n)->half_inputs >> i & 1U) != 0;
+      const bool accepts = row(n) != nullptr && i < 64 && (row(n)->half_inputs >> i & 1U) != 0;
       if (node.inputs[i] != ir::kAbsent && !accepts) taken_as_half[static_cast<size_t>(node.inputs[i])] = false;
     }
   }

@@ -57,7 +57,7 @@ Plan describe(const Outline& outline, const SubgraphPlan& plan, const PlannedTot
       const ir::Node& node = outline.node(step.node);
       PlannedStep described;
       described.node = step.node;
-      described.op = node.op;
+      described.op = node.op.name();
       if (!node.outputs.empty()) described.name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
       described.inputs = node.inputs;
       described.outputs = node.outputs;

@@ -29,8 +29,8 @@ struct ChannelSums {
 /// Means of the channels of a tensor of the float graph; empty when they are not known.
 using MeansOf = std::function<std::vector<double>(int subgraph, int tensor)>;
 
-/// Gives CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED nodes of subgraph 0 that will be integers biases that make up
-/// for the rounding of their constant weights. Nodes without a bias get one. Returns how many were corrected. Takes the
+/// Gives layers of subgraph 0 that will be integers (OpDef::is_integer_layer) biases that make up for the rounding of
+/// their constant weights. Nodes without a bias get one. Returns how many were corrected. Takes the
 /// memory of one tensor of weights at a time.
 int correct_biases(ir::Graph& graph, const Treatments& treatments, const MeansOf& means_of,
                    const IntegerOptions& options);

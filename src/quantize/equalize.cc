@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cancel.h"
+#include "ops/registry.h"
 #include "passes/editor.h"
 #include "quantize/parameters.h"
 
@@ -18,12 +19,10 @@ constexpr int kRounds = 20;         // a chain of layers settles within a few
 constexpr double kSettled = 1e-3;   // factors this near to 1 no longer matter
 constexpr double kLargest = 1.0e3;  // of a factor: beyond it a channel is dead, not unequal
 
-enum class Kind { kConv, kDepthwise, kDense };
-
 /// A node with weights, by the magnitudes of its weights between each input channel and each output channel. Factors
 /// are collected per channel and applied to the constants at the end.
 struct Layer {
-  Kind kind = Kind::kConv;
+  ops::ContractionOperands operands;
   int node = 0;
   int64_t outputs = 0;
   int64_t inputs = 0;
@@ -31,11 +30,12 @@ struct Layer {
   std::vector<double> output_factors;
   std::vector<double> input_factors;
 
+  bool depthwise() const { return operands.kind == ops::ContractionKind::kDepthwise; }
   int64_t input_of(int64_t output) const { return output * inputs / std::max<int64_t>(outputs, 1); }
 
   double output_range(int64_t output) const {
     const auto o = static_cast<size_t>(output);
-    if (kind == Kind::kDepthwise) {
+    if (depthwise()) {
       return static_cast<double>(largest[o]) * output_factors[o] * input_factors[static_cast<size_t>(input_of(output))];
     }
     double range = 0.0;
@@ -49,60 +49,59 @@ struct Layer {
   double input_range(int64_t input) const {
     double range = 0.0;
     for (int64_t o = 0; o < outputs; ++o) {
-      if (kind == Kind::kDepthwise && input_of(o) != input) continue;
-      const auto at = static_cast<size_t>(kind == Kind::kDepthwise ? o : o * inputs + input);
+      if (depthwise() && input_of(o) != input) continue;
+      const auto at = static_cast<size_t>(depthwise() ? o : o * inputs + input);
       range = std::max(range, static_cast<double>(largest[at]) * output_factors[static_cast<size_t>(o)]);
     }
     return range * input_factors[static_cast<size_t>(input)];
   }
 };
 
+/// Input `i` of a node; kAbsent where it has none.
+int input_of(const ir::Node& node, int i) {
+  return i >= 0 && i < static_cast<int>(node.inputs.size()) ? node.inputs[static_cast<size_t>(i)] : ir::kAbsent;
+}
+
 std::optional<Layer> layer_of(passes::Editor& e, int n) {
   const ir::Node& node = e.node(n);
+  const ops::OpDef* op = ops::row_of(node);
+  if (op == nullptr || !op->is_integer_layer()) return {};
   Layer layer;
   layer.node = n;
-  if (node.op == "CONV_2D") {
-    layer.kind = Kind::kConv;
-  } else if (node.op == "DEPTHWISE_CONV_2D") {
-    layer.kind = Kind::kDepthwise;
-  } else if (node.op == "FULLY_CONNECTED") {
-    layer.kind = Kind::kDense;
-  } else {
-    return {};
-  }
-  if (node.inputs.size() < 2 || node.outputs.size() != 1 || !e.is_constant(node.inputs[1])) return {};
-  const ir::Value& weights = e.value(node.inputs[1]);
-  const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != ir::kAbsent;
-  if (weights.dtype != DType::kFloat32 || weights.shape.rank() != (layer.kind == Kind::kDense ? 2 : 4)) return {};
+  layer.operands = op->contraction;
+  const int w = input_of(node, layer.operands.weights);
+  const int x = input_of(node, layer.operands.activations);
+  const int b = input_of(node, layer.operands.bias);
+  if (x == ir::kAbsent || node.outputs.size() != 1 || !e.is_constant(w)) return {};
+  const ir::Value& weights = e.value(w);
+  if (weights.dtype != DType::kFloat32 || weights.shape.rank() != layer.operands.rank) return {};
   const Shape& shape = weights.shape;
-  const int last = shape.rank() - 1;
-  layer.outputs = layer.kind == Kind::kDepthwise ? shape[last] : shape[0];
-  layer.inputs = shape[last];
-  const ir::Value& input = e.value(node.inputs[0]);
-  if (layer.kind == Kind::kDepthwise) {
-    if (input.shape.rank() != 4 || input.shape[3] < 1 || layer.outputs % input.shape[3] != 0) return {};
-    layer.inputs = input.shape[3];
-  } else if (input.shape.rank() < 1 || input.shape[input.shape.rank() - 1] != layer.inputs) {
+  layer.outputs = shape[layer.operands.output_axis];
+  const Shape& input = e.value(x).shape;
+  if (input.rank() < 1) return {};
+  layer.inputs = input[input.rank() - 1];
+  if (layer.depthwise()) {
+    if (input.rank() != layer.operands.rank || layer.inputs < 1 || layer.outputs % layer.inputs != 0) return {};
+  } else if (layer.inputs != shape[layer.operands.input_axis]) {
     return {};  // grouped, or a vector that was reshaped on the way
   }
-  if (has_bias) {
-    if (!e.is_constant(node.inputs[2])) return {};
-    const ir::Value& bias = e.value(node.inputs[2]);
+  if (b != ir::kAbsent) {
+    if (!e.is_constant(b)) return {};
+    const ir::Value& bias = e.value(b);
     if (bias.dtype != DType::kFloat32 || bias.shape.elements() != layer.outputs || bias.shape.rank() != 1) return {};
   }
   if (layer.outputs < 1 || layer.inputs < 1) return {};
 
   const Floats floats(weights);
-  layer.largest.assign(
-      static_cast<size_t>(layer.kind == Kind::kDepthwise ? layer.outputs : layer.outputs * layer.inputs), 0.0F);
-  const auto columns = static_cast<size_t>(shape[last]);
-  const size_t rows = static_cast<size_t>(shape.elements()) / columns;
-  for (size_t row = 0; row < rows; ++row) {
-    const size_t output = layer.kind == Kind::kDepthwise ? 0 : row * static_cast<size_t>(layer.outputs) / rows;
-    for (size_t column = 0; column < columns; ++column) {
-      float& largest = layer.largest[output * columns + column];
-      largest = std::max(largest, std::abs(floats.values()[row * columns + column]));
-    }
+  layer.largest.assign(static_cast<size_t>(layer.depthwise() ? layer.outputs : layer.outputs * layer.inputs), 0.0F);
+  const AxisIndex output_of(shape, layer.operands.output_axis);
+  const AxisIndex channel_of(shape, layer.operands.input_axis);
+  for (size_t at = 0; at < floats.values().size(); ++at) {
+    const auto element = static_cast<int64_t>(at);
+    const int64_t output = output_of(element);
+    float& largest =
+        layer.largest[static_cast<size_t>(layer.depthwise() ? output : output * layer.inputs + channel_of(element))];
+    largest = std::max(largest, std::abs(floats.values()[at]));
   }
   layer.output_factors.assign(static_cast<size_t>(layer.outputs), 1.0);
   layer.input_factors.assign(static_cast<size_t>(layer.inputs), 1.0);
@@ -137,29 +136,31 @@ std::vector<float> rounded(const std::vector<double>& factors) { return {factors
 /// Gives a layer its constants times its factors.
 void apply(passes::Editor& e, const Layer& layer) {
   const ir::Node node = e.node(layer.node);
-  const int w = node.inputs[1];
+  const auto weights_at = static_cast<size_t>(layer.operands.weights);
+  const auto bias_at = static_cast<size_t>(layer.operands.bias);
+  const int w = node.inputs[weights_at];
   const Shape shape = e.value(w).shape;
-  const int last = shape.rank() - 1;
-  std::vector<double> columns = layer.input_factors;
+  int axis = layer.operands.input_axis;
+  std::vector<double> factors = layer.input_factors;
   ir::Source source = e.source_of(w);
-  if (layer.kind == Kind::kDepthwise) {
-    columns.resize(static_cast<size_t>(layer.outputs));
+  if (layer.depthwise()) {
+    axis = layer.operands.output_axis;
+    factors.resize(static_cast<size_t>(layer.outputs));
     for (int64_t o = 0; o < layer.outputs; ++o) {
-      columns[static_cast<size_t>(o)] =
+      factors[static_cast<size_t>(o)] =
           layer.output_factors[static_cast<size_t>(o)] * layer.input_factors[static_cast<size_t>(layer.input_of(o))];
     }
   } else {
-    source = ir::scaled_source(std::move(source), shape, 0, rounded(layer.output_factors));
+    source = ir::scaled_source(std::move(source), shape, layer.operands.output_axis, rounded(layer.output_factors));
   }
-  source = ir::scaled_source(std::move(source), shape, last, rounded(columns));
+  source = ir::scaled_source(std::move(source), shape, axis, rounded(factors));
   std::vector<int> inputs = node.inputs;
-  inputs[1] = e.add_constant(e.value(w).name, DType::kFloat32, shape, std::move(source));
-  if (inputs.size() > 2 && inputs[2] != ir::kAbsent) {
-    const int b = inputs[2];
+  inputs[weights_at] = e.add_constant(e.value(w).name, DType::kFloat32, shape, std::move(source));
+  if (const int b = input_of(node, layer.operands.bias); b != ir::kAbsent) {
     const Shape length = e.value(b).shape;
     const std::string name = e.value(b).name;
-    inputs[2] = e.add_constant(name, DType::kFloat32, length,
-                               ir::scaled_source(e.source_of(b), length, 0, rounded(layer.output_factors)));
+    inputs[bias_at] = e.add_constant(name, DType::kFloat32, length,
+                                     ir::scaled_source(e.source_of(b), length, 0, rounded(layer.output_factors)));
   }
   e.set_inputs(layer.node, std::move(inputs));
 }
@@ -175,7 +176,7 @@ int equalize_subgraph(ir::Graph& graph, int subgraph) {
     const int v = e.node(n).outputs[0];
     if (!lets_factors_pass(e.node(n)) || e.is_output(v) || !e.used_once(v)) continue;
     const auto second = layers.find(*e.consumers(v).begin());
-    if (second == layers.end() || e.node(second->first).inputs[0] != v) continue;
+    if (second == layers.end() || input_of(e.node(second->first), second->second.operands.activations) != v) continue;
     if (second->second.inputs != first.outputs) continue;
     pairs.emplace_back(&first, &second->second);
   }

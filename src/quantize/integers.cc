@@ -144,17 +144,11 @@ class Rewrite {
 
   void convert(const Available& from, const Available& to) {
     const bool widens = to.form.type == DType::kFloat32;
-    const ops::OpDef* op = ops::registry().find(widens ? "DEQUANTIZE" : "QUANTIZE");
-    ir::Node node;
-    node.code = op->code;
-    node.op = op->name;
+    ir::Node node = ops::make_node(widens ? op::kDequantize : op::kQuantize, {from.value}, {to.value});
     node.version = widens ? (from.form.type == DType::kInt16  ? 3
                              : from.form.type == DType::kInt8 ? 2
                                                               : 1)
                           : (to.form.type == DType::kInt16 ? 2 : 1);
-    node.inputs = {from.value};
-    node.outputs = {to.value};
-    node.attributes = ops::new_attributes(*op);
     emit(std::move(node), {});
   }
 
@@ -188,7 +182,7 @@ class Rewrite {
   }
 
   void feed_floats(ir::Node& node) {
-    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    const ops::OpDef* op = ops::row_of(node);
     const bool any_form = op != nullptr && op->reads_shapes_only;
     for (int& v : node.inputs) {
       if (v == ir::kAbsent) continue;
@@ -197,20 +191,20 @@ class Rewrite {
   }
 
   void make_integer(ir::Node& node, int n, QuantizationMode mode) {
-    const ops::QuantizationRule& rule = ops::registry().find(node.code, node.op)->quantize;
+    const ops::OpDef& op = *ops::row_of(node);
+    const ops::QuantizationRule::Versions& versions = op.quantize.versions;
     const DType type = type_of(mode);
     const ir::Node floats = node;
     std::vector<float> weight_scales;
-    if (has_constant(floats, rule.weights)) weight_scales = scales_of_weights(floats, n, rule, type);
+    if (has_constant(floats, op.symmetric_input())) weight_scales = scales_of_weights(floats, n, op, type);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const int v = floats.inputs[i];
-      const bool takes_part = i >= 32 || (rule.activations >> i & 1U) != 0;
-      if (!was_float(v) || !takes_part) continue;
+      if (!was_float(v)) continue;
       const auto operand = static_cast<int>(i);
-      if (operand == rule.bias) {
-        node.inputs[i] = bias(floats, n, rule, type, weight_scales);
-      } else if (operand == rule.weights && value(v).constant) {
-        node.inputs[i] = constant(v, DType::kInt8, symmetric(weight_scales, rule.weights_axis), true);
+      if (operand == op.bias_input()) {
+        node.inputs[i] = bias(floats, n, op, type, weight_scales);
+      } else if (operand == op.symmetric_input() && value(v).constant) {
+        node.inputs[i] = constant(v, DType::kInt8, symmetric(weight_scales, op.symmetric_axis()), true);
       } else if (value(v).constant) {
         node.inputs[i] = constant_activation(floats, n, operand, type);
       } else {
@@ -221,10 +215,10 @@ class Rewrite {
       const int v = node.outputs[i];
       if (is_float32(v)) set_form(v, {type, *scales(type).output(floats, n, static_cast<int>(i))});
     }
-    node.version = std::max(node.version, type == DType::kInt8 ? rule.version8 : rule.version16);
-    if (type == DType::kInt16 && (node.op == "ADD" || node.op == "SUB")) {
+    node.version = std::max(node.version, type == DType::kInt8 ? versions.int8 : versions.int16);
+    if (const auto* sum = ir::attributes_if<ops::AddAttributes>(*node.attributes); sum && type == DType::kInt16) {
       // Scales are any numbers, not the powers of two that the format has for its default here.
-      auto attributes = std::make_shared<ops::AddAttributes>(static_cast<const ops::AddAttributes&>(*node.attributes));
+      auto attributes = std::make_shared<ops::AddAttributes>(*sum);
       attributes->pot_scale_int16 = false;
       node.attributes = std::move(attributes);
     }
@@ -238,33 +232,31 @@ class Rewrite {
            value(node.inputs[static_cast<size_t>(i)]).constant;
   }
 
-  std::vector<float> scales_of_weights(const ir::Node& node, int n, const ops::QuantizationRule& rule, DType type) {
-    const ir::Value& weights = value(node.inputs[static_cast<size_t>(rule.weights)]);
-    const bool per_channel = options_.per_channel && (options_.per_channel_dense || node.op != "FULLY_CONNECTED");
-    const int axis = per_channel && rule.weights_axis < weights.shape.rank() ? rule.weights_axis : -1;
+  std::vector<float> scales_of_weights(const ir::Node& node, int n, const ops::OpDef& op, DType type) {
+    const ir::Value& weights = value(node.inputs[static_cast<size_t>(op.symmetric_input())]);
+    const int axis = channel_axis(options_, op, weights.shape);
     std::vector<float> scales;
     {
       const Floats floats(weights);
       scales = quantize::weight_scales(floats.values(), weights.shape, axis);
     }
     require_finite(scales, weights);
-    if (type == DType::kInt8 && has_constant(node, rule.bias)) {
-      const Floats bias(value(node.inputs[static_cast<size_t>(rule.bias)]));
-      bias_scales(input_scale(node, n, rule, type), scales, bias.values());  // may widen the scales of weights
+    if (type == DType::kInt8 && has_constant(node, op.bias_input())) {
+      const Floats bias(value(node.inputs[static_cast<size_t>(op.bias_input())]));
+      bias_scales(input_scale(node, n, op, type), scales, bias.values());  // may widen the scales of weights
     }
     return scales;
   }
 
-  float input_scale(const ir::Node& node, int n, const ops::QuantizationRule& rule, DType type) {
-    return scales(type).input(node, n, rule.data)->scale;
+  float input_scale(const ir::Node& node, int n, const ops::OpDef& op, DType type) {
+    return scales(type).input(node, n, op.contraction.activations)->scale;
   }
 
-  int bias(const ir::Node& node, int n, const ops::QuantizationRule& rule, DType type,
-           const std::vector<float>& weight_scales) {
-    const int v = node.inputs[static_cast<size_t>(rule.bias)];
+  int bias(const ir::Node& node, int n, const ops::OpDef& op, DType type, const std::vector<float>& weight_scales) {
+    const int v = node.inputs[static_cast<size_t>(op.bias_input())];
     std::vector<float> scales = weight_scales;
-    if (scales.empty()) scales = {this->scales(type).input(node, n, rule.weights)->scale};
-    for (float& scale : scales) scale *= input_scale(node, n, rule, type);
+    if (scales.empty()) scales = {this->scales(type).input(node, n, op.symmetric_input())->scale};
+    for (float& scale : scales) scale *= input_scale(node, n, op, type);
     const int axis = std::max(value(v).shape.rank() - 1, 0);
     require(scales.size() == 1 ||
                 (value(v).shape.rank() > 0 && value(v).shape[axis] == static_cast<int64_t>(scales.size())),
@@ -405,6 +397,12 @@ int without_parameters(const ir::Subgraph& subgraph, int n, const Scales& scales
 }
 
 }  // namespace
+
+int channel_axis(const IntegerOptions& options, const ops::OpDef& op, const Shape& weights) {
+  const bool dense = op.contraction.kind == ops::ContractionKind::kDense;
+  const bool per_channel = options.per_channel && (options.per_channel_dense || !dense);
+  return per_channel && op.symmetric_axis() < weights.rank() ? op.symmetric_axis() : -1;
+}
 
 void resolve_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of) {
   const ir::Subgraph& subgraph = graph.subgraphs[0];

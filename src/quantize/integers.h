@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "ops/op.h"
 #include "quantize/parameters.h"
 #include "quantize/treatment.h"
 
@@ -15,6 +16,9 @@ struct IntegerOptions {
   bool per_channel = true;        // a scale for each output channel of convolutions
   bool per_channel_dense = true;  // and of FULLY_CONNECTED
 };
+
+/// The axis of an op's weights with a scale for each slice; -1: one scale for all.
+int channel_axis(const IntegerOptions& options, const ops::OpDef& op, const Shape& weights);
 
 /// Gives up the integer form of nodes with an activation of which no range is known; they get a reason.
 void resolve_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of);

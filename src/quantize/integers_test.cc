@@ -39,7 +39,7 @@ const ir::Value& value(const ir::Graph& graph, const std::string& name) {
 
 int count(const ir::Graph& graph, const std::string& op) {
   const auto& nodes = graph.subgraphs[0].nodes;
-  return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.op == op; }));
+  return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.op.name() == op; }));
 }
 
 Treatments rewrite(ir::Graph& graph, const Ranges& ranges, QuantizationMode mode = QuantizationMode::kInt8,
@@ -76,7 +76,7 @@ TEST(Integers, WeightsArePerChannelAndTheBiasHasTheProductOfScales) {
   const auto graph = b.finish({dense(b, x, "y")});
   rewrite(*graph, {*graph, {{"x", {-1.0, 1.0}}, {"y", {0.0, 4.0}}}});
   const ir::Node& node = graph->subgraphs[0].nodes[1];
-  ASSERT_EQ(node.op, "FULLY_CONNECTED");
+  ASSERT_EQ(node.op.name(), "FULLY_CONNECTED");
   EXPECT_EQ(node.version, 4);
   const auto& values = graph->subgraphs[0].values;
   const ir::Value& input = values[static_cast<size_t>(node.inputs[0])];

@@ -53,6 +53,19 @@ std::vector<float> bias_scales(float input_scale, std::vector<float>& weight_sca
 /// type; int8 with zero point 0 and `narrow` to [-127, 127]. Extra memory: the float tensor.
 ir::Source quantized_source(ir::Source floats, const Shape& shape, DType type, Quantization quantization, bool narrow);
 
+/// The index along one axis of a tensor's elements, which are numbered as they lie in memory.
+class AxisIndex {
+ public:
+  AxisIndex(const Shape& shape, int axis) : size_(shape[axis]) {
+    for (int i = axis + 1; i < shape.rank(); ++i) inner_ *= shape[i];
+  }
+  int64_t operator()(int64_t element) const { return element / inner_ % size_; }
+
+ private:
+  int64_t size_;
+  int64_t inner_ = 1;
+};
+
 /// The contents of a float32 constant in memory: where they lie already, or as a copy.
 class Floats {
  public:

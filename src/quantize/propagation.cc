@@ -11,7 +11,7 @@ namespace {
 
 const ops::QuantizationRule& rule_of(const ir::Node& node) {
   static const ops::QuantizationRule kNone;
-  const ops::OpDef* op = ops::registry().find(node.code, node.op);
+  const ops::OpDef* op = ops::row_of(node);
   return op == nullptr ? kNone : op->quantize;
 }
 
@@ -67,7 +67,7 @@ class Propagation {
   bool shares_scale(int n) const { return takes_part_[index(n)] && rule_of(node(n)).same_scale; }
   ops::FixedParameters fixed_output(int n) const {
     const ops::QuantizationRule& rule = rule_of(node(n));
-    return type_ == DType::kInt8 ? rule.output8 : rule.output16;
+    return type_ == DType::kInt8 ? rule.output.int8 : rule.output.int16;
   }
   int float_operands(int n) const {
     int count = 0;

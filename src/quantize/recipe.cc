@@ -267,10 +267,13 @@ Recipe::Recipe(const std::vector<RecipeRule>& rules) {
   std::map<std::string_view, std::shared_ptr<const Pattern>> known;
   size_t steps = 0;
   for (size_t i = 0; i < rules.size(); ++i) {
-    Compiled compiled{rules[i], nullptr};
+    Compiled compiled{rules[i], std::nullopt, nullptr};
     const std::string& op = rules[i].op;
-    require(op.empty() || op == "*" || ops::registry().find(op) != nullptr, ErrorCode::kInvalidArgument,
-            "recipe: rule {}: there is no op '{}'", i, op.substr(0, 80));
+    if (!op.empty() && op != "*") {
+      const ops::OpDef* row = ops::registry().find_named(op);
+      require(row != nullptr, ErrorCode::kInvalidArgument, "recipe: rule {}: there is no op '{}'", i, op.substr(0, 80));
+      compiled.op = row->id;
+    }
     require(rules[i].node >= -1, ErrorCode::kInvalidArgument, "recipe: rule {}: there is no node {}", i, rules[i].node);
     try {
       if (!rules[i].name.empty()) {
@@ -293,7 +296,7 @@ Recipe::Recipe(const std::vector<RecipeRule>& rules) {
 bool Recipe::Compiled::matches(const ir::Graph& graph, int subgraph, int node) const {
   const ir::Subgraph& inside = graph.subgraphs[static_cast<size_t>(subgraph)];
   const ir::Node& asked = inside.nodes[static_cast<size_t>(node)];
-  if (!rule.op.empty() && rule.op != "*" && rule.op != asked.op) return false;
+  if (op && asked.op != *op) return false;
   if (rule.node >= 0 && (subgraph != 0 || rule.node != node)) return false;
   return name == nullptr || std::any_of(asked.outputs.begin(), asked.outputs.end(), [&](int v) {
            return v != ir::kAbsent && name->search(inside.values[static_cast<size_t>(v)].name);

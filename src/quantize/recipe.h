@@ -29,6 +29,7 @@ class Recipe {
  private:
   struct Compiled {
     RecipeRule rule;
+    std::optional<ir::OpId> op;           // nothing: any
     std::shared_ptr<const Pattern> name;  // null: any; equal ones are one
 
     bool matches(const ir::Graph& graph, int subgraph, int node) const;

@@ -252,7 +252,7 @@ uint64_t fingerprint(const ir::Graph& graph) {
       sum.add(value.data.last(std::min(value.data.size(), kSampled)));
     }
     for (const ir::Node& node : subgraph.nodes) {
-      sum.add(node.op);
+      sum.add(node.op.name());
       sum.add(ir::attributes_text(*node.attributes));
       add_indices(node.inputs);
       add_indices(node.outputs);

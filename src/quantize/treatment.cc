@@ -23,7 +23,7 @@ const ir::Value* input_of(const ir::Subgraph& subgraph, const ir::Node& node, in
 }
 
 /// What keeps a node from integers besides its op; empty: nothing.
-std::string operand_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, const ops::QuantizationRule& rule) {
+std::string operand_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, const ops::OpDef& op) {
   for (const std::vector<int>* operands : {&node.inputs, &node.outputs}) {
     for (int v : *operands) {
       if (v == ir::kAbsent) continue;
@@ -37,7 +37,7 @@ std::string operand_obstacle(const ir::Subgraph& subgraph, const ir::Node& node,
       if (value.sparsity) return fmt::format("'{}' is sparse", value.name);
     }
   }
-  const ir::Value* bias = input_of(subgraph, node, rule.bias);
+  const ir::Value* bias = input_of(subgraph, node, op.bias_input());
   if (bias != nullptr && !bias->constant) return fmt::format("the bias '{}' is computed while running", bias->name);
   return {};
 }
@@ -47,10 +47,10 @@ std::string integer_obstacle(const ir::Subgraph& subgraph, int subgraph_index, c
   const bool int8 = mode == QuantizationMode::kInt8;
   const auto form = int8 ? ops::QuantizationRule::kInt8 : ops::QuantizationRule::kInt16;
   if (op == nullptr || (op->quantize.forms & form) == 0) {
-    return fmt::format("{} has no {} form", node.op, int8 ? "int8" : "int16");
+    return fmt::format("{} has no {} form", node.op.name(), int8 ? "int8" : "int16");
   }
   if (subgraph_index != 0) return "it is in a subgraph that control flow calls, whose values stay float";
-  return operand_obstacle(subgraph, node, op->quantize);
+  return operand_obstacle(subgraph, node, *op);
 }
 
 NodeTreatment treat(const ir::Graph& graph, int subgraph_index, int node_index, const TreatmentOptions& options) {
@@ -59,7 +59,7 @@ NodeTreatment treat(const ir::Graph& graph, int subgraph_index, int node_index, 
   if (!has_floats(subgraph, node)) return {};
   QuantizationMode wanted = options.mode;
   if (options.recipe) wanted = options.recipe(subgraph_index, node_index).value_or(wanted);
-  const ops::OpDef* op = ops::registry().find(node.code, node.op);
+  const ops::OpDef* op = ops::row_of(node);
   // It does not matter in which form shapes are asked for.
   if (wanted == QuantizationMode::kFloat || (op != nullptr && op->reads_shapes_only && is_integer(wanted))) return {};
   std::string reason;
@@ -89,7 +89,7 @@ void require_float_model(const ir::Graph& graph) {
     }
     for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
       const ir::Node& node = subgraph.nodes[n];
-      require(node.op != "QUANTIZE" && node.op != "DEQUANTIZE", ErrorCode::kUnsupported,
+      require(!ir::is_one_of(node.op, {op::kQuantize, op::kDequantize}), ErrorCode::kUnsupported,
               "the model is quantized already: {}; quantize the float model it was made from",
               ir::describe_node(subgraph, static_cast<int>(n)));
     }

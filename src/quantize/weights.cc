@@ -13,7 +13,6 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "ir/field_finder.h"
-#include "ops/batch_matmul.h"
 #include "ops/registry.h"
 #include "quantize/weight_source.h"
 
@@ -29,35 +28,10 @@ struct Form {
   auto constant() const { return std::pair(dtype, axis); }
 };
 
-/// Versions from which on the format knows an op with int8 weights and float activations, with asymmetric inputs where
-/// the op has that attribute.
-struct HybridVersion {
-  std::string_view op;
-  int per_tensor;
-  int per_channel;
-};
-constexpr HybridVersion kHybridVersions[] = {
-    {"CONV_2D", 2, 5},
-    {"DEPTHWISE_CONV_2D", 4, 6},
-    {"FULLY_CONNECTED", 9, 12},
-    {"TRANSPOSE_CONV", 2, 2},
-    {"BATCH_MATMUL", 4, 4},
-    {"EMBEDDING_LOOKUP", 1, 4},
-    {"GATHER", 2, 2},
-    {"LSTM", 4, 4},
-    {"UNIDIRECTIONAL_SEQUENCE_LSTM", 3, 3},
-    {"BIDIRECTIONAL_SEQUENCE_LSTM", 3, 3},
-    {"RNN", 3, 3},
-    {"UNIDIRECTIONAL_SEQUENCE_RNN", 3, 3},
-    {"BIDIRECTIONAL_SEQUENCE_RNN", 3, 3},
-    {"SVDF", 4, 4},
-};
-
-int hybrid_version(const ir::Node& node, bool per_channel) {
-  for (const HybridVersion& row : kHybridVersions) {
-    if (row.op == node.op) return std::max(node.version, per_channel ? row.per_channel : row.per_tensor);
-  }
-  return node.version;
+/// The version of a node that reads int8 weights with float activations, and has asymmetric inputs where it can.
+int hybrid_version(const ir::Node& node, const ops::QuantizationRule::Versions& versions, bool per_channel) {
+  const bool own = per_channel && versions.hybrid_per_channel != 0;
+  return std::max(node.version, own ? versions.hybrid_per_channel : versions.hybrid);
 }
 
 int dequantize_version(DType from, bool per_channel) {
@@ -86,19 +60,17 @@ bool is_float_constant(const ir::Value& value) {
   return value.constant && value.dtype == DType::kFloat32 && value.sparsity == nullptr;
 }
 
-/// GATHER's table is weights only here: as an activation it need not be symmetric, so its row does not say so.
-bool is_gather(const ir::Node& node) { return node.op == "GATHER"; }
-
-/// Bit i: input i holds weights.
-uint64_t weight_operands(const ir::Node& node, const ops::QuantizationRule& rule) {
-  if (is_gather(node)) return 1;
-  if (rule.hybrid_weights != 0) return rule.hybrid_weights;
-  return rule.weights < 0 ? 0 : uint64_t{1} << rule.weights;
+/// Bit i: input i holds weights. A table is weights only here: as an activation it need not be symmetric.
+uint64_t weight_operands(const ops::OpDef& op) {
+  if (op.quantize.table >= 0) return ops::input_set({op.quantize.table});
+  if (op.quantize.hybrid_weights != 0) return op.quantize.hybrid_weights;
+  return op.symmetric_input() < 0 ? 0 : ops::input_set({op.symmetric_input()});
 }
 
-/// The table can be gathered as integers: only the rows that were asked for are widened.
-bool gathers_integers(const ir::Node& node, QuantizationMode mode) {
-  return is_gather(node) && (mode == QuantizationMode::kDynamicRange || mode == QuantizationMode::kWeightOnlyInt8);
+/// The table stays integers when rows are taken from it: only the rows that were asked for are widened.
+bool gathers_integers(const ops::OpDef& op, QuantizationMode mode) {
+  return op.quantize.table >= 0 &&
+         (mode == QuantizationMode::kDynamicRange || mode == QuantizationMode::kWeightOnlyInt8);
 }
 
 struct Operand {
@@ -118,18 +90,18 @@ class Decider {
 
   Decision decide(const ir::Node& node, QuantizationMode mode) const {
     if (mode == QuantizationMode::kFloat16) return halves(node);
-    const ops::OpDef* op = ops::registry().find(node.code, node.op);
+    const ops::OpDef* op = ops::row_of(node);
     if (op == nullptr) return {{}, "an op without a rule for its weights"};
     const bool hybrid = mode == QuantizationMode::kDynamicRange;
     const auto needed = hybrid ? ops::QuantizationRule::kHybrid : ops::QuantizationRule::kWeightOnly;
-    const uint64_t mask = weight_operands(node, op->quantize);
+    const uint64_t mask = weight_operands(*op);
     if (mask == 0) return {{}, "has no weights"};
-    if ((op->quantize.forms & needed) == 0 && !is_gather(node)) {
+    if ((op->quantize.forms & needed) == 0 && op->quantize.table < 0) {
       return {{},
               hybrid ? "its kernel does not take int8 weights with float activations"
                      : "its weights cannot come from DEQUANTIZE"};
     }
-    return integers(node, mode, op->quantize, mask);
+    return integers(node, mode, *op, mask);
   }
 
  private:
@@ -145,8 +117,7 @@ class Decider {
     return decision;
   }
 
-  Decision integers(const ir::Node& node, QuantizationMode mode, const ops::QuantizationRule& rule,
-                    uint64_t mask) const {
+  Decision integers(const ir::Node& node, QuantizationMode mode, const ops::OpDef& op, uint64_t mask) const {
     Decision decision;
     const bool hybrid = mode == QuantizationMode::kDynamicRange;
     // Of several weights, hybrid kernels take all as int8, or none.
@@ -162,7 +133,7 @@ class Decider {
                                options_.min_weight_elements);
       }
       if (obstacle.empty()) {
-        decision.operands.push_back({static_cast<int>(i), form(node, mode, rule, weights)});
+        decision.operands.push_back({static_cast<int>(i), form(node, mode, op, weights)});
         continue;
       }
       if (decision.obstacle.empty()) decision.obstacle = std::move(obstacle);
@@ -179,24 +150,20 @@ class Decider {
     return decision;
   }
 
-  Form form(const ir::Node& node, QuantizationMode mode, const ops::QuantizationRule& rule,
-            const ir::Value& weights) const {
+  Form form(const ir::Node& node, QuantizationMode mode, const ops::OpDef& op, const ir::Value& weights) const {
     Form form;
     form.dtype = mode == QuantizationMode::kWeightOnlyInt4 ? DType::kInt4 : DType::kInt8;
-    form.widened = mode != QuantizationMode::kDynamicRange && !gathers_integers(node, mode);
-    form.axis = rule.weights_axis;
+    form.widened = mode != QuantizationMode::kDynamicRange && !gathers_integers(op, mode);
+    form.axis = op.symmetric_axis();
     const int rank = weights.shape.rank();
     if (form.widened && form.axis < 0) {
       // DEQUANTIZE takes scales along any axis, also where the op's own integer kernels do not.
       form.axis = 0;
-      if (is_gather(node)) form.axis = rank - 1;  // a scale for each row would take more than 4-bit rows do
-      if (node.op == "BATCH_MATMUL") {
-        const bool transposed = static_cast<const ops::BatchMatmulAttributes&>(*node.attributes).adj_y;
-        form.axis = rank - (transposed ? 2 : 1);
-      }
+      if (op.quantize.table >= 0) form.axis = rank - 1;  // a scale for each row would take more than 4-bit rows do
+      if (const auto find = op.contraction.find_output_axis) form.axis = find(*node.attributes, rank);
     }
-    const bool dense = node.op == "FULLY_CONNECTED";
-    if (gathers_integers(node, mode) || !options_.per_channel || (dense && !options_.per_channel_dense) ||
+    const bool dense = op.contraction.kind == ops::ContractionKind::kDense;
+    if (gathers_integers(op, mode) || !options_.per_channel || (dense && !options_.per_channel_dense) ||
         form.axis >= rank || form.axis < 0) {
       form.axis = -1;
     }
@@ -331,14 +298,8 @@ class SubgraphRewriter {
   }
 
   ir::Node dequantize(int from, int to) {
-    const ops::OpDef& op = *ops::registry().find("DEQUANTIZE");
-    ir::Node node;
-    node.code = op.code;
-    node.op = op.name;
+    ir::Node node = ops::make_node(op::kDequantize, {from}, {to});
     node.version = dequantize_version(value(from).dtype, value(from).quantization.per_channel());
-    node.inputs = {from};
-    node.outputs = {to};
-    node.attributes = ops::new_attributes(op);
     return node;
   }
 
@@ -348,15 +309,16 @@ class SubgraphRewriter {
     const auto direct = std::find_if(decision.operands.begin(), decision.operands.end(),
                                      [](const Operand& operand) { return !operand.form.widened; });
     if (direct == decision.operands.end()) return;
-    node.version = hybrid_version(node, direct->form.axis >= 0);
+    const ops::QuantizationRule& rule = ops::row_of(node)->quantize;
+    node.version = hybrid_version(node, rule.versions, direct->form.axis >= 0);
     auto attributes = node.attributes->clone();
     FlagSetter setter("asymmetric_quantize_inputs");
     attributes->visit(setter);
     node.attributes = std::move(attributes);
-    if (!is_gather(node)) return;
+    if (rule.table < 0) return;
     // Rows are gathered as integers, and widened afterwards.
     ir::Value rows = value(node.outputs[0]);
-    const ir::Value& table = value(node.inputs[0]);
+    const ir::Value& table = value(node.inputs[static_cast<size_t>(rule.table)]);
     rows.name += "_int8";
     rows.dtype = table.dtype;
     rows.quantization = table.quantization;

@@ -36,7 +36,7 @@ Treatments all(const ir::Graph& graph, QuantizationMode mode) {
 
 std::string ops_of(const ir::Graph& graph) {
   std::string text;
-  for (const ir::Node& node : graph.subgraphs[0].nodes) text += fmt::format("{}:{} ", node.op, node.version);
+  for (const ir::Node& node : graph.subgraphs[0].nodes) text += fmt::format("{}:{} ", node.op.name(), node.version);
   return text;
 }
 

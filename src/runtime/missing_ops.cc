@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "ops/registry.h"
 
@@ -14,10 +15,10 @@ namespace {
 using Kind = MissingOp::Kind;
 
 MissingOp describe(const ir::Node& node, const ops::OpDef* row) {
-  MissingOp op{node.op, Kind::kBuiltin, 0, {}};
-  if (node.code != ir::kCustomOp) {
+  MissingOp op{node.op.name(), Kind::kBuiltin, 0, {}};
+  if (!node.op.is_custom()) {
     op.reason = row == nullptr || row->reason.empty() ? "Leadline has no kernel for it" : row->reason;
-  } else if (node.op.starts_with("Flex")) {
+  } else if (node.op.name().starts_with("Flex")) {
     op.kind = Kind::kFlex;
     op.reason = "a TensorFlow op that the converter could not express as builtin ops";
   } else {
@@ -45,14 +46,15 @@ const std::string& first_name(const std::vector<MissingOp>& ops, Kind kind) {
 
 std::vector<MissingOp> find_missing_ops(const ir::Graph& graph, const ops::UserOpTable& registered) {
   std::vector<MissingOp> missing;
+  std::map<ir::OpId, size_t> places;
   for (const ir::Subgraph& subgraph : graph.subgraphs) {
     for (const ir::Node& node : subgraph.nodes) {
-      const ops::OpDef* row = ops::registry().find(node.code, node.op);
+      const ops::OpDef* row = ops::row_of(node);
       if (row != nullptr && row->infer != nullptr) continue;
-      if (node.code == ir::kCustomOp && registered.contains(node.op)) continue;
-      auto it = std::find_if(missing.begin(), missing.end(), [&](const MissingOp& op) { return op.name == node.op; });
-      if (it == missing.end()) it = missing.insert(it, describe(node, row));
-      ++it->nodes;
+      if (node.op.is_custom() && registered.contains(node.op.name())) continue;
+      const auto [place, is_new] = places.try_emplace(node.op, missing.size());
+      if (is_new) missing.push_back(describe(node, row));
+      ++missing[place->second].nodes;
     }
   }
   return missing;

@@ -26,8 +26,8 @@ const ir::Subgraph& NodeHost::subgraph(int index) const {
 }
 
 const ops::OpDef* NodeHost::find(const ir::Node& node) const {
-  if (node.code == ir::kCustomOp && environment_.user_ops.contains(node.op)) return &ops::user_op_row();
-  const ops::OpDef* row = ops::registry().find(node.code, node.op);
+  if (node.op.is_custom() && environment_.user_ops.contains(node.op.name())) return &ops::user_op_row();
+  const ops::OpDef* row = ops::row_of(node);
   const bool missing = row == nullptr || row->infer == nullptr;
   return missing && environment_.settings.plan_missing ? &ops::missing_op_row() : row;
 }
@@ -36,7 +36,7 @@ ops::UserNode& NodeHost::user_node(int node_index) {
   auto it = user_nodes_.find(node_index);
   if (it == user_nodes_.end()) {
     const ir::Subgraph& subgraph = runner_.outline().subgraph();
-    const ops::UserOp& make = *environment_.user_ops.at(subgraph.nodes[static_cast<size_t>(node_index)].op);
+    const ops::UserOp& make = *environment_.user_ops.at(subgraph.nodes[static_cast<size_t>(node_index)].op.name());
     it = user_nodes_.emplace(node_index, make(subgraph, node_index)).first;
   }
   return *it->second;

@@ -29,7 +29,7 @@ void notify(const std::vector<Observer*>& observers, const plan::Outline& outlin
   const ir::Node& node = outline.node(index);
   const std::vector<ObservedTensor> inputs = observe(outline.subgraph(), node.inputs, bound.inputs);
   const std::vector<ObservedTensor> outputs = observe(outline.subgraph(), node.outputs, bound.outputs);
-  ObservedNode observed{outline.subgraph_index(), index, node.op, {}, inputs, outputs};
+  ObservedNode observed{outline.subgraph_index(), index, node.op.name(), {}, inputs, outputs};
   if (!outputs.empty()) observed.name = outputs[0].name;
   for (Observer* observer : observers) {
     moment == Moment::kBefore ? observer->before_node(observed) : observer->after_node(observed);

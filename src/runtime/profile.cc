@@ -21,7 +21,7 @@ void Profile::rename(const ir::Graph& graph, const ir::ChangedNodes* changed) {
       NodeProfile& entry = entries_[s][n];
       entry.subgraph = static_cast<int>(s);
       entry.node = static_cast<int>(n);
-      entry.op = node.op;
+      entry.op = node.op.name();
       if (!node.outputs.empty()) entry.name = source.values[static_cast<size_t>(node.outputs[0])].name;
     }
   }

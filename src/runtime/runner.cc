@@ -326,7 +326,7 @@ void Runner::run_step(const plan::Step& step, const BoundStep& bound) {
   const plan::NodePlace place(subgraph, step.node);
   check_cancelled();
   const ir::Node& node = outline().node(step.node);
-  const RunningOpScope scope(outline().subgraph_index(), step.node, node.op, first_output_name(subgraph, node));
+  const RunningOpScope scope(outline().subgraph_index(), step.node, node.op.name(), first_output_name(subgraph, node));
   const std::vector<Observer*>& observers = environment_.observers;
   if (!observers.empty()) notify(observers, outline(), step.node, bound, Moment::kBefore);
   ops::RunContext context(subgraph, step.node, bound.inputs, bound.outputs, bound.scratch, bound.packed,

@@ -135,7 +135,7 @@ inline std::vector<std::string> ops_after_passes(GraphBuilder& b, const std::vec
     EXPECT_EQ(graph->subgraphs[0].values[static_cast<size_t>(value)].name, name);
   }
   std::vector<std::string> left;
-  for (const ir::Node& node : graph->subgraphs[0].nodes) left.push_back(node.op);
+  for (const ir::Node& node : graph->subgraphs[0].nodes) left.push_back(node.op.name());
   return left;
 }
 

@@ -85,10 +85,9 @@ int Sketch::constant_bytes(const std::string& name, DType dtype, const Shape& sh
 
 void Sketch::node(const std::string& op, std::vector<int> inputs, std::vector<int> outputs,
                   const AttributeValues& attributes) {
-  const ops::OpDef* row = ops::registry().find(op);
+  const ops::OpDef* row = ops::registry().find_named(op);
   ir::Node node;
-  node.op = op;
-  node.code = row == nullptr ? ir::kCustomOp : row->code;
+  node.op = row == nullptr ? ir::OpId::custom(op) : row->id;
   node.inputs = std::move(inputs);
   node.outputs = std::move(outputs);
   std::shared_ptr<ir::Attributes> filled =

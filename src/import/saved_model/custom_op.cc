@@ -59,6 +59,7 @@ std::vector<std::byte> options_of(const Attrs& attrs) {
 Outputs custom_op(OpCall& call) {
   ops::NodeSpec spec;
   spec.op = std::string(call.node.op);
+  spec.custom = true;
   spec.inputs = call.inputs;
   spec.custom_options = options_of(call.node.attrs);
   call.refuse_if(call.node.output_tensors.empty(), "has no outputs, or the model does not define it");

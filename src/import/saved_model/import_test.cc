@@ -102,7 +102,7 @@ Attr flag(std::string_view name, bool value) {
 
 std::vector<std::string> ops_of(const ir::Graph& graph) {
   std::vector<std::string> names;
-  for (const ir::Node& node : graph.subgraphs[0].nodes) names.push_back(node.op);
+  for (const ir::Node& node : graph.subgraphs[0].nodes) names.push_back(node.op.name());
   return names;
 }
 
