@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what the compiler does not: who includes whom, file lengths, SPDX lines, #pragma once.
+"""Checks what the compiler does not: who includes whom, who compares names of ops, file lengths, SPDX lines, #pragma once.
 
 usage: check_layering.py [repository root]
 
@@ -35,6 +35,11 @@ USES_GUARD = {"guard", "cli"}
 WARN_LINES, MAX_LINES = 600, 1000
 SOURCE_SUFFIXES = {".h", ".cc", ".inc", ".fbs", ".js", ".css", ".html", ".py", ".pyi", ".sh"}
 SOURCE_FOLDERS = ("include", "src", "python", "tests", "bench", "examples", "fuzz", "tools")
+# Which op a node is, its handle says; only the ops themselves and importers, which translate names, look at names.
+KNOWS_OP_NAMES = {"ops", "import"}
+OP_ID = re.compile(r'OpId::(?:builtin|custom|fused)\((?:\d+, )?"([^"]+)"\)')
+LITERAL = re.compile(r'"([^"\\]*)"')
+COMPARED_NAME = re.compile(r"\bop\.name\(\)\s*[=!]=|[=!]=\s*[\w.()>-]*\bop\.name\(\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -74,8 +79,25 @@ def include_problem(file, quote, target, siblings):
     return None
 
 
-def check_file(root, file):
-    """Yields (line, message, is_error) for one file."""
+def op_names(root):
+    """The names in the list of ops."""
+    ids = root / "src" / "ops" / "op_ids.h"
+    return set(OP_ID.findall(ids.read_text(encoding="utf-8"))) if ids.exists() else set()
+
+
+def op_name_problem(file, line, names):
+    """Why this line of `file` must not look at the name of an op, or None."""
+    parts = file.parts
+    if parts[0] != "src" or parts[1] in KNOWS_OP_NAMES or file.name.endswith("_test.cc"):
+        return None
+    code = line.split("//")[0]
+    if COMPARED_NAME.search(code) or names.intersection(LITERAL.findall(code)):
+        return "ops are told apart by handle (src/ops/op_ids.h), not by name"
+    return None
+
+
+def check_file(root, file, names):
+    """Yields (line, message, is_error) for one file; `names` are those of ops."""
     lines = (root / file).read_text(encoding="utf-8").splitlines()
     if not lines:
         return
@@ -93,6 +115,8 @@ def check_file(root, file):
     for number, line in enumerate(lines, 1):
         if (match := INCLUDE.match(line)) and (problem := include_problem(file, *match.groups(), siblings)):
             yield number, f"{match.group(2)}: {problem}", True
+        if problem := op_name_problem(file, line, names):
+            yield number, problem, True
 
 
 def missing_headers(root):
@@ -115,11 +139,12 @@ def main(argv):
     for name in missing_headers(root):
         print(f"include/leadline/leadline.h:1: error: it does not include leadline/{name}")
         errors += 1
+    names = op_names(root)
     for file in files:
         if file.parts[0] == "src" and len(file.parts) > 2 and file.parts[1] not in MAY_INCLUDE:
             print(f"{file}:1: error: src/{file.parts[1]} has no place in the layering; see MAY_INCLUDE")
             errors += 1
-        for line, message, is_error in check_file(root, file):
+        for line, message, is_error in check_file(root, file, names):
             print(f"{file}:{line}: {'error' if is_error else 'warning'}: {message}")
             errors += is_error
     print(f"layering: {len(files)} files, {errors} errors")

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "io/zip.h"
+#include "ops/op_ids.h"
 
 namespace leadline::jobs {
 namespace {
@@ -20,9 +20,8 @@ constexpr double kScalesPixels = 64;
 
 using Severity = SampleFinding::Severity;
 
-bool scales(const std::string& op) {
-  constexpr std::array<const char*, 6> kScaling = {"MUL", "DIV", "SUB", "ADD", "CAST", "QUANTIZE"};
-  return std::find(kScaling.begin(), kScaling.end(), op) != kScaling.end();
+bool scales(const ir::OpId& op) {
+  return ir::is_one_of(op, {op::kMul, op::kDiv, op::kSub, op::kAdd, op::kCast, op::kQuantize});
 }
 
 double median(std::vector<double> values) {
@@ -129,7 +128,7 @@ void SampleLint::judge(Key key, const SampleInput& spec) {
         {Severity::kWarning,
          fmt::format("input '{}': whole numbers from {:g} to {:g}, as of raw pixels, but the model begins with {}, "
                      "which does not scale them; scale them as in training",
-                     spec.name, all.min, all.max, spec.first_op.empty() ? "no op" : spec.first_op),
+                     spec.name, all.min, all.max, spec.first_op.is_none() ? "no op" : spec.first_op.name()),
          std::nullopt, spec.name});
   }
 }
@@ -138,7 +137,7 @@ void SampleLint::look_at(const Calibration& calibration, const std::vector<std::
   const std::vector<TensorCalibration> tensors = calibration.tensors();
   for (const auto& [key, all] : seen_) {
     const SampleInput& spec = inputs[static_cast<size_t>(key.first)][static_cast<size_t>(key.second)];
-    if (spec.first_op != "MUL" || all.values == 0 || all.min < -1 || all.max > 1) continue;
+    if (spec.first_op != op::kMul || all.values == 0 || all.min < -1 || all.max > 1) continue;
     const auto first = std::find_if(tensors.begin(), tensors.end(), [&](const TensorCalibration& tensor) {
       return tensor.subgraph == key.first && tensor.tensor == spec.first_output && tensor.elements > 0;
     });

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/op_id.h"
 #include "jobs/sample_values.h"
 #include "leadline/calibration.h"
 #include "leadline/model.h"
@@ -21,8 +22,8 @@ namespace leadline::jobs {
 struct SampleInput {
   std::string name;  ///< of its signature, or of the tensor
   TensorInfo tensor;
-  std::string first_op;   ///< the op that reads it first; empty: none
-  int first_output = -1;  ///< tensor that this op computes
+  ir::OwnedOpId first_op;  ///< the op that reads it first; none: it is not read
+  int first_output = -1;   ///< tensor that this op computes
 
   /// Whether a dimension of the model takes any size.
   bool takes_any(int axis) const;

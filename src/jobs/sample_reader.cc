@@ -14,6 +14,7 @@
 #include "core/string_tensor.h"
 #include "jobs/sample_lint.h"
 #include "jobs/sample_values.h"
+#include "runtime/loaded_model.h"
 
 namespace leadline {
 namespace {
@@ -52,6 +53,7 @@ std::string place_text(const Shape& shape, int64_t index) {
 
 std::vector<SampleInput> inputs_of(const Model& model, int subgraph) {
   const SubgraphInfo info = model.subgraph(subgraph);
+  const ir::Subgraph& graph = model.loaded()->graph()->subgraphs[static_cast<size_t>(subgraph)];
   std::vector<SampleInput> inputs;
   for (const int index : info.inputs) {
     SampleInput& input = inputs.emplace_back();
@@ -61,7 +63,7 @@ std::vector<SampleInput> inputs_of(const Model& model, int subgraph) {
       return std::find(node.inputs.begin(), node.inputs.end(), index) != node.inputs.end();
     });
     if (reader == info.nodes.end()) continue;
-    input.first_op = reader->op;
+    input.first_op = graph.nodes[static_cast<size_t>(reader->index)].op;
     if (!reader->outputs.empty()) input.first_output = reader->outputs[0];
   }
   return inputs;
