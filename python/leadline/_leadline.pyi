@@ -2,13 +2,13 @@
 # Made by tools/make_stubs.py; do not edit.
 """Leadline's native part. Use it through the package `leadline`."""
 
-from collections.abc import Callable, Mapping, Sequence
 import enum
 import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import MissingDevice
-import numpy.typing
+from numpy.typing import NDArray
+from typing_extensions import Buffer
 
 __version__: str
 
@@ -114,6 +114,7 @@ class time_limit:
     def __init__(self, seconds: float | None) -> None: ...
     def __enter__(self) -> time_limit: ...
     def __exit__(self, *exception: object) -> None: ...
+    def __repr__(self) -> str: ...
 
 class Budget:
     """
@@ -161,7 +162,7 @@ class Budget:
         """The most bytes that were charged at one time."""
 
     @property
-    def categories(self) -> dict:
+    def categories(self) -> dict[str, int]:
         """Bytes charged now, by category."""
 
     def reset_peak(self) -> None:
@@ -202,6 +203,8 @@ class MemoryLimits:
     def available(self) -> int:
         """The smallest of those that exist."""
 
+    def __repr__(self) -> str: ...
+
 def read_memory_limits() -> MemoryLimits:
     """The limits of this moment."""
 
@@ -215,7 +218,7 @@ class TensorInfo:
     @property
     def dtype(self) -> DType: ...
     @property
-    def shape(self) -> tuple: ...
+    def shape(self) -> tuple[int, ...]: ...
     @property
     def shape_signature(self) -> list[int]:
         """-1 where the size may change."""
@@ -283,11 +286,7 @@ class NodeInfo:
     def attributes(self) -> str:
         """'stride_w=2 stride_h=2 ...'"""
 
-    @property
-    def macs(self) -> int:
-        """
-        Products that a convolution or a product of matrices computes for the shapes in the file; 0 for others.
-        """
+    def __repr__(self) -> str: ...
 
 class SubgraphInfo:
     """One subgraph of a model."""
@@ -302,6 +301,7 @@ class SubgraphInfo:
     def tensors(self) -> list[TensorInfo]: ...
     @property
     def nodes(self) -> list[NodeInfo]: ...
+    def __repr__(self) -> str: ...
 
 class SignatureInfo:
     """A named way to call a subgraph."""
@@ -311,11 +311,12 @@ class SignatureInfo:
     @property
     def subgraph(self) -> int: ...
     @property
-    def inputs(self) -> dict:
+    def inputs(self) -> dict[str, int]:
         """Tensor numbers by name."""
 
     @property
-    def outputs(self) -> dict: ...
+    def outputs(self) -> dict[str, int]: ...
+    def __repr__(self) -> str: ...
 
 class Model:
     """
@@ -323,13 +324,13 @@ class Model:
     """
 
     @staticmethod
-    def load(path: str | os.PathLike, budget: Budget | None = None) -> Model:
+    def load(path: str | os.PathLike[str], budget: Budget | int | str | None = None) -> Model:
         """
         Maps the file (no copy) and verifies it. The file must not change while the model lives.
         """
 
     @staticmethod
-    def from_bytes(content: bytes | bytearray | memoryview, budget: Budget | None = None) -> Model:
+    def from_bytes(content: Buffer | NDArray[Any], budget: Budget | int | str | None = None) -> Model:
         """
         The same from memory: `bytes` are borrowed, any other buffer is copied.
         """
@@ -347,11 +348,11 @@ class Model:
     @property
     def signatures(self) -> list[SignatureInfo]: ...
     @property
-    def metadata(self) -> dict:
+    def metadata(self) -> dict[str, bytes]:
         """Bytes of each metadata entry."""
 
     @property
-    def missing_ops(self) -> dict:
+    def missing_ops(self) -> dict[str, str]:
         """
         Names of the ops that cannot run now, and why; registered custom ops can.
         """
@@ -533,13 +534,14 @@ class ConversionPlan:
     def nodes(self) -> int: ...
     @property
     def tensors(self) -> int: ...
+    def __repr__(self) -> str: ...
 
 class Converter:
     """A model that was read and simplified, ready to be written as .tflite."""
 
     @staticmethod
     def from_keras(
-        path: str | os.PathLike, budget: Budget | None = None, disabled_passes: Sequence[str] = []
+        path: str | os.PathLike[str], budget: Budget | None = None, disabled_passes: Sequence[str] = []
     ) -> Converter:
         """
         A Keras model file: .keras or a whole-model .h5. Weights stay in the file.
@@ -558,7 +560,7 @@ class Converter:
 
     @staticmethod
     def from_saved_model(
-        path: str | os.PathLike,
+        path: str | os.PathLike[str],
         signature_keys: Sequence[str] = [],
         tags: Sequence[str] = [],
         budget: Budget | None = None,
@@ -584,7 +586,7 @@ class Converter:
         The same as a model to run, in memory that goes back to the system with it.
         """
 
-    def convert_to(self, path: str | os.PathLike, progress: Callable[[int, int], Any] | None = None) -> None:
+    def convert_to(self, path: str | os.PathLike[str], progress: Callable[[int, int], Any] | None = None) -> None:
         """
         Writes the file, which appears whole or not at all; weights stream into it.
         """
@@ -655,6 +657,8 @@ class NodeProfile:
     def fastest_ms(self) -> float:
         """Milliseconds of its fastest run."""
 
+    def __repr__(self) -> str: ...
+
 class PlannedTensor:
     """One tensor of the subgraph, as planned."""
 
@@ -667,7 +671,7 @@ class PlannedTensor:
     @property
     def dtype(self) -> str: ...
     @property
-    def shape(self) -> tuple: ...
+    def shape(self) -> tuple[int, ...]: ...
     @property
     def bytes(self) -> int: ...
     @property
@@ -697,6 +701,8 @@ class PlannedTensor:
     @property
     def bound(self) -> bool:
         """In memory of the caller, which is not counted."""
+
+    def __repr__(self) -> str: ...
 
 class PlannedStep:
     """One node, in execution order."""
@@ -737,6 +743,8 @@ class PlannedStep:
     def live_bytes(self) -> int:
         """Arena bytes that must exist during this step."""
 
+    def __repr__(self) -> str: ...
+
 class PlannedPhase:
     """A stretch of the job and the memory it holds at its highest."""
 
@@ -745,9 +753,10 @@ class PlannedPhase:
         """'load', 'prepare' or 'run'."""
 
     @property
-    def categories(self) -> dict: ...
+    def categories(self) -> dict[str, int]: ...
     @property
     def bytes(self) -> int: ...
+    def __repr__(self) -> str: ...
 
 class PlannedSegment:
     """Nodes whose shapes become known together, with their own arena."""
@@ -765,6 +774,8 @@ class PlannedSegment:
     @property
     def lower_bound_bytes(self) -> int:
         """No layout can be smaller."""
+
+    def __repr__(self) -> str: ...
 
 class Plan:
     """
@@ -794,13 +805,13 @@ class Plan:
         """False while some shapes depend on data of a run."""
 
     @property
-    def missing_ops(self) -> list:
+    def missing_ops(self) -> list[str]:
         """
         Names of ops that cannot run; their outputs are planned with the file's shapes.
         """
 
     @property
-    def categories(self) -> dict:
+    def categories(self) -> dict[str, int]:
         """Bytes by category at the peak; their sum is peak_bytes."""
 
     @property
@@ -817,7 +828,7 @@ class Plan:
     def to_json(self) -> str:
         """The whole plan as JSON text."""
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """The whole plan as dicts and lists."""
 
     def to_html(self, title: str = "Memory plan") -> str:
@@ -858,7 +869,7 @@ class Device:
         """Memory that can be used now; -1: unknown."""
 
     @property
-    def features(self) -> list: ...
+    def features(self) -> list[str]: ...
     @property
     def runs(self) -> bool:
         """Whether Leadline has kernels for it."""
@@ -871,7 +882,7 @@ class DeviceList:
     @property
     def devices(self) -> list[Device]: ...
     @property
-    def notes(self) -> list: ...
+    def notes(self) -> list[str]: ...
     def to_text(self) -> str: ...
 
 def devices(timeout_seconds: float = 5.0) -> DeviceList:
@@ -916,12 +927,14 @@ class TensorMemory:
     The memory of a tensor, which lives as long as this or an array made from it. Offers the buffer protocol: a flat buffer of bytes.
     """
 
+    def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def dtype(self) -> DType: ...
     @property
-    def shape(self) -> tuple: ...
+    def shape(self) -> tuple[int, ...]: ...
     @property
     def nbytes(self) -> int: ...
+    def __repr__(self) -> str: ...
 
 class Interpreter:
     """
@@ -973,10 +986,10 @@ class Interpreter:
     @property
     def tensor_count(self) -> int: ...
     def tensor_info(self, index: int) -> TensorInfo: ...
-    def set_tensor(self, index: int, bytes: bytes | numpy.typing.NDArray) -> None:
+    def set_tensor(self, index: int, bytes: Buffer | NDArray[Any]) -> None:
         """Copies a buffer into an input or variable."""
 
-    def bind_tensor(self, index: int, buffer: numpy.typing.NDArray, shape: Sequence[int]) -> None:
+    def bind_tensor(self, index: int, buffer: Buffer | NDArray[Any], shape: Sequence[int]) -> None:
         """
         Lets an input, output or variable live in this buffer, which is held; its element type is not checked.
         """
@@ -1013,6 +1026,8 @@ class Operand:
     def memory(self) -> TensorMemory | None:
         """None: the data is not known yet."""
 
+    def __repr__(self) -> str: ...
+
 def register_op(name: str, make: Callable[[str, int, str, int, bytes], Any]) -> None:
     """
     Registers an op; make(op, index, name, version, options) gives the object for a node.
@@ -1035,7 +1050,7 @@ class DebugPlan:
     """Memory of a debugging job, known before it starts."""
 
     @property
-    def categories(self) -> dict: ...
+    def categories(self) -> dict[str, int]: ...
     @property
     def peak_bytes(self) -> int: ...
     @property
@@ -1133,6 +1148,7 @@ class VerifiedLayer:
     def scales(self) -> list[float]: ...
     @property
     def zero_points(self) -> list[int]: ...
+    def __repr__(self) -> str: ...
 
 class VerifiedStatistics:
     """TensorFlow's five numbers, each the mean over samples."""
@@ -1153,6 +1169,7 @@ class VerifiedStatistics:
     def max_abs_error(self) -> float: ...
     @property
     def mean_squared_error(self) -> float: ...
+    def __repr__(self) -> str: ...
 
 class DebugModelObserver:
     """Watches the NumericVerify nodes of a debug model."""
@@ -1208,7 +1225,7 @@ class GuardReport:
         """Whether a control group keeps the limits; else samples do."""
 
     @property
-    def last_lines(self) -> list:
+    def last_lines(self) -> list[str]:
         """Of standard output and standard error, in the order of their arrival."""
 
     @property
@@ -1218,6 +1235,8 @@ class GuardReport:
     @property
     def advice(self) -> str:
         """What to do about it."""
+
+    def __repr__(self) -> str: ...
 
 class GuardedProcess:
     """A child process under limits. Use it through `leadline.guard`."""
@@ -1239,7 +1258,7 @@ class GuardedProcess:
     def pid(self) -> int:
         """Number of the process."""
 
-    def wait(self, seconds: float, watched: int = -1) -> tuple:
+    def wait(self, seconds: float, watched: int = -1) -> tuple[int, bytes, bool, bool]:
         """
         Waits for output, for the end, or for the descriptor `watched` to be readable. Returns (stream, bytes, readable, ended); stream is 1 or 2, or 0 without output.
         """
@@ -1274,6 +1293,7 @@ class SharedMapping:
     Memory behind a descriptor, as a writable buffer that needs the descriptor no more.
     """
 
+    def __buffer__(self, flags: int, /) -> memoryview: ...
     def __init__(self, fd: int, bytes: int) -> None:
         """Maps the first `bytes` bytes."""
 
@@ -1303,7 +1323,7 @@ class NativeWatch:
     def stop(self) -> None:
         """Ends it; the process goes on."""
 
-    def take_alarm(self) -> object:
+    def take_alarm(self) -> dict[str, Any] | None:
         """The alarm that is to be raised, or None. For the signal's handler."""
 
     def note_raised(self) -> None:
@@ -1315,19 +1335,19 @@ class NativeWatch:
     def begin_cell(self, number: int, first_line: str) -> None:
         """A cell begins."""
 
-    def end_cell(self) -> dict:
+    def end_cell(self) -> dict[str, Any]:
         """The cell that ended."""
 
     def set_facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """What the recorder keeps for the post-mortem."""
 
-    def sample(self) -> dict:
+    def sample(self) -> dict[str, Any]:
         """Memory now."""
 
-    def samples(self) -> list:
+    def samples(self) -> list[dict[str, Any]]:
         """Memory in the last minutes."""
 
-    def cells(self) -> list:
+    def cells(self) -> list[dict[str, Any]]:
         """The last 1000 cells."""
 
     @property
@@ -1376,7 +1396,7 @@ class Postmortem:
         """What to do about it."""
 
     @property
-    def evidence(self) -> list:
+    def evidence(self) -> list[str]:
         """What speaks for the cause."""
 
     @property
@@ -1456,7 +1476,7 @@ class Postmortem:
         """
 
     @property
-    def frames(self) -> list:
+    def frames(self) -> list[tuple[str, int, str]]:
         """Native frames as (module, offset, symbol), innermost first."""
 
     @property
@@ -1464,7 +1484,7 @@ class Postmortem:
         """Python's stack."""
 
     @property
-    def samples(self) -> list:
+    def samples(self) -> list[tuple[float, int, int, int]]:
         """(seconds before the end, resident, used, capacity), oldest first."""
 
     @property
@@ -1472,7 +1492,7 @@ class Postmortem:
         """The most resident bytes that were recorded."""
 
     @property
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, str]:
         """Versions and limits."""
 
     @property
@@ -1538,6 +1558,7 @@ class InstalledPackage:
     def location(self) -> str: ...
     @property
     def installer(self) -> str: ...
+    def __repr__(self) -> str: ...
 
 class DoctorReport:
     """What doctor saw and found."""
@@ -1547,7 +1568,7 @@ class DoctorReport:
     @property
     def python_version(self) -> str: ...
     @property
-    def site_packages(self) -> list: ...
+    def site_packages(self) -> list[str]: ...
     @property
     def package_count(self) -> int: ...
     @property
@@ -1557,7 +1578,7 @@ class DoctorReport:
         """Worst first."""
 
     @property
-    def notes(self) -> list: ...
+    def notes(self) -> list[str]: ...
     @property
     def table_date(self) -> str:
         """Date of the table of compatible versions."""
@@ -1590,6 +1611,8 @@ class Growth:
     def high(self) -> float:
         """Upper end of its 95 % interval."""
 
+    def __repr__(self) -> str: ...
+
 class LapSample:
     """What there was after a round; -1: unknown."""
 
@@ -1612,6 +1635,8 @@ class LapSample:
     @property
     def objects(self) -> int:
         """Blocks of Python's allocator."""
+
+    def __repr__(self) -> str: ...
 
 class LapReport:
     """Growth over the rounds. leadline.LapReport is the face for people."""
@@ -1656,6 +1681,8 @@ class LapReport:
     def text(self) -> str:
         """For people."""
 
+    def __repr__(self) -> str: ...
+
 class Laps:
     """
     Samples of this process after each round. leadline.Laps is the face for people.
@@ -1682,7 +1709,7 @@ class Laps:
 def remember_object(thing: object) -> None:
     """Lists `thing` in live_objects() as made by the caller's line."""
 
-def live_objects() -> list:
+def live_objects() -> list[tuple[Any, str | None, int]]:
     """
     (object, file or None, line) of each object of Leadline's that lives, oldest first.
     """
@@ -1690,7 +1717,7 @@ def live_objects() -> list:
 def set_package_folder(folder: str) -> None:
     """Lines of files below this folder are not the user's."""
 
-def count_objects() -> dict:
+def count_objects() -> dict[str, int]:
     """How many objects of each type there are, by 'module.name' of the type."""
 
 class CalibrationMethod(enum.Enum):
@@ -1735,6 +1762,7 @@ class CalibrationRule:
 
     @momentum.setter
     def momentum(self, arg: float, /) -> None: ...
+    def __repr__(self) -> str: ...
 
 class TensorCalibration:
     """What samples said about one tensor."""
@@ -1759,6 +1787,7 @@ class TensorCalibration:
     def min(self) -> float: ...
     @property
     def max(self) -> float: ...
+    def __repr__(self) -> str: ...
 
 class Calibration:
     """
@@ -1798,11 +1827,12 @@ class Calibration:
         """
 
     @staticmethod
-    def from_bytes(bytes: bytes, budget: Budget | None = None) -> Calibration:
+    def from_bytes(bytes: Buffer | NDArray[Any], budget: Budget | int | str | None = None) -> Calibration:
         """What to_bytes() gave."""
 
     def __getstate__(self) -> bytes: ...
     def __setstate__(self, arg: bytes, /) -> None: ...
+    def __repr__(self) -> str: ...
 
 class Calibrator:
     """
@@ -1844,22 +1874,25 @@ class Calibrator:
 class QuantizationMode(enum.Enum):
     """How the numbers of a node are stored and computed with."""
 
-    FLOAT16 = 0
+    FLOAT = 0
+    """Stays as it is."""
+
+    FLOAT16 = 1
     """Weights are stored as float16."""
 
-    DYNAMIC_RANGE = 1
+    DYNAMIC_RANGE = 2
     """int8 weights; activations are quantized while running."""
 
-    INT8 = 2
+    INT8 = 3
     """int8 weights and activations."""
 
-    INT16X8 = 3
+    INT16X8 = 4
     """int8 weights, int16 activations."""
 
-    WEIGHT_ONLY_INT8 = 4
+    WEIGHT_ONLY_INT8 = 5
     """int8 weights that are widened before use."""
 
-    WEIGHT_ONLY_INT4 = 5
+    WEIGHT_ONLY_INT4 = 6
     """The same with 4 bits."""
 
 class RecipeRule:
@@ -1885,15 +1918,25 @@ class RecipeRule:
     @node.setter
     def node(self, arg: int, /) -> None: ...
     @property
-    def quantize(self) -> bool:
-        """False: the node stays float."""
-
-    @quantize.setter
-    def quantize(self, arg: bool, /) -> None: ...
-    @property
     def mode(self) -> QuantizationMode: ...
     @mode.setter
     def mode(self, arg: QuantizationMode, /) -> None: ...
+    def __repr__(self) -> str: ...
+
+def parse_quantization_mode(name: str, what: str = "mode") -> QuantizationMode:
+    """The mode called so; '-' and '_' are the same."""
+
+def parse_calibration_method(name: str, what: str = "method") -> CalibrationMethod:
+    """The method called so; '-' and '_' are the same."""
+
+def parse_io_type(name: str, what: str) -> DType:
+    """The type called so, of a quantized model's inputs or outputs."""
+
+def is_integer(mode: QuantizationMode) -> bool:
+    """Whether a mode has integer activations, and so needs samples."""
+
+def needs_histograms(method: CalibrationMethod) -> bool:
+    """Whether a method needs the histograms of samples."""
 
 def parse_recipe(json: str) -> list[RecipeRule]:
     """The rules of a recipe in JSON: Leadline's own or ai-edge-quantizer's."""
@@ -1952,6 +1995,7 @@ class QuantizerOptions:
     def budget(self) -> Budget: ...
     @budget.setter
     def budget(self, arg: Budget | None, /) -> None: ...
+    def __repr__(self) -> str: ...
 
 class ChannelMeans:
     """Means of each channel of what layers read: for bias correction."""
@@ -2000,6 +2044,8 @@ class QuantizationPlan:
     @property
     def peak_bytes(self) -> int:
         """The file, the graphs and the largest tensor on its way."""
+
+    def __repr__(self) -> str: ...
 
 class Quantizer:
     """

@@ -7,7 +7,9 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/variant.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "module.h"
@@ -15,7 +17,7 @@
 namespace leadline::python {
 namespace {
 
-nb::dict used_by_category(const Budget& budget) {
+BytesByName used_by_category(const Budget& budget) {
   nb::dict result;
   for (int i = 0; i < kMemoryCategoryCount; ++i) {
     const auto category = static_cast<MemoryCategory>(i);
@@ -32,9 +34,8 @@ void bind_budget(nb::module_& m) {
   nb::class_<Budget>(m, "Budget",
                      "A limit in bytes and the count of what is charged to it. Share one between models and "
                      "interpreters to hold them to a common limit.")
-      .def(nb::new_([](const std::variant<int64_t, std::string>& limit) {
-             const auto* text = std::get_if<std::string>(&limit);
-             return Budget::with_limit(text != nullptr ? parse_bytes(*text) : std::get<int64_t>(limit));
+      .def(nb::new_([](std::variant<int64_t, std::string> limit) {
+             return std::visit([](auto& bytes) { return to_budget(std::move(bytes)); }, limit);
            }),
            nb::arg("limit"), "A budget of `limit` bytes: an int, or a text such as '200MB', '1.5GiB', '50%'.")
       .def_static("machine_default", &Budget::machine_default, WithoutGil(),
@@ -57,6 +58,13 @@ void bind_budget(nb::module_& m) {
 }
 
 }  // namespace
+
+std::shared_ptr<Budget> to_budget(BudgetArgument budget) {
+  if (!budget.has_value()) return nullptr;
+  if (auto* made = std::get_if<std::shared_ptr<Budget>>(&*budget)) return std::move(*made);
+  const auto* text = std::get_if<std::string>(&*budget);
+  return Budget::with_limit(text != nullptr ? parse_bytes(*text) : std::get<int64_t>(*budget));
+}
 
 void init_budget(nb::module_& m) {
   bind_budget(m);

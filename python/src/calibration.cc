@@ -7,11 +7,13 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -43,10 +45,15 @@ nb::bytes to_bytes(const Calibration& self) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-Remembered<Calibration> from_bytes(nb::handle bytes, std::shared_ptr<Budget> budget) {
+Remembered<Calibration> from_bytes(nb::handle bytes, BudgetArgument budget) {
   const BufferView view(bytes);
   const EngineCall call;
-  return {Calibration::from_bytes(view.bytes(), std::move(budget))};
+  return {Calibration::from_bytes(view.bytes(), to_budget(std::move(budget)))};
+}
+
+std::string describe(const Calibration& self) {
+  return "<leadline.Calibration: " + std::to_string(self.samples()) + " samples, " + (self.histograms() ? "" : "no ") +
+         "histograms, " + format_bytes(self.memory_bytes()) + ">";
 }
 
 std::optional<std::pair<float, float>> range(const Calibration& self, int subgraph, int tensor,
@@ -105,13 +112,16 @@ void init_calibration(nb::module_& m) {
            "(min, max) for integers of these bits; None when no sample reached the tensor.")
       .def("to_bytes", &to_bytes, "To be kept or sent to another process. Equal calibrations give equal bytes.")
       .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("budget").none() = nb::none(),
-                  nb::sig("def from_bytes(bytes: bytes, budget: Budget | None = None) -> Calibration"),
+                  nb::sig("def from_bytes(bytes: typing_extensions.Buffer, budget: Budget | int | str | None = None) "
+                          "-> Calibration"),
                   "What to_bytes() gave.")
       .def("__getstate__", &to_bytes)
-      .def("__setstate__", [](Calibration* self, nb::bytes state) {
-        const auto* data = reinterpret_cast<const std::byte*>(state.data());
-        new (self) Calibration(Calibration::from_bytes({data, state.size()}));
-      });
+      .def("__setstate__",
+           [](Calibration* self, nb::bytes state) {
+             const auto* data = reinterpret_cast<const std::byte*>(state.data());
+             new (self) Calibration(Calibration::from_bytes({data, state.size()}));
+           })
+      .def("__repr__", &describe);
   nb::class_<Calibrator>(m, "Calibrator", "Runs samples and records what the tensors hold; leadline.calibrate() loops.")
       .def("__init__", &init_calibrator, nb::arg("model"), nb::arg("num_threads") = 1,
            nb::arg("budget").none() = nb::none(), nb::arg("histograms") = true, nb::arg("keep_state") = false)

@@ -46,7 +46,8 @@ void init_devices(nb::module_& m) {
         return nb::make_tuple(choice.name, to_str(choice.message));
       },
       nb::arg("wanted"), nb::arg("on_missing") = MissingDevice::kError,
-      nb::sig("def choose_device(wanted: str, on_missing: MissingDevice = MissingDevice.ERROR) -> tuple[str, str]"),
+      nb::sig("def choose_device(wanted: str, on_missing: MissingDevice = "
+              "leadline._leadline.MissingDevice.ERROR) -> tuple[str, str]"),
       "The device to use for a name, and the reason when it is another.");
 }
 

@@ -17,7 +17,7 @@
 namespace leadline::python {
 namespace {
 
-nb::tuple to_event(const guard::GuardEvent& event) {
+nb::typed<nb::tuple, int, nb::bytes, bool, bool> to_event(const guard::GuardEvent& event) {
   return nb::make_tuple(event.stream, nb::bytes(event.bytes.data(), event.bytes.size()), event.readable, event.ended);
 }
 

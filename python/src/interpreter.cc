@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/interpreter.h. Tensors cross as flat buffers of bytes; leadline/_native/tensors.py gives them dtype and shape.
+// leadline/interpreter.h. Tensors cross as flat buffers of bytes; leadline/_native/tensors.py gives them dtype and
+// shape.
 #include "leadline/interpreter.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -119,12 +120,12 @@ void init_interpreter(nb::module_& m) {
       .def_prop_ro("tensor_count", &Interpreter::tensor_count, InEngine())
       .def("tensor_info", &Interpreter::tensor_info, nb::arg("index"), InEngine())
       .def("set_tensor", &set_tensor, nb::arg("index"), nb::arg("bytes"),
-           nb::sig("def set_tensor(self, index: int, bytes: bytes | numpy.typing.NDArray) -> None"),
+           nb::sig("def set_tensor(self, index: int, bytes: typing_extensions.Buffer) -> None"),
            "Copies a buffer into an input or variable.")
       .def("bind_tensor", &bind_tensor, nb::arg("index"), nb::arg("buffer"), nb::arg("shape"),
-           nb::sig(
-               "def bind_tensor(self, index: int, buffer: numpy.typing.NDArray, shape: collections.abc.Sequence[int])"
-               " -> None"),
+           nb::sig("def bind_tensor(self, index: int, buffer: typing_extensions.Buffer, shape: "
+                   "collections.abc.Sequence[int])"
+                   " -> None"),
            "Lets an input, output or variable live in this buffer, which is held; its element type is not checked.")
       .def("unbind_tensor", &Interpreter::unbind, nb::arg("index"), InEngine(),
            "Gives a tensor memory of the interpreter again.")

@@ -113,7 +113,8 @@ void remember(nb::handle object) noexcept {
 void init_live_objects(nb::module_& m) {
   m.def("remember_object", &remember, nb::arg("thing"),
         "Lists `thing` in live_objects() as made by the caller's line.");
-  m.def("live_objects", &live, "(object, file or None, line) of each object of Leadline's that lives, oldest first.");
+  m.def("live_objects", &live, nb::sig("def live_objects() -> list[tuple[typing.Any, str | None, int]]"),
+        "(object, file or None, line) of each object of Leadline's that lives, oldest first.");
   m.def(
       "set_package_folder", [](std::string folder) { package_folder() = std::move(folder); }, nb::arg("folder"),
       "Lines of files below this folder are not the user's.");

@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <filesystem>
@@ -21,16 +22,16 @@
 namespace leadline::python {
 namespace {
 
-Remembered<Model> load(const std::filesystem::path& path, std::shared_ptr<Budget> budget) {
-  return {Model::load(path.string(), std::move(budget))};
+Remembered<Model> load(const std::filesystem::path& path, BudgetArgument budget) {
+  return {Model::load(path.string(), to_budget(std::move(budget)))};
 }
 
-Remembered<Model> from_bytes(const nb::object& content, std::shared_ptr<Budget> budget) {
+Remembered<Model> from_bytes(const nb::object& content, BudgetArgument budget) {
   const BufferView view(content);
   // Only `bytes` cannot change under the model; it is borrowed, everything else is copied.
   std::shared_ptr<const void> owner = nb::isinstance<nb::bytes>(content) ? keep_alive(content) : nullptr;
   const EngineCall call;
-  return {Model::from_bytes(view.bytes(), std::move(owner), std::move(budget))};
+  return {Model::from_bytes(view.bytes(), std::move(owner), to_budget(std::move(budget)))};
 }
 
 nb::bytes to_tflite(const Model& model) {
@@ -46,7 +47,7 @@ nb::str to_text(const Model& model) {
   return text_in_engine([&] { return model.to_text(); });
 }
 
-nb::dict metadata(const Model& model) {
+nb::typed<nb::dict, nb::str, nb::bytes> metadata(const Model& model) {
   nb::dict result;
   for (const auto& [name, bytes] : model.metadata()) {
     result[to_str(name)] = bytes;
@@ -54,7 +55,7 @@ nb::dict metadata(const Model& model) {
   return result;
 }
 
-nb::dict by_name(const std::vector<std::pair<std::string, int>>& tensors) {
+nb::typed<nb::dict, nb::str, int> by_name(const std::vector<std::pair<std::string, int>>& tensors) {
   nb::dict result;
   for (const auto& [name, index] : tensors) {
     result[to_str(name)] = index;
@@ -127,10 +128,12 @@ void init_model(nb::module_& m) {
   nb::class_<Model>(m, "Model", nb::is_weak_referenceable(),
                     "A loaded, verified model. Immutable; share it between interpreters and threads.")
       .def_static("load", &load, nb::arg("path"), nb::arg("budget").none() = nb::none(), InEngine(),
+                  nb::sig("def load(path: str | os.PathLike, budget: Budget | int | str | None = None) -> Model"),
                   "Maps the file (no copy) and verifies it. The file must not change while the model lives.")
       .def_static(
           "from_bytes", &from_bytes, nb::arg("content"), nb::arg("budget").none() = nb::none(),
-          nb::sig("def from_bytes(content: bytes | bytearray | memoryview, budget: Budget | None = None) -> Model"),
+          nb::sig(
+              "def from_bytes(content: typing_extensions.Buffer, budget: Budget | int | str | None = None) -> Model"),
           "The same from memory: `bytes` are borrowed, any other buffer is copied.")
       .def_prop_ro("description", [](const Model& model) { return to_str(model.description()); })
       .def_prop_ro("subgraph_count", &Model::subgraph_count)
@@ -141,7 +144,7 @@ void init_model(nb::module_& m) {
       .def_prop_ro(
           "missing_ops",
           [](const Model& model) {
-            nb::dict result;
+            nb::typed<nb::dict, nb::str, nb::str> result;
             for (const MissingOp& op : model.missing_ops()) {
               result[to_str(op.name)] = to_str(op.reason);
             }

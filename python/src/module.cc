@@ -31,4 +31,5 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_object_census(m);
   leadline::python::init_calibration(m);
   leadline::python::init_quantizer(m);
+  leadline::python::init_records(m);  // the last: it looks at what the others bound
 }

@@ -6,11 +6,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "leadline/budget.h"
 #include "leadline/interpreter.h"
 #include "leadline/plan.h"
 #include "leadline/progress.h"
@@ -45,15 +48,26 @@ void init_interpreter(nb::module_& m);
 void init_custom_op(nb::module_& m);
 void init_calibration(nb::module_& m);
 void init_quantizer(nb::module_& m);
+void init_records(nb::module_& m);
+
+/// A budget as users may give it: none, one, its bytes, or a text such as "200MB".
+using BudgetArgument = std::optional<std::variant<std::shared_ptr<Budget>, int64_t, std::string>>;
+std::shared_ptr<Budget> to_budget(BudgetArgument budget);
 
 /// Text from a model file, which need not be UTF-8: what is not becomes U+FFFD.
 nb::str to_str(const std::string& text);
 
+/// Containers with the types that the stub gives their items.
+using IntTuple = nb::typed<nb::tuple, int, nb::ellipsis>;
+using StrList = nb::typed<nb::list, nb::str>;
+using BytesByName = nb::typed<nb::dict, nb::str, int>;
+using Record = nb::typed<nb::dict, nb::str, nb::any>;
+
 /// The dimensions as a tuple of int.
-nb::tuple to_tuple(const Shape& shape);
+IntTuple to_tuple(const Shape& shape);
 
 /// Texts from a model file as a list of str.
-nb::list to_list(const std::vector<std::string>& texts);
+StrList to_list(const std::vector<std::string>& texts);
 
 /// A tensor's memory as Python sees it: a buffer that shares ownership, so that an array made from it outlives resizes
 /// and the interpreter.
@@ -63,7 +77,7 @@ struct SharedTensor {
 };
 
 /// Bytes by the name of their category, in the order of reports.
-nb::dict to_dict(std::span<const CategoryBytes> categories);
+BytesByName to_dict(std::span<const CategoryBytes> categories);
 
 /// Lets Ctrl-C through, and tells a Python function (or None) now and then. Python's lock is taken for that only.
 Progress progress_of(const nb::object& callback);

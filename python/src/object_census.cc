@@ -78,7 +78,7 @@ std::string name_of(PyTypeObject* type) {
   return module.empty() || module == "builtins" ? name : module + "." + name;
 }
 
-nb::dict count_objects() {
+BytesByName count_objects() {
   std::unordered_map<PyTypeObject*, int64_t> counts;
   Pointers others;
   {

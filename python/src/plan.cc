@@ -95,7 +95,7 @@ void init_plan(nb::module_& m) {
       .def("to_json", &to_json, "The whole plan as JSON text.")
       .def(
           "to_dict", [](const Plan& plan) { return nb::module_::import_("json").attr("loads")(to_json(plan)); },
-          nb::sig("def to_dict(self) -> dict"), "The whole plan as dicts and lists.")
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The whole plan as dicts and lists.")
       .def("to_html", &to_html, nb::arg("title") = "Memory plan",
            "One self-contained page: a summary, and the tensors as bars over time.")
       .def("__str__", &to_text)

@@ -122,7 +122,10 @@ void init_time_limit(nb::module_& m) {
           nb::sig("def __enter__(self) -> time_limit"))
       .def(
           "__exit__", [](PythonTimeLimit& self, const nb::args&) { leave(self); },
-          nb::sig("def __exit__(self, *exception: object) -> None"));
+          nb::sig("def __exit__(self, *exception: object) -> None"))
+      .def("__repr__", [](const PythonTimeLimit& self) {
+        return nb::str("<leadline.time_limit: {:g} s>").format(self.limit->seconds);
+      });
 }
 
 }  // namespace leadline::python

@@ -18,7 +18,7 @@ nb::str to_str(const std::string& text) {
   return nb::steal<nb::str>(result);
 }
 
-nb::tuple to_tuple(const Shape& shape) {
+IntTuple to_tuple(const Shape& shape) {
   nb::list dims;
   for (const int64_t size : shape) {
     dims.append(size);
@@ -26,7 +26,7 @@ nb::tuple to_tuple(const Shape& shape) {
   return nb::tuple(dims);
 }
 
-nb::list to_list(const std::vector<std::string>& texts) {
+StrList to_list(const std::vector<std::string>& texts) {
   nb::list result;
   for (const std::string& text : texts) {
     result.append(to_str(text));
@@ -34,7 +34,7 @@ nb::list to_list(const std::vector<std::string>& texts) {
   return result;
 }
 
-nb::dict to_dict(std::span<const CategoryBytes> categories) {
+BytesByName to_dict(std::span<const CategoryBytes> categories) {
   nb::dict result;
   for (const CategoryBytes& entry : categories) {
     result[memory_category_name(entry.category)] = entry.bytes;

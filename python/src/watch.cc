@@ -24,7 +24,7 @@ namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-nb::dict to_dict(const guard::MemorySample& sample) {
+Record to_dict(const guard::MemorySample& sample) {
   nb::dict result;
   result["seconds"] = sample.seconds;
   result["resident"] = sample.resident;
@@ -38,7 +38,7 @@ nb::dict to_dict(const guard::MemorySample& sample) {
   return result;
 }
 
-nb::dict to_dict(const guard::CellReport& cell) {
+Record to_dict(const guard::CellReport& cell) {
   nb::dict result;
   result["number"] = cell.number;
   result["first_line"] = to_str(cell.first_line);
@@ -51,7 +51,7 @@ nb::dict to_dict(const guard::CellReport& cell) {
   return result;
 }
 
-nb::dict to_dict(const guard::WatchAlarm& alarm) {
+Record to_dict(const guard::WatchAlarm& alarm) {
   nb::dict result;
   result["sample"] = to_dict(alarm.sample);
   result["limit"] = alarm.limit;
@@ -111,7 +111,7 @@ class PythonWatch {
 };
 
 template <typename T>
-nb::list to_dicts(const std::vector<T>& items) {
+nb::typed<nb::list, Record> to_dicts(const std::vector<T>& items) {
   nb::list result;
   for (const T& item : items) result.append(to_dict(item));
   return result;
@@ -125,7 +125,8 @@ void bind_watch(nb::module_& m) {
            "Starts it. An alarm sends `alarm_signal` to the main thread.")
       .def(
           "stop", [](PythonWatch& self) { self.watch().stop(); }, WithoutGil(), "Ends it; the process goes on.")
-      .def("take_alarm", &PythonWatch::take_alarm, "The alarm that is to be raised, or None. For the signal's handler.")
+      .def("take_alarm", &PythonWatch::take_alarm, nb::sig("def take_alarm(self) -> dict[str, typing.Any] | None"),
+           "The alarm that is to be raised, or None. For the signal's handler.")
       .def(
           "note_raised", [](PythonWatch& self) { self.watch().note_raised(); }, "The alarm is about to be raised.")
       .def(
@@ -164,7 +165,7 @@ void bind_watch(nb::module_& m) {
           "Its descriptor; -1 without one.");
 }
 
-nb::list frames_of(const guard::Postmortem& report) {
+nb::typed<nb::list, nb::typed<nb::tuple, nb::str, int, nb::str>> frames_of(const guard::Postmortem& report) {
   nb::list result;
   for (const guard::NativeFrame& frame : report.frames) {
     result.append(nb::make_tuple(to_str(frame.module), frame.offset, to_str(frame.symbol)));
@@ -172,7 +173,7 @@ nb::list frames_of(const guard::Postmortem& report) {
   return result;
 }
 
-nb::list samples_of(const guard::Postmortem& report) {
+nb::typed<nb::list, nb::typed<nb::tuple, float, int, int, int>> samples_of(const guard::Postmortem& report) {
   nb::list result;
   for (const guard::RecordedSample& sample : report.samples) {
     result.append(nb::make_tuple(sample.seconds_before_end, sample.resident, sample.used, sample.capacity));
@@ -180,7 +181,7 @@ nb::list samples_of(const guard::Postmortem& report) {
   return result;
 }
 
-nb::dict facts_of(const guard::Postmortem& report) {
+nb::typed<nb::dict, nb::str, nb::str> facts_of(const guard::Postmortem& report) {
   nb::dict result;
   for (const auto& [key, value] : report.facts) result[to_str(key)] = to_str(value);
   return result;

@@ -129,3 +129,14 @@ def test_tf_takes_the_same_budgets():
     finally:
         tf.set_budget(None)
     assert tf.get_budget() is before
+
+
+def test_models_are_loaded_with_the_same_budgets(tmp_path):
+    content = sample_models.chain()
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    for budget in ("10MB", 10_000_000, leadline.Budget("10MB")):
+        assert leadline.Model.load(path, budget).budget.limit == 10_000_000
+        assert leadline.Model.from_bytes(content, budget).budget.limit == 10_000_000
+    with pytest.raises(leadline.BudgetError):
+        leadline.Model.load(path, "100B")

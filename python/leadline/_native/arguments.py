@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments that every function of Leadline takes alike: a model, a budget, a number of threads, a mode, a method."""
+"""The arguments that every function of Leadline takes alike: a model, a budget, threads, a mode, a method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leadline._leadline import Budget, CalibrationMethod, InvalidArgumentError, 
 
 
 def as_model(model: Any, budget: Budget | None = None) -> Model:
-    """A Model from itself, the path of a .tflite file, or the bytes of one. `bytes` are borrowed, other buffers copied."""
+    """A Model from itself, the path of a .tflite file, or its bytes. `bytes` are borrowed, other buffers copied."""
     if isinstance(model, Model):
         return model
     if isinstance(model, (str, os.PathLike)):

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 
-def write_file(path, content: bytes) -> None:
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Writes beside `path`, then takes its place; what was there stays when anything fails."""
     path = Path(path)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

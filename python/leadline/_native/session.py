@@ -17,6 +17,7 @@ import numpy as np
 from leadline import _leadline
 from leadline._leadline import Error, InvalidArgumentError, Model
 from leadline._native import tensors
+from leadline._native.tensors import TensorSpec
 
 
 class CallLock:
@@ -32,11 +33,11 @@ class CallLock:
             while not self._lock.acquire(timeout=0.05):
                 _leadline.check_limits()
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._lock.release()
 
     def forget_other_threads(self) -> None:
-        if not self._lock._is_owned():
+        if not self._lock._is_owned():  # type: ignore[attr-defined]  # threading.Condition uses it too
             self._lock = RLock()
 
 
@@ -63,13 +64,13 @@ class Session:
         self.subgraph = subgraph
         self.ready = False
         # Sessions of one interpreter share variables, so only one of them may run.
-        self.lock = main.lock if main else CallLock()
+        self.lock: CallLock = main.lock if main else CallLock()
         self._main = main
         self._options = options
         self._native: _leadline.Interpreter | None = None
         self._description: _leadline.SubgraphInfo | None = None
         self._tensors: list[_leadline.TensorInfo] | None = None
-        self._specs: dict[int, tensors.TensorSpec] = {}
+        self._specs: dict[int, TensorSpec] = {}
 
     @property
     def description(self) -> _leadline.SubgraphInfo:
@@ -128,10 +129,10 @@ class Session:
         self.ready = True
 
     def resize(self, index: int, shape: Sequence[int], strict: bool) -> None:
-        sizes = np.asarray(shape)
-        if sizes.ndim != 1:
-            raise InvalidArgumentError(f"Shape should be 1D instead of {sizes.ndim}.")
-        sizes = [int(size) for size in sizes]
+        given = np.asarray(shape)
+        if given.ndim != 1:
+            raise InvalidArgumentError(f"Shape should be 1D instead of {given.ndim}.")
+        sizes = [int(size) for size in given]
         index = self.check_index(index)
         changed = sizes != list(self.info(index).shape)
         self.native.resize_input(index, sizes, strict)
@@ -139,7 +140,7 @@ class Session:
         if changed:
             self.ready = False
 
-    def spec(self, index: int) -> tensors.TensorSpec:
+    def spec(self, index: int) -> TensorSpec:
         spec = self._specs.get(index)
         if spec is None:
             spec = self._specs[index] = tensors.TensorSpec.of(self.info(index))
@@ -224,6 +225,15 @@ def tensor_details(session: Session, index: int) -> dict[str, Any]:
         },
         "sparsity_parameters": _sparsity_details(session.sparsity(index)) if info.sparse else {},
     }
+
+
+def described(session: Session, indices: Sequence[int], most: int = 3) -> str:
+    """Names, types and shapes of tensors: 'x' float32[1, 4], 'y' int32[]."""
+    infos = [session.info(index) for index in indices[:most]]
+    texts = [f"{tensors.shown(info.name)} {info.dtype.name.lower()}{list(info.shape)}" for info in infos]
+    if len(indices) > most:
+        texts.append(f"{len(indices) - most} more")
+    return ", ".join(texts) or "nothing"
 
 
 def op_details(node: _leadline.NodeInfo, infos: Sequence[_leadline.TensorInfo]) -> dict[str, Any]:

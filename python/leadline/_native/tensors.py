@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from leadline._leadline import DType, Interpreter, InvalidArgumentError, TensorInfo, TensorMemory, UnsupportedError
 
-_NUMPY_TYPES: dict[DType, type] = {
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_NUMPY_TYPES: dict[DType, type[Any]] = {
     DType.FLOAT32: np.float32,
     DType.FLOAT16: np.float16,
     DType.INT32: np.int32,
@@ -43,26 +46,27 @@ _PACKED_BITS = {DType.INT4: 4, DType.UINT4: 4, DType.INT2: 2}
 _RAW_FLOATS = (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)
 
 
-@functools.cache
 def shown(name: str) -> str:
     """A name from a model, for messages: what is not printable is escaped."""
     return name if name.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 
-def _bfloat16() -> type:
+@functools.cache
+def _bfloat16() -> type[Any]:
     try:
         import ml_dtypes  # optional, and costs an import: only for the models that need it
     except ImportError:
         return np.uint16
-    return ml_dtypes.bfloat16
+    found: type[Any] = ml_dtypes.bfloat16
+    return found
 
 
-def numpy_type(dtype: DType) -> type:
+def numpy_type(dtype: DType) -> type[Any]:
     """The numpy type that stands for `dtype`."""
     return _bfloat16() if dtype is DType.BFLOAT16 else _NUMPY_TYPES[dtype]
 
 
-def _name_of(dtype: np.dtype) -> str:
+def _name_of(dtype: np.dtype[Any]) -> str:
     """What tf.lite calls a numpy type in its messages."""
     return "STRING" if dtype.kind in "OSUT" else dtype.name.upper()
 
@@ -74,7 +78,7 @@ class TensorSpec:
     __slots__ = ("dtype", "index", "name", "plain", "shape", "type")
 
     def __init__(
-        self, index: int, name: str, dtype_: DType, dtype: np.dtype, shape: tuple[int, ...], plain: bool
+        self, index: int, name: str, dtype_: DType, dtype: np.dtype[Any], shape: tuple[int, ...], plain: bool
     ) -> None:
         self.index = index
         self.name = name
@@ -90,14 +94,20 @@ class TensorSpec:
         return cls(info.index, info.name, info.dtype, np.dtype(numpy_type(info.dtype)), info.shape, plain)
 
 
+def as_array(memory: Any, shape: int | tuple[int, ...], dtype: Any) -> Array:
+    """An array in the memory of an object that offers the buffer protocol."""
+    array: Array = np.ndarray(shape, dtype, memory)
+    return array
+
+
 # Reading ----------------------------------------------------------------------------------------
 
 
-def to_numpy(memory: TensorMemory, spec: TensorSpec) -> np.ndarray:
+def to_numpy(memory: TensorMemory, spec: TensorSpec) -> Array:
     """The tensor in `memory`, with the shape it has now: a view where numpy can express one, else a new array."""
     if spec.plain:
-        return np.ndarray(memory.shape, spec.dtype, memory)
-    raw = np.ndarray(memory.nbytes, np.uint8, memory)
+        return as_array(memory, memory.shape, spec.dtype)
+    raw = as_array(memory, memory.nbytes, np.uint8)
     if spec.type is DType.STRING:
         return _read_strings(raw, memory.shape)
     if spec.type in (DType.RESOURCE, DType.VARIANT):
@@ -107,7 +117,7 @@ def to_numpy(memory: TensorMemory, spec: TensorSpec) -> np.ndarray:
     return raw.view(spec.dtype)  # the values of a sparse constant, as the file holds them
 
 
-def _read_strings(raw: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _read_strings(raw: Array, shape: tuple[int, ...]) -> Array:
     count = int(np.prod(shape, dtype=np.int64))
     result = np.empty(count, np.object_)
     result[:] = b""
@@ -120,10 +130,10 @@ def _read_strings(raw: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return result.reshape(shape)
 
 
-def _unpack(raw: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+def _unpack(raw: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
     """Lowest bits first, each value widened to a byte."""
     bits = _PACKED_BITS[dtype]
-    lanes = raw[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
+    lanes: Array = raw[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
     values = lanes.reshape(-1)[: int(np.prod(shape, dtype=np.int64))]
     if dtype is not DType.UINT4:
         sign = 1 << (bits - 1)
@@ -134,7 +144,7 @@ def _unpack(raw: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> np.ndarray
 # Writing ----------------------------------------------------------------------------------------
 
 
-def to_bytes(value, spec: TensorSpec) -> np.ndarray:
+def to_bytes(value: Any, spec: TensorSpec) -> Array:
     """A contiguous array with the bytes of `value` for the tensor `spec`. Raises when dtype or shape differ."""
     try:
         array = np.asarray(value)
@@ -153,7 +163,7 @@ def to_bytes(value, spec: TensorSpec) -> np.ndarray:
     return array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8)
 
 
-def to_memory(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
+def to_memory(array: Any, spec: TensorSpec) -> Array:
     """`array` as a buffer that the tensor `spec` can live in: the same memory. Raises when it would need a copy."""
     where = f"for tensor {spec.index}, name: {shown(spec.name)}"
     if not isinstance(array, np.ndarray):
@@ -169,9 +179,9 @@ def to_memory(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
     return array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8)
 
 
-def _accepted_dtype(dtype: np.dtype, spec: TensorSpec) -> np.dtype:
+def _accepted_dtype(dtype: np.dtype[Any], spec: TensorSpec) -> np.dtype[Any]:
     """The dtype to convert to: only the byte order may differ, and the characters and raw bits stand for themselves."""
-    native = dtype.newbyteorder("=")
+    native: np.dtype[Any] = dtype.newbyteorder("=")
     if spec.type is DType.STRING:
         fits = dtype.kind in "OSUT"
     else:
@@ -191,14 +201,14 @@ def _refuse_shape(shape: tuple[int, ...], spec: TensorSpec) -> None:
         raise InvalidArgumentError(
             f"Cannot set tensor: Dimension mismatch. Got {len(shape)} but expected {len(expected)} for the rank {where}"
         )
-    axis = next(i for i, (got, want) in enumerate(zip(shape, expected)) if got != want)
+    axis = next(i for i, (got, want) in enumerate(zip(shape, expected, strict=True)) if got != want)
     raise InvalidArgumentError(
         f"Cannot set tensor: Dimension mismatch. Got {shape[axis]} but expected {expected[axis]} "
         f"for dimension {axis} {where}"
     )
 
 
-def _write_strings(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
+def _write_strings(array: Array, spec: TensorSpec) -> Array:
     """int32 count, count + 1 int32 offsets from the start of the buffer, characters."""
     items = []
     for item in array.reshape(-1).tolist():
@@ -221,7 +231,7 @@ def _write_strings(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
     return np.frombuffer(head + b"".join(items), np.uint8)
 
 
-def _pack(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
+def _pack(array: Array, spec: TensorSpec) -> Array:
     bits = _PACKED_BITS[spec.type]
     low, high = (0, (1 << bits) - 1) if spec.type is DType.UINT4 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     if array.size and (array.min() < low or array.max() > high):
@@ -233,13 +243,14 @@ def _pack(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
     values = np.zeros(-(-array.size // lanes) * lanes, np.uint8)
     values[: array.size] = array.reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
     shifted = values.reshape(-1, lanes) << np.arange(0, 8, bits, dtype=np.uint8)
-    return np.bitwise_or.reduce(shifted, axis=1)
+    packed: Array = np.bitwise_or.reduce(shifted, axis=1)
+    return packed
 
 
-def set_inputs(interpreter: Interpreter, arrays: Sequence[np.ndarray]) -> None:
+def set_inputs(interpreter: Interpreter, arrays: Sequence[Array]) -> None:
     """Gives the inputs of a native interpreter these shapes and values."""
-    for index, array in zip(interpreter.inputs, arrays):
+    for index, array in zip(interpreter.inputs, arrays, strict=True):
         interpreter.resize_input(index, array.shape)
-    for index, array in zip(interpreter.inputs, arrays):
+    for index, array in zip(interpreter.inputs, arrays, strict=True):
         spec = TensorSpec.of(interpreter.tensor_info(index))
         interpreter.set_tensor(index, to_bytes(array, spec))
