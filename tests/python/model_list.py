@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,20 +20,23 @@ def _find_shared() -> Path | None:
 
 SHARED = _find_shared()
 
-# The ops that must run. A model that needs others may be refused, naming one of them.
-REQUIRED_OPS = frozenset("""
-    ADD SUB MUL DIV MAXIMUM MINIMUM SQUARED_DIFFERENCE POW FLOOR_DIV FLOOR_MOD
-    EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL LOGICAL_AND LOGICAL_OR LOGICAL_NOT
-    ABS NEG EXP LOG SQRT RSQRT SQUARE SIN COS FLOOR CEIL ROUND
-    RELU RELU6 RELU_N1_TO_1 LEAKY_RELU PRELU ELU GELU HARD_SWISH LOGISTIC TANH SOFTMAX LOG_SOFTMAX
-    CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV FULLY_CONNECTED BATCH_MATMUL
-    AVERAGE_POOL_2D MAX_POOL_2D L2_POOL_2D MEAN SUM REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_ANY REDUCE_ALL
-    ARG_MAX ARG_MIN RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK UNPACK SPLIT SPLIT_V SLICE STRIDED_SLICE
-    GATHER GATHER_ND PAD PADV2 MIRROR_PAD TILE BROADCAST_TO FILL SHAPE RANK RANGE CAST QUANTIZE DEQUANTIZE
-    SELECT SELECT_V2 WHERE ONE_HOT TOPK_V2 RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR SPACE_TO_DEPTH DEPTH_TO_SPACE
-    UNIDIRECTIONAL_SEQUENCE_LSTM VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE CALL_ONCE IF WHILE
-    TFLite_Detection_PostProcess
-""".split())  # fmt: skip
+# What Leadline refuses, and how it says so; all others have to run. LiteRT refuses these too, or dies of them.
+REFUSED = {
+    "litert_blockwise_quantized": "input tensor 2 'quantized_tensor' is not computed before it is used",
+    "nlc_string_input": "custom op 'CUSTOM_OP_STRING_TO_FLOATS'",
+    "sentencepiece_tok_custom": "custom op 'FlexSentencepieceOp'",
+    "tfl_multi_add_flex": "custom op 'FlexAddV2'",
+    "tfl_sparse_tensor": "custom op 'FakeOp'",
+    "tfl_tensor_string_data_type": "ADD #0 'c': input 0 'a' has type string, expected float32",
+    "tflm_audio_preproc_float": "custom op 'SignalWindow'",
+    "tflm_keyword_scrambled_svdf_int8": "SVDF #1 '': input 2 '' has type int8, expected int16",
+    "tflm_person_detect_int8": "quantized along axis 3, but its shape is",
+    "tflq_svdf_quantized": "SVDF #0 'output5': the state has shape",
+    "whitespace_tok_ragged": "custom op 'tftext:WhitespaceTokenizer'",
+    "wiki40b_lm_en_custom": "custom op 'FlexSentencepieceOp'",
+}
+# What the oracle has no kernels for, and Leadline has.
+LITERT_DOES_NOT_RUN = {"litert_max_unpooling_2d", "mp_face_landmark_attention"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class RealModel:
 
 
 def real_models() -> list[RealModel]:
-    """The models that LiteRT runs, as MODELS.md has them; none when the folder is missing."""
+    """The models that LiteRT loads, as MODELS.md has them; none when the folder is missing."""
     if SHARED is None:
         return []
     models = []
@@ -65,14 +67,9 @@ def real_models() -> list[RealModel]:
     return models
 
 
-def extra_ops(message: str) -> list[str]:
-    """The ops beyond the list that an UnsupportedError names; none when it is about ops that must run."""
-    listed = re.search(r"cannot run: (.*)", message)
-    if listed:
-        ops = [re.sub(r"^custom op '(.*)'$", r"\1", op) for op in listed[1].split(", ")]
-    else:
-        ops = re.findall(r"(?:^|: )(\w+) #\d+", message)[:1]  # "CONV_2D #17 'name': what is missing"
-    return [op for op in ops if op not in REQUIRED_OPS]
+def runnable_models() -> list[RealModel]:
+    """Those that have to run."""
+    return [model for model in real_models() if model.name not in REFUSED]
 
 
 # What these models cannot do without: values that an op accepts, and shapes that fit each other.

@@ -3,14 +3,14 @@
 
 import numpy as np
 import pytest
-from model_list import NO_SHARED, RealModel, extra_ops, real_models
+from model_list import LITERT_DOES_NOT_RUN, NO_SHARED, REFUSED, RealModel, real_models, runnable_models, seeded_inputs
 from oracle import Oracle, OracleError
 
 import leadline
 from leadline.lite import Interpreter
 
-MODELS = real_models()
-refused: dict[str, list[str]] = {}
+MODELS = runnable_models()
+UNRUNNABLE = [model for model in real_models() if model.name in REFUSED]
 
 
 @pytest.fixture(scope="module")
@@ -20,18 +20,8 @@ def oracle():
         yield running
 
 
-@pytest.fixture(scope="module", autouse=True)
-def report_refused(request):
-    yield
-    if refused:
-        reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-        reporter.write_line("")
-        for name, ops in sorted(refused.items()):
-            reporter.write_line(f"not run, needs ops beyond the list: {name}: {', '.join(ops)}")
-
-
 def run(interpreter: Interpreter, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    for details, value in zip(interpreter.get_input_details(), inputs):
+    for details, value in zip(interpreter.get_input_details(), inputs, strict=True):
         interpreter.set_tensor(details["index"], value)
     interpreter.invoke()
     return [np.asarray(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]
@@ -77,28 +67,33 @@ def test_per_channel_matmul_is_right():
 @pytest.mark.skipif(not MODELS, reason=NO_SHARED)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_outputs_are_those_of_litert(model, oracle):
-    if model.name in LITERT_IS_WRONG:
-        pytest.skip("LiteRT's answer is wrong; compared with numpy in test_per_channel_matmul_is_right")
-    problem = None
-    interpreters = []
-    try:
-        for threads in (1, 2):
-            interpreters.append(Interpreter(model.path, num_threads=threads))
-            interpreters[-1].allocate_tensors()
-    except leadline.Error as error:
-        problem = error
-    if isinstance(problem, leadline.UnsupportedError) and (ops := extra_ops(str(problem))):
-        refused[model.name] = ops
-        pytest.skip(str(problem))
-    try:
+    interpreters = [Interpreter(model.path, num_threads=threads) for threads in (1, 2)]
+    for interpreter in interpreters:
+        interpreter.allocate_tensors()
+    if model.name in LITERT_DOES_NOT_RUN or model.name in LITERT_IS_WRONG:
+        inputs = seeded_inputs(model.name, interpreters[0].get_input_details())
+        expected = run(interpreters[0], inputs)
+    else:
         inputs, expected = oracle.run(model.path, seed=model.name)
-    except OracleError as error:
-        pytest.skip(f"LiteRT does not run it: {error}")
-    if problem:
-        raise problem
-
-    for interpreter, threads in zip(interpreters, (1, 2)):
+    for interpreter, threads in zip(interpreters, (1, 2), strict=True):
         outputs = run(interpreter, inputs)
         for i, (got, wanted) in enumerate(zip(outputs, expected, strict=True)):
             assert_close(got, wanted, model, f"output {i} with {threads} threads")
         assert interpreter.counted_peak_bytes() == interpreter.plan().peak_bytes
+
+
+@pytest.mark.skipif(not UNRUNNABLE, reason=NO_SHARED)
+@pytest.mark.parametrize("model", UNRUNNABLE, ids=lambda model: model.name)
+def test_what_is_refused_is_refused_for_a_reason(model):
+    """When one of these runs, it belongs to the others."""
+    with pytest.raises((leadline.InvalidModelError, leadline.UnsupportedError)) as caught:
+        Interpreter(model.path).allocate_tensors()
+    assert REFUSED[model.name] in str(caught.value)
+
+
+@pytest.mark.skipif(not MODELS, reason=NO_SHARED)
+@pytest.mark.parametrize("name", sorted(LITERT_DOES_NOT_RUN))
+def test_what_litert_does_not_run_it_still_does_not_run(name, oracle):
+    path = next(model.path for model in MODELS if model.name == name)
+    with pytest.raises(OracleError, match="unresolved custom op"):
+        oracle.run(path, seed=name)
