@@ -123,14 +123,17 @@ def print_summary(document) -> None:
 def _look() -> str:
     """The style of all of Leadline's pages, from where they have it."""
     parts = (Path(__file__).parents[1] / "src" / "base" / "page_parts.h").read_text()
-    return re.search(r'R"css\((.*?)\)css"', parts, re.S).group(1)
+    return re.search(r'R"css\((.*?)\)css"', parts, re.DOTALL).group(1)
 
 
 def _chart(rows) -> str:
     """Horizontal bars of the ratios, one pair for each model and number of threads, on a logarithmic axis around 1."""
     left, right, line = 230, 70, 15
     width, low, high = 1100, 0.25, 8.0
-    x = lambda ratio: left + (width - left - right) * math.log(min(max(ratio, low), high) / low) / math.log(high / low)
+
+    def x(ratio):
+        return left + (width - left - right) * math.log(min(max(ratio, low), high) / low) / math.log(high / low)
+
     shapes, y = [], 24
     colours = {"litert": "var(--c3)", "openvino": "var(--c4)"}
     for row in rows:
@@ -165,9 +168,11 @@ def _chart(rows) -> str:
 
 
 def _table(head, rows) -> str:
-    cells = lambda row, tag: "".join(
-        f"<{tag}{' class=r' if i else ''}>{html.escape(str(cell))}</{tag}>" for i, cell in enumerate(row)
-    )
+    def cells(row, tag):
+        return "".join(
+            f"<{tag}{' class=r' if i else ''}>{html.escape(str(cell))}</{tag}>" for i, cell in enumerate(row)
+        )
+
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     return f'<div class="table"><table><thead><tr>{cells(head, "th")}</tr></thead><tbody>{body}</tbody></table></div>'
 

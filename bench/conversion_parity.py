@@ -22,14 +22,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/python"))
 
-import conversion_forms  # noqa: E402
-import keras_models  # noqa: E402
-import numpy as np  # noqa: E402
-from ai_edge_litert.interpreter import Interpreter  # noqa: E402
-from conversion_forms import FORMS, convert, describe, distance  # noqa: E402
+import conversion_forms
+import keras_models
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+from conversion_forms import FORMS, convert, describe, distance
 
-import leadline  # noqa: E402
-from leadline import lite  # noqa: E402
+import leadline
+from leadline import lite
 
 
 def all_models(long: bool) -> list[str]:
@@ -79,7 +79,8 @@ def main() -> None:
     parser.add_argument("--make", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
-        return conversion_forms.make(options.make, options.folder / options.make)
+        conversion_forms.make(options.make, options.folder / options.make)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch)
         rows = []

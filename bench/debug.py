@@ -55,7 +55,7 @@ def run(python: str, engine: str, options: argparse.Namespace) -> dict:
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": ""}
     shape = json.dumps(options.shape)
     command = [python, "-c", _CHILD, engine, options.model, str(options.samples), str(options.rounds), shape]
-    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    process = subprocess.run(command, capture_output=True, text=True, env=env)
     rounds = [json.loads(line[6:]) for line in process.stdout.splitlines() if line.startswith("ROUND ")]
     if process.returncode != 0 or not rounds:
         raise SystemExit(f"{engine} failed:\n{process.stderr[-2000:]}")

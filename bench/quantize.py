@@ -25,7 +25,7 @@ import leadline
 
 SUBJECTS = Path(__file__).parents[1] / "tests" / "tensorflow"
 sys.path.insert(0, str(SUBJECTS))
-import quantize_subjects as subjects
+import quantize_subjects as subjects  # noqa: E402  found through the line before
 
 COST_MODELS = {"MobileNetV2": 224, "ResNet50": 224}
 ENGINES = ("leadline", "tensorflow")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what the compiler does not: who includes whom, who compares names of ops, file lengths, SPDX lines, #pragma once.
+"""Checks what the compiler does not: includes between folders, names of ops in comparisons, file lengths, SPDX lines.
 
 usage: check_layering.py [repository root]
 

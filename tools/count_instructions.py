@@ -35,7 +35,7 @@ def count(program, models):
         names = result.stdout.split("\n")[:-1]
         # The first file is what was counted before the first case: nothing.
         totals = [
-            int(re.search(r"^totals: (\d+)", Path(f"{out}.{i}").read_text(), re.M).group(1))
+            int(re.search(r"^totals: (\d+)", Path(f"{out}.{i}").read_text(), re.MULTILINE).group(1))
             for i in range(2, len(names) + 2)
         ]
         return dict(zip(names, totals, strict=True))

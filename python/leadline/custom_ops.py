@@ -19,24 +19,28 @@ or, with state, as a class:
             outputs[0][...] = self.total
 
 Registrations hold for the whole process. An interpreter looks its custom ops up once, when it first plans
-(allocate_tensors(), plan(), resize_tensor_input()), and keeps what it found; registering a name again or unregistering it
-concerns interpreters that plan afterwards. A registered op comes before Leadline's own custom op of that name; builtin
-ops cannot be replaced.
+(allocate_tensors(), plan(), resize_tensor_input()), and keeps what it found; registering a name again or unregistering
+it concerns interpreters that plan afterwards. A registered op comes before Leadline's own custom op of that name;
+builtin ops cannot be replaced.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from leadline import _leadline
 from leadline._leadline import DType, InvalidArgumentError
 from leadline._native import tensors
+from leadline._native.tensors import Array
 
 __all__ = ["CustomOp", "Operand", "register_op", "registered_ops", "unregister_op"]
+
+# What infer comes to: shapes of the outputs, bytes that are known already, scratch bytes, bytes to keep.
+_Answer: TypeAlias = "tuple[list[tuple[int, ...]], list[int], int, int]"
 
 
 class Operand:
@@ -77,11 +81,11 @@ class Operand:
 
 
 class CustomOp:
-    """One node of a registered op. An object is made for each node when an interpreter plans, and again when it plans for
-    other input shapes; attributes of the object are the place for state between runs.
+    """One node of a registered op. An object is made for each node when an interpreter plans, and again when it plans
+    for other input shapes; attributes of the object are the place for state between runs.
 
-    A subclass defines `run`, and as a rule `infer`. What these raise comes out of the interpreter's call unchanged, with
-    a note that names the node; the interpreter can be used again. They run under Python's lock, on the thread that
+    A subclass defines `run`, and as a rule `infer`. What these raise comes out of the interpreter's call unchanged,
+    with a note that names the node; the interpreter can be used again. They run under Python's lock, on the thread that
     called the interpreter, and must not call that interpreter.
 
     Attributes:
@@ -97,14 +101,27 @@ class CustomOp:
     def __init__(self) -> None:
         """For what a node needs once; op, index, name, version and options are set already."""
 
-    def __new__(cls, op: str = "", index: int = 0, name: str = "", version: int = 1, options: bytes = b""):
+    op: str
+    index: int
+    name: str
+    version: int
+    options: bytes
+    outputs: tuple[Operand, ...]
+    scratch: Array
+    kept: Array
+    _input_specs: list[tensors.TensorSpec | None]
+    _early: list[Array] | None
+
+    # Not in __init__, which is the user's and need not call this one.
+    def __new__(cls, op: str = "", index: int = 0, name: str = "", version: int = 1, options: bytes = b"") -> CustomOp:
         self = super().__new__(cls)
         self.op, self.index, self.name, self.version, self.options = op, index, name, version, options
-        self.outputs: tuple[Operand, ...] = ()
-        self._input_specs: list[tensors.TensorSpec | None] = []
+        self.outputs, self._input_specs, self._early = (), [], None
         self.scratch = self.kept = np.empty(0, np.uint8)
-        self._early: list[np.ndarray] | None = None
         return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: op {self.op!r}, node {self.index} {self.name!r}>"
 
     @property
     def attributes(self) -> Any:
@@ -112,7 +129,7 @@ class CustomOp:
         decoded = _leadline.decode_options(self.options)
         return {} if decoded is None else decoded
 
-    infer: Callable[[CustomOp, Sequence[Operand | None]], Any] | None = None
+    infer: Callable[..., Any] | None = None
     """infer(self, inputs) checks the inputs (Operands; None: absent) and returns the shape of each output: a list of
     shapes, or one shape where there is one output. A shape may be a pair (shape, dtype): the dtype must then be the
     model's. None: the shapes depend on data that is not there yet (some Operand.data is None); infer is called again
@@ -122,7 +139,7 @@ class CustomOp:
     arrays it returns give the shapes; the plan is not complete before the run then.
     """
 
-    def run(self, inputs: Sequence[np.ndarray | None], outputs: Sequence[np.ndarray | None] | None) -> Any:
+    def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array | None] | None) -> Any:
         """Computes the outputs. The arrays are views of the planned memory, inputs read-only, and valid during the call
         only: keeping one is an error. Either writes to `outputs` and returns None, or returns the array (or a list of
         arrays), which are copied. Types without a numpy view (strings, less than 8 bits) are None in `outputs`."""
@@ -143,13 +160,13 @@ class CustomOp:
 
     # What the engine calls -----------------------------------------------------------------------
 
-    def _infer(self, inputs: list, outputs: list) -> tuple | None:
+    def _infer(self, inputs: list[Any], outputs: list[Any]) -> _Answer | None:
         described = [None if native is None else Operand(native) for native in inputs]
         self._input_specs = [None if operand is None else operand.spec for operand in described]
         self.outputs = tuple(Operand(native) for native in outputs)
         self._early = None
         try:
-            if self._needs_results():
+            if self.infer is None or self._has_strings():
                 return self._run_early(described)
             answer = self.infer(described)
             if answer is None:
@@ -163,23 +180,24 @@ class CustomOp:
                 if operand is not None:
                     operand.data = None
 
-    def _needs_results(self) -> bool:
-        """The sizes of the outputs are those of what run returns."""
-        return self.infer is None or any(output.spec.type is DType.STRING for output in self.outputs)
+    def _has_strings(self) -> bool:
+        """The sizes of such outputs are those of what run returns, as without infer."""
+        return any(output.spec.type is DType.STRING for output in self.outputs)
 
-    def _run_early(self, inputs: list[Operand | None]) -> tuple | None:
+    def _run_early(self, inputs: list[Operand | None]) -> _Answer | None:
         if any(operand is not None and operand.data is None for operand in inputs):
             return None
         scratch, kept = self._footprint(inputs)
         if kept or scratch:
             raise InvalidArgumentError("scratch and kept memory need an infer that gives the shapes of the outputs")
         results = self._arrays(self.run([None if operand is None else operand.data for operand in inputs], None))
-        self._early = []
-        for output, result in zip(self.outputs, results):
+        early = []
+        for output, result in zip(self.outputs, results, strict=True):
             output.spec.shape = np.shape(result)
             # A copy: the result may be a view of an input, which is valid during this call only.
-            self._early.append(_to_bytes(result, output).copy())
-        return [output.spec.shape for output in self.outputs], [data.nbytes for data in self._early], 0, 0
+            early.append(_to_bytes(result, output).copy())
+        self._early = early
+        return [output.spec.shape for output in self.outputs], [data.nbytes for data in early], 0, 0
 
     def _footprint(self, inputs: list[Operand | None]) -> tuple[int, int]:
         sizes = operator.index(self.scratch_bytes(inputs)), operator.index(self.persistent_bytes(inputs))
@@ -195,12 +213,13 @@ class CustomOp:
         if len(answers) != len(self.outputs):
             raise InvalidArgumentError(f"infer gave {len(answers)} shapes, the node has {len(self.outputs)} outputs")
         shapes = []
-        for i, (given, output) in enumerate(zip(answers, self.outputs)):
+        for i, (given, output) in enumerate(zip(answers, self.outputs, strict=True)):
             if _is_pair(given):
                 given, dtype = given
                 if np.dtype(dtype) != output.dtype:
                     raise InvalidArgumentError(
-                        f"infer gave dtype {np.dtype(dtype)} for output {i} '{output.name}', the model has {output.dtype}"
+                        f"infer gave dtype {np.dtype(dtype)} for output {i} '{output.name}', "
+                        f"the model has {output.dtype}"
                     )
             if not _is_shape(given) or any(operator.index(size) < 0 for size in given):
                 raise InvalidArgumentError(f"infer gave {given!r} for output {i} '{output.name}', expected a shape")
@@ -208,7 +227,7 @@ class CustomOp:
             shapes.append(output.spec.shape)
         return shapes
 
-    def _arrays(self, results: Any) -> list:
+    def _arrays(self, results: Any) -> list[Any]:
         """What run returned, one array for each output."""
         if isinstance(results, (list, tuple)) and not (len(self.outputs) == 1 and len(results) != 1):
             arrays = list(results)
@@ -218,34 +237,39 @@ class CustomOp:
             raise InvalidArgumentError(f"run returned {len(arrays)} arrays, the node has {len(self.outputs)} outputs")
         return arrays
 
-    def _run(self, inputs: list, outputs: list, scratch: Any, kept: Any) -> None:
+    def _run(self, inputs: list[Any], outputs: list[Any], scratch: Any, kept: Any) -> None:
         early, self._early = self._early, None
         if early is None:
-            if self._needs_results():
+            if self.infer is None or self._has_strings():
                 # All inputs are constants, and the results that planning got were used by an earlier run.
                 results = self._arrays(self.run(self._views(inputs), None))
-                early = [_to_bytes(result, output) for result, output in zip(results, self.outputs)]
+                early = [_to_bytes(result, output) for result, output in zip(results, self.outputs, strict=True)]
             else:
                 early = self._run_in_place(inputs, outputs, scratch, kept)
-        for data, memory in zip(early, outputs):
+        for data, memory in zip(early, outputs, strict=False):  # none, where run wrote to the outputs
             if data.nbytes != memory.nbytes:
                 raise InvalidArgumentError(f"run returned {data.nbytes} bytes where {memory.nbytes} were planned")
-            np.ndarray(memory.nbytes, np.uint8, memory)[...] = data.reshape(-1).view(np.uint8)
+            tensors.as_array(memory, memory.nbytes, np.uint8)[...] = data.reshape(-1).view(np.uint8)
 
-    def _views(self, inputs: list) -> list[np.ndarray | None]:
-        return [None if m is None else tensors.to_numpy(m, spec) for m, spec in zip(inputs, self._input_specs)]
+    def _views(self, inputs: list[Any]) -> list[Array | None]:
+        known = zip(inputs, self._input_specs, strict=True)
+        return [None if m is None or spec is None else tensors.to_numpy(m, spec) for m, spec in known]
 
-    def _run_in_place(self, inputs: list, outputs: list, scratch: Any, kept: Any) -> list:
-        self.scratch = np.ndarray(scratch.nbytes, np.uint8, scratch)
-        self.kept = np.ndarray(kept.nbytes, np.uint8, kept)
-        views = [tensors.to_numpy(m, o.spec) if o.spec.plain else None for m, o in zip(outputs, self.outputs)]
+    def _run_in_place(self, inputs: list[Any], outputs: list[Any], scratch: Any, kept: Any) -> list[Array]:
+        self.scratch = tensors.as_array(scratch, scratch.nbytes, np.uint8)
+        self.kept = tensors.as_array(kept, kept.nbytes, np.uint8)
+        views = [
+            tensors.to_numpy(m, o.spec) if o.spec.plain else None for m, o in zip(outputs, self.outputs, strict=True)
+        ]
         try:
             results = self.run(self._views(inputs), views)
             if results is None:
                 if any(view is None for view in views):
                     raise InvalidArgumentError("run returned None, but there are outputs that have no numpy view")
                 return []
-            return [_to_bytes(result, output) for result, output in zip(self._arrays(results), self.outputs)]
+            return [
+                _to_bytes(result, output) for result, output in zip(self._arrays(results), self.outputs, strict=True)
+            ]
         finally:
             self.scratch = self.kept = np.empty(0, np.uint8)
             for view in views:  # one that a traceback keeps must not write to memory that is used again
@@ -262,7 +286,7 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and len(value) == 2 and _is_shape(value[0]) and not _is_shape(value[1])
 
 
-def _to_bytes(result: Any, output: Operand) -> np.ndarray:
+def _to_bytes(result: Any, output: Operand) -> Array:
     array = np.asarray(result)
     expected = output.spec
     if expected.type is not DType.STRING and array.dtype != expected.dtype:
@@ -276,7 +300,7 @@ def _to_bytes(result: Any, output: Operand) -> np.ndarray:
     return tensors.to_bytes(array, expected)
 
 
-def _number_or_function(value: Any, what: str) -> Callable:
+def _number_or_function(value: int | Callable[..., Any], what: str) -> Callable[..., Any]:
     if callable(value):
         return value
     size = operator.index(value)
@@ -287,12 +311,12 @@ def _number_or_function(value: Any, what: str) -> Callable:
 
 def register_op(
     name: str,
-    run: Callable | type[CustomOp] | None = None,
+    run: Callable[..., Any] | type[CustomOp] | None = None,
     *,
-    infer: Callable | None = None,
-    scratch: int | Callable = 0,
-    kept: int | Callable = 0,
-):
+    infer: Callable[..., Any] | None = None,
+    scratch: int | Callable[..., int] = 0,
+    kept: int | Callable[..., int] = 0,
+) -> Any:
     """Registers (or replaces) the implementation of custom op `name`, for interpreters that plan from now on.
 
     Args:
@@ -314,7 +338,7 @@ def register_op(
             raise InvalidArgumentError(f"infer, scratch and kept are methods of the class {run.__name__}")
         cls = run
     elif callable(run):
-        members = {"run": lambda self, inputs, outputs: run(self, inputs, outputs)}
+        members: dict[str, Callable[..., Any]] = {"run": lambda self, inputs, outputs: run(self, inputs, outputs)}
         if infer is not None:
             members["infer"] = lambda self, inputs: infer(self, inputs)
         scratch_of, kept_of = _number_or_function(scratch, "scratch"), _number_or_function(kept, "kept")
@@ -325,8 +349,8 @@ def register_op(
         raise InvalidArgumentError(f"run should be a function or a subclass of CustomOp; got {type(run).__name__}")
 
     def make(op: str, index: int, node_name: str, version: int, options: bytes) -> CustomOp:
-        self = cls.__new__(cls, op, index, node_name, version, options)
-        self.__init__()
+        self: CustomOp = cls.__new__(cls, op, index, node_name, version, options)
+        cls.__init__(self)
         return self
 
     _leadline.register_op(name, make)

@@ -8,23 +8,24 @@
     content = leadline.lite.TFLiteConverter.from_keras_model(model).convert()
 
 Registrations hold for the whole process and for conversions that begin afterwards. They come before Leadline's own
-layers. What the function raises ends the conversion as a leadline.Error that names the layer and its place in the model;
-the exception is its __cause__.
+layers. What the function raises ends the conversion as a leadline.Error that names the layer and its place in the
+model; the exception is its __cause__.
 """
 
 from __future__ import annotations
 
-import json
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from leadline import _leadline
 from leadline._leadline import DType, InvalidArgumentError
 from leadline._native import tensors
-from leadline.model_builder import _dtype_of
+from leadline._native.tensors import Array
+from leadline.model_builder import dtype_of
 
 __all__ = [
     "KerasLayer",
@@ -93,32 +94,28 @@ class KerasWeight:
     def T(self) -> KerasWeight:  # numpy's name
         return self.transpose()
 
-    def transpose(self, *axes: int) -> KerasWeight:
+    def transpose(self, *axes: int | Sequence[int]) -> KerasWeight:
         """As numpy's; nothing is read."""
-        if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
-            axes = tuple(axes[0])
-        order = [axis + self.ndim if axis < 0 else axis for axis in axes] or list(reversed(range(self.ndim)))
+        order = [axis + self.ndim if axis < 0 else axis for axis in _flat(axes)] or list(reversed(range(self.ndim)))
         return KerasWeight(self._native.transposed(order))
 
-    def reshape(self, *shape: int) -> KerasWeight:
+    def reshape(self, *shape: int | Sequence[int]) -> KerasWeight:
         """As numpy's; nothing is read."""
-        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-            shape = tuple(shape[0])
-        sizes = list(shape)
+        sizes = _flat(shape)
         if sizes.count(-1) == 1:
             others = math.prod(size for size in sizes if size != -1)
             sizes[sizes.index(-1)] = math.prod(self.shape) // others if others else 0
         return KerasWeight(self._native.reshaped(sizes))
 
-    def astype(self, dtype) -> KerasWeight:
+    def astype(self, dtype: Any) -> KerasWeight:
         """As numpy's; nothing is read."""
-        return KerasWeight(self._native.converted(_dtype_of(dtype)))
+        return KerasWeight(self._native.converted(dtype_of(dtype)))
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self) -> Array:
         """The values."""
         return np.frombuffer(self._native.read(), self.dtype).reshape(self.shape)
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         del copy
         values = self.numpy()
         return values if dtype is None else values.astype(dtype, copy=False)
@@ -132,7 +129,7 @@ class KerasWeight:
         return f"<leadline.KerasWeight '{self.name}': {self.dtype}{list(self.shape)}>"
 
 
-class _Weights(Sequence):
+class _Weights(Sequence[KerasWeight]):
     """Weights by number and, where the file has names, by name."""
 
     def __init__(self, natives: Sequence[_leadline.KerasWeight]) -> None:
@@ -144,7 +141,7 @@ class _Weights(Sequence):
     def __iter__(self) -> Iterator[KerasWeight]:
         return iter(self._weights)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
             return self._weights[key]
         for weight in self._weights:
@@ -164,8 +161,8 @@ class KerasLayer:
       name, class_name: as Keras has them.
       path: in the weights of the file, "layers/my_layer".
       config: a dict, what get_config() gave.
-      weights: the layer's own variables in the order in which it made them, trainable ones first; also by name where the
-        file has names.
+      weights: the layer's own variables in the order in which it made them, trainable ones first; also by name where
+        the file has names.
       mask: the mask [batch, time] that comes with the first input, a KerasTensor or None. It is not passed on.
     """
 
@@ -174,6 +171,8 @@ class KerasLayer:
         self.name = call.name
         self.class_name = call.class_name
         self.path = call.path
+        import json  # takes time, and only conversions need it
+
         self.config: dict[str, Any] = json.loads(call.config)
         self.weights = _Weights(call.weights(""))
         self.mask = None if call.mask < 0 else KerasTensor(call, call.mask)
@@ -192,7 +191,7 @@ class KerasLayerBuilder:
     def __init__(self, call: _leadline.KerasLayerCall) -> None:
         self._call = call
 
-    def constant(self, name: str, value, dtype=None) -> KerasTensor:
+    def constant(self, name: str, value: Any, dtype: Any = None) -> KerasTensor:
         """A tensor with the contents of the array `value`. Those of a KerasWeight are not read yet."""
         if isinstance(value, KerasWeight):
             weight = value if dtype is None else value.astype(dtype)
@@ -202,7 +201,7 @@ class KerasLayerBuilder:
             array = array.astype(np.float32)  # numbers of Python's have no type; Keras computes in float32
         elif dtype is None and array.dtype == np.int64 and not isinstance(value, (np.ndarray, np.generic)):
             array = array.astype(np.int32)
-        kind = _dtype_of(array.dtype if dtype is None else dtype)
+        kind = dtype_of(array.dtype if dtype is None else dtype)
         spec = tensors.TensorSpec(0, name, kind, np.dtype(tensors.numpy_type(kind)), array.shape, False)
         if dtype is not None and kind is not DType.STRING:
             array = array.astype(spec.dtype)
@@ -212,16 +211,16 @@ class KerasLayerBuilder:
     def node(
         self,
         op: str,
-        inputs: Sequence,
+        inputs: Sequence[Any],
         *,
         name: str = "",
         outputs: int = 1,
-        dtype=None,
-        shape=None,
+        dtype: Any = None,
+        shape: Any = None,
         custom_options: bytes = b"",
         version: int = 0,
-        **attributes,
-    ):
+        **attributes: Any,
+    ) -> Any:
         """A node, and the tensor it computes (a list of them for `outputs` other than 1). Shapes are inferred.
 
         `op` is the name of the format ("CONV_2D") or of a custom op, which needs `shape` (None for unknown sizes).
@@ -238,7 +237,7 @@ class KerasLayerBuilder:
             numbers,
             name,
             outputs,
-            [_dtype_of(kind) for kind in dtypes],
+            [dtype_of(kind) for kind in dtypes],
             [[-1 if size is None else int(size) for size in sizes] for sizes in shapes],
             {key: _attribute(value) for key, value in attributes.items()},
             custom_options,
@@ -247,12 +246,14 @@ class KerasLayerBuilder:
         tensors = [KerasTensor(self._call, index) for index in made]
         return tensors[0] if outputs == 1 else tensors
 
-    def layer(self, part: str, layer, *inputs: KerasTensor):
+    def layer(self, part: str, layer: Any, *inputs: KerasTensor) -> Any:
         """What a layer inside this one makes of `inputs`: a tensor, or a list of them.
 
         `part` is the attribute that holds it ("dense", "blocks/dense_1"), where its weights are. `layer` is a Keras
         layer, or a dict of its class_name and config ({"class_name": "Dense", "config": {"units": 4}}).
         """
+        import json
+
         if not isinstance(layer, dict):
             if not hasattr(layer, "get_config"):
                 raise InvalidArgumentError(f"expected a Keras layer or a dict that describes one, got {layer!r}")
@@ -263,7 +264,7 @@ class KerasLayerBuilder:
         tensors = [KerasTensor(self._call, index) for index in made]
         return tensors[0] if len(tensors) == 1 else tensors
 
-    def _number(self, tensor, like: KerasTensor | None) -> int:
+    def _number(self, tensor: Any, like: KerasTensor | None) -> int:
         if tensor is None:
             return -1
         if isinstance(tensor, KerasTensor):
@@ -280,11 +281,18 @@ class KerasLayerBuilder:
         return tensor.index
 
 
-def _is_nested(shape) -> bool:
+def _flat(numbers: Sequence[int | Sequence[int]]) -> list[int]:
+    """Numbers that were given one by one, or as one tuple or list."""
+    if len(numbers) == 1 and isinstance(numbers[0], (tuple, list)):
+        numbers = numbers[0]
+    return [operator.index(cast("int", number)) for number in numbers]
+
+
+def _is_nested(shape: Any) -> bool:
     return bool(shape) and isinstance(shape[0], (list, tuple))
 
 
-def _attribute(value):
+def _attribute(value: Any) -> Any:
     if isinstance(value, DType):
         return int(value.value)
     if isinstance(value, (np.generic, np.ndarray)):
@@ -294,7 +302,7 @@ def _attribute(value):
     return value
 
 
-def _json_value(value):
+def _json_value(value: Any) -> Any:
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if hasattr(value, "get_config"):
@@ -302,7 +310,7 @@ def _json_value(value):
     return getattr(value, "__name__", str(value))
 
 
-def _numbers(builder: KerasLayerBuilder, result, function) -> list[int]:
+def _numbers(builder: KerasLayerBuilder, result: Any, function: Callable[..., Any]) -> list[int]:
     tensors = list(result) if isinstance(result, (list, tuple)) else [result]
     if not tensors or not all(isinstance(tensor, KerasTensor) for tensor in tensors):
         got = ", ".join(type(tensor).__name__ for tensor in tensors) or "nothing"
@@ -311,13 +319,14 @@ def _numbers(builder: KerasLayerBuilder, result, function) -> list[int]:
     return [builder._own(tensor) for tensor in tensors]
 
 
-def register_keras_layer(name: str, function: Callable | None = None):
+def register_keras_layer(name: str, function: Callable[..., Any] | None = None) -> Any:
     """Registers (or replaces) what Keras layers of a class compute, for conversions that begin from now on.
 
     Args:
       name: the name of the class ("MyLayer"), or the one it is registered with in Keras ("package>MyLayer").
-      function: function(builder, layer, *inputs) gets a KerasLayerBuilder, a KerasLayer and a KerasTensor for each tensor
-        the layer is called with; it returns a KerasTensor, or a list of them. Without it this is a decorator for one.
+      function: function(builder, layer, *inputs) gets a KerasLayerBuilder, a KerasLayer and a KerasTensor for each
+        tensor the layer is called with; it returns a KerasTensor, or a list of them. Without it this is a decorator
+        for one.
 
     Returns `function`, or the decorator.
     """

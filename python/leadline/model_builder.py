@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from leadline import _leadline
 from leadline._leadline import DType
 from leadline._native import tensors
 
-_DTYPES = {np.dtype(kind): dtype for dtype, kind in tensors._NUMPY_TYPES.items() if kind is not np.object_}
+_DTYPES: dict[np.dtype[Any], DType] = {
+    np.dtype(kind): dtype for dtype, kind in tensors._NUMPY_TYPES.items() if kind is not np.object_
+}
 # Several types share numpy's 8-bit ones; these are what an array without further word is.
 _DTYPES |= {np.dtype(np.int8): DType.INT8, np.dtype(np.uint8): DType.UINT8}
 
 
-def _dtype_of(dtype) -> DType:
+def dtype_of(dtype: Any) -> DType:
+    """The type of the format for a numpy type, or what names one."""
     if isinstance(dtype, DType):
         return dtype
     kind = np.dtype(dtype)
@@ -32,23 +38,44 @@ class Subgraph:
         self._inputs: list[int] = []
         self._outputs: list[int] = []
 
-    def tensor(self, name, dtype, shape=(), *, scales=(), zero_points=(), axis=0, signature=(), variable=False) -> int:
+    def tensor(
+        self,
+        name: str,
+        dtype: Any,
+        shape: Iterable[int] = (),
+        *,
+        scales: Any = (),
+        zero_points: Any = (),
+        axis: int = 0,
+        signature: Iterable[int] = (),
+        variable: bool = False,
+    ) -> int:
         """A tensor that a node writes, or the state of one (`variable`).
 
         `dtype` is a numpy type or a leadline.DType. `scales` and `zero_points` quantize it, along dimension `axis` when
         there are several; in `signature`, -1 stands for dimensions that may change.
         """
-        info = self._info(name, _dtype_of(dtype), shape, scales, zero_points, axis, signature, variable)
+        info = self._info(name, dtype_of(dtype), shape, scales, zero_points, axis, signature, variable)
         return self._builder.add_tensor(self.index, info)
 
-    def input(self, name, dtype, shape=(), **options) -> int:
+    def input(self, name: str, dtype: Any, shape: Iterable[int] = (), **options: Any) -> int:
         """A tensor that the caller sets; `options` are those of tensor()."""
         index = self.tensor(name, dtype, shape, **options)
         self._inputs.append(index)
         return index
 
     def constant(
-        self, name, value, dtype=None, *, scales=(), zero_points=(), axis=0, signature=(), sparsity=None, shape=None
+        self,
+        name: str,
+        value: Any,
+        dtype: Any = None,
+        *,
+        scales: Any = (),
+        zero_points: Any = (),
+        axis: int = 0,
+        signature: Iterable[int] = (),
+        sparsity: _leadline.SparsityInfo | None = None,
+        shape: Iterable[int] | None = None,
     ) -> int:
         """A tensor with the contents of the array `value`.
 
@@ -56,14 +83,24 @@ class Subgraph:
         sparse tensor of shape `shape`.
         """
         array = np.asarray(value)
-        kind = _dtype_of(array.dtype if dtype is None else dtype)
+        kind = dtype_of(array.dtype if dtype is None else dtype)
         dims = array.shape if shape is None else tuple(shape)
         info = self._info(name, kind, dims, scales, zero_points, axis, signature, False)
         spec = tensors.TensorSpec(0, name, kind, np.dtype(tensors.numpy_type(kind)), array.shape, False)
         data = tensors.to_bytes(array, spec)
         return self._builder.add_constant(self.index, info, data.reshape(-1).view(np.uint8), sparsity)
 
-    def node(self, op, inputs, outputs, *, custom_options=b"", intermediates=(), version=0, **attributes) -> None:
+    def node(
+        self,
+        op: str,
+        inputs: Iterable[int | None],
+        outputs: Iterable[int],
+        *,
+        custom_options: bytes = b"",
+        intermediates: Iterable[int] = (),
+        version: int = 0,
+        **attributes: Any,
+    ) -> None:
         """A node. `op` is the name of the format ("CONV_2D") or of a custom op; None or -1 is an absent input.
 
         `attributes` have the names of the format (stride_w=2); those not given keep the format's defaults.
@@ -77,6 +114,9 @@ class Subgraph:
         """Adds outputs of the subgraph."""
         self._outputs += tensors
 
+    def __repr__(self) -> str:
+        return f"<leadline.{type(self).__name__} {self.index}: inputs {self._inputs}, outputs {self._outputs}>"
+
     def _finish(self) -> None:
         self._builder.set_inputs(self.index, self._inputs)
         self._builder.set_outputs(self.index, self._outputs)
@@ -86,7 +126,16 @@ class Subgraph:
         self._builder.set_blockwise(self.index, tensor, scales, zero_points, block_size)
 
     @staticmethod
-    def _info(name, dtype, shape, scales, zero_points, axis, signature, variable) -> _leadline.TensorInfo:
+    def _info(
+        name: str,
+        dtype: DType,
+        shape: Iterable[int],
+        scales: Any,
+        zero_points: Any,
+        axis: int,
+        signature: Iterable[int],
+        variable: bool,
+    ) -> _leadline.TensorInfo:
         return _leadline.make_tensor_info(
             name,
             dtype,

@@ -67,7 +67,9 @@ def import_engine(name):
     if name == "leadline":
         import leadline
 
-        make = lambda m, t, i: TfLite(lambda: leadline.lite.Interpreter(model_path=m, num_threads=t), i)
+        def make(m, t, i):
+            return TfLite(lambda: leadline.lite.Interpreter(model_path=m, num_threads=t), i)
+
         return make, leadline.__version__
     from importlib.metadata import version
 
@@ -77,7 +79,10 @@ def import_engine(name):
         plain = {}
         if name == "litert_reference":
             plain["experimental_op_resolver_type"] = litert.OpResolverType.BUILTIN_REF
-        make = lambda m, t, i: TfLite(lambda: litert.Interpreter(model_path=m, num_threads=t, **plain), i)
+
+        def make(m, t, i):
+            return TfLite(lambda: litert.Interpreter(model_path=m, num_threads=t, **plain), i)
+
         return make, version("ai-edge-litert")
     if name == "openvino":
         import openvino

@@ -13,7 +13,7 @@ def difference(case: Case, got: list[list[np.ndarray]], want: list[list[np.ndarr
     for run, (ours, theirs) in enumerate(zip(got, want, strict=True)):
         if len(ours) != len(theirs):
             return f"{len(ours)} outputs, expected {len(theirs)}"
-        for i, (left, right) in enumerate(zip(ours, theirs)):
+        for i, (left, right) in enumerate(zip(ours, theirs, strict=True)):
             with np.errstate(all="ignore"):
                 why = _difference(case, i, np.asarray(left), np.asarray(right), largest)
             if why:
@@ -31,9 +31,9 @@ def _magnitude(value: np.ndarray) -> float:
 def _difference(case: Case, index: int, got: np.ndarray, want: np.ndarray, largest_input: float) -> str:
     if got.shape != want.shape:
         return f"shape {got.shape}, expected {want.shape}"
-    if got.dtype.kind != want.dtype.kind or got.dtype.itemsize != want.dtype.itemsize:
-        if got.dtype.kind not in "OS" or want.dtype.kind not in "OS":
-            return f"type {got.dtype}, expected {want.dtype}"
+    strings = got.dtype.kind in "OS" and want.dtype.kind in "OS"
+    if not strings and (got.dtype.kind, got.dtype.itemsize) != (want.dtype.kind, want.dtype.itemsize):
+        return f"type {got.dtype}, expected {want.dtype}"
     if case.shapes_only or not want.size:
         return ""
     if want.dtype.kind in "fcV":

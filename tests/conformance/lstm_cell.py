@@ -44,7 +44,7 @@ def variants(kind: str) -> list[Cell]:
                 plain = Cell(kind, coupled=coupled, peephole=peephole, norm=norm)
                 projected = replace(plain, outputs=3, projection=True)
                 found += [plain, projected, replace(projected, projection_bias=True)]
-    return found + [Cell(kind, 1, 1, 1), Cell(kind, 17, 33, 33), Cell(kind, 8, 16, 5, projection=True, peephole=True)]
+    return [*found, Cell(kind, 1, 1, 1), Cell(kind, 17, 33, 33), Cell(kind, 8, 16, 5, projection=True, peephole=True)]
 
 
 STATE_SCALE = 2.0**-11
@@ -133,7 +133,7 @@ class Operands:
         for step in steps:
             gates = [
                 step @ w.value.T + output @ r.value.T + b.value
-                for w, r, b in zip(self.input_weights, self.recurrent_weights, self.biases)
+                for w, r, b in zip(self.input_weights, self.recurrent_weights, self.biases, strict=True)
             ]
             cell = logistic(gates[1]) * cell + logistic(gates[0]) * gates[2]
             output = logistic(gates[3]) * cell

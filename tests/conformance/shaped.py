@@ -14,7 +14,6 @@ from harness import Case, Tensor
 
 from leadline import lite
 
-
 OWN_KERNELS = (np.int16, np.int32, np.int64, bool)  # types that XNNPACK has no ops for
 
 

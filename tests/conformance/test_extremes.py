@@ -17,10 +17,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from harness import Case, Tensor, dequantize, quantize  # noqa: E402
+from harness import Case, Tensor, dequantize, quantize
 
-import leadline  # noqa: E402
-from leadline import lite  # noqa: E402
+import leadline
+from leadline import lite
 
 ONE_IN = 1 if os.environ.get("LEADLINE_LONG") == "1" else 12
 SHOWN_FAILURES = 20
@@ -150,10 +150,10 @@ def in_floats(t: Tensor | None) -> Tensor | None:
 def run(case: Case) -> list[np.ndarray]:
     interpreter = lite.Interpreter(model_content=case.model(), num_threads=2, budget="256MB")
     feed = case.feeds()[0]
-    for details, value in zip(interpreter.get_input_details(), feed):
+    for details, value in zip(interpreter.get_input_details(), feed, strict=True):
         interpreter.resize_tensor_input(details["index"], np.shape(value))
     interpreter.allocate_tensors()
-    for details, value in zip(interpreter.get_input_details(), feed):
+    for details, value in zip(interpreter.get_input_details(), feed, strict=True):
         interpreter.set_tensor(details["index"], value)
     interpreter.invoke()
     return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]

@@ -18,8 +18,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import leadline  # noqa: E402
-from leadline import lite  # noqa: E402
+import leadline
+from leadline import lite
 
 ONE_IN = 1 if os.environ.get("LEADLINE_LONG") == "1" else 20
 NONE, READ, READ_WRITE = 0, 1, 3
@@ -61,11 +61,11 @@ def run_bound(model: bytes, feed: list[np.ndarray], shapes: dict[int, np.ndarray
     """The outputs that could be bound; `shapes` are arrays like them."""
     interpreter = lite.Interpreter(model_content=model, num_threads=2)
     inputs = interpreter.get_input_details()
-    for details, value in zip(inputs, feed):
+    for details, value in zip(inputs, feed, strict=True):
         interpreter.resize_tensor_input(details["index"], np.shape(value))
     guarded = []
     copied = []
-    for details, value in zip(inputs, map(np.asarray, feed)):
+    for details, value in zip(inputs, map(np.asarray, feed), strict=True):
         try:
             guarded.append(Guarded(value, at_end))
             interpreter.bind_tensor(details["index"], guarded[-1].array)
@@ -96,10 +96,10 @@ def run_bound(model: bytes, feed: list[np.ndarray], shapes: dict[int, np.ndarray
 def run_case(case) -> None:
     model, feed = case.model(), case.feeds()[0]
     interpreter = lite.Interpreter(model_content=model, num_threads=2)
-    for details, value in zip(interpreter.get_input_details(), feed):
+    for details, value in zip(interpreter.get_input_details(), feed, strict=True):
         interpreter.resize_tensor_input(details["index"], np.shape(value))
     interpreter.allocate_tensors()
-    for details, value in zip(interpreter.get_input_details(), feed):
+    for details, value in zip(interpreter.get_input_details(), feed, strict=True):
         interpreter.set_tensor(details["index"], value)
     interpreter.invoke()
     expected = {d["index"]: np.asarray(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()}

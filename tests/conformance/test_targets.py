@@ -19,8 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import contraction as forms  # noqa: E402
-from harness import SAME, VALID, Case, Data, constant, given, result  # noqa: E402
+import contraction as forms
+from harness import SAME, VALID, Case, Data, constant, given, result
 
 PER_OP = None if os.environ.get("LEADLINE_LONG") == "1" else 8
 TARGETS = ["scalar", "sse4", "avx2", "avx512", "best"]
@@ -177,10 +177,10 @@ def _run(model: bytes, feeds: list, threads: int) -> str:
     try:
         interpreter = lite.Interpreter(model_content=model, num_threads=threads)
         for feed in feeds:
-            for details, value in zip(interpreter.get_input_details(), feed):
+            for details, value in zip(interpreter.get_input_details(), feed, strict=True):
                 interpreter.resize_tensor_input(details["index"], np.shape(value))
             interpreter.allocate_tensors()
-            for details, value in zip(interpreter.get_input_details(), feed):
+            for details, value in zip(interpreter.get_input_details(), feed, strict=True):
                 interpreter.set_tensor(details["index"], value)
             interpreter.invoke()
             for details in interpreter.get_output_details():
@@ -229,7 +229,7 @@ def test_integers_have_the_same_bits_on_every_instruction_set_and_with_any_numbe
         wanted = digests["scalar"][i][0]
         assert several != THREADS or not wanted.startswith("raises"), f"{case}: {wanted}"
         for target in TARGETS:
-            for threads, got in zip(several, digests[target][i]):
+            for threads, got in zip(several, digests[target][i], strict=True):
                 if got != wanted:
                     different.append(f"{case}: {target}, {threads} threads: {got[:80]} and not {wanted[:80]}")
     assert not different, f"{len(different)} differ from plain loops:\n" + "\n".join(different[:20])

@@ -114,7 +114,7 @@ def difference(shown: View, outputs: list[list[np.ndarray]]) -> str:
     for run, (got, wanted) in enumerate(zip(outputs, shown.outputs, strict=True)):
         if len(got) != len(wanted):
             return f"{shown.name}: {len(got)} outputs, expected {len(wanted)}"
-        for g, w in zip(got, map(np.asarray, wanted)):
+        for g, w in zip(got, map(np.asarray, wanted), strict=True):
             if g.shape != w.shape or (w.dtype.kind != "O" and g.dtype != w.dtype):
                 return f"{shown.name}: run {run}: {g.dtype} {g.shape}, expected {w.dtype} {w.shape}"
             same = np.array_equal(g, w) if w.dtype.kind == "O" else np.allclose(

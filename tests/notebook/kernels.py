@@ -124,7 +124,9 @@ def _group_places() -> list[tuple[Path, tuple[str, ...]]]:
 class Kernel:
     """One kernel and its notebook. Use it with `with`."""
 
-    def __init__(self, python: str, folder: Path, *, wrapper: tuple[str, ...] = (), env: dict[str, str | None] = {}):
+    def __init__(
+        self, python: str, folder: Path, *, wrapper: tuple[str, ...] = (), env: dict[str, str | None] | None = None
+    ):
         """`wrapper` are words before the Python; in `env` None unsets a variable."""
         self.folder = Path(folder)
         self._own = Path(tempfile.mkdtemp(prefix="kernel"))  # short: names of sockets are at most 107 bytes
@@ -138,7 +140,7 @@ class Kernel:
         )
         self._manager.shutdown_wait_time = 10.0
         self._manager._kernel_spec = KernelSpec(argv=command, display_name="test", language="python")
-        self._env = _environment(self._own, env)
+        self._env = _environment(self._own, env or {})
         self._client = None
         self.left_behind: list[str] = []
         try:

@@ -6,9 +6,10 @@ import json
 import re
 import subprocess
 
-import kernels
 import pytest
 import test_cli
+
+import kernels
 
 MB = 1_000_000
 LIMIT = 512 * 1024 * 1024
@@ -135,10 +136,12 @@ DEATHS = {
     "segmentation fault": ("import ctypes; ctypes.string_at(0)", "segmentation fault in _ctypes", 12),
     "abort": ("import os; os.abort()", "abort", 12),
     "illegal instruction": (
-        "import ctypes, mmap\n"
-        "code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\n"
-        "code.write(INSTRUCTION)\n"
-        "ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()",
+        (
+            "import ctypes, mmap\n"
+            "code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\n"
+            "code.write(INSTRUCTION)\n"
+            "ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()"
+        ),
         "(illegal|trap) instruction",
         12,
     ),

@@ -101,7 +101,7 @@ def distance(interpreter_class, content: bytes, known) -> float:
     for detail, value in zip(details, values, strict=True):
         interpreter.resize_tensor_input(detail["index"], value.shape)
     interpreter.allocate_tensors()
-    for detail, value in zip(details, values):
+    for detail, value in zip(details, values, strict=True):
         interpreter.set_tensor(detail["index"], value.astype(detail["dtype"]))
     interpreter.invoke()
     results = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]

@@ -88,7 +88,7 @@ def run(interpreter_class, content: bytes, model, values) -> list[np.ndarray]:
 
 def assert_same(ours, wanted, tolerance: float) -> None:
     assert len(ours) == len(wanted)
-    for left, right in zip(ours, wanted):
+    for left, right in zip(ours, wanted, strict=True):
         assert left.shape == right.shape
         right = np.asarray(right, np.float64 if np.asarray(right).dtype.kind not in "iub" else None)
         if right.dtype.kind in "iub":
@@ -100,7 +100,7 @@ def assert_same(ours, wanted, tolerance: float) -> None:
 
 
 def predict_nested(model, values):
-    return model(dict(zip(input_names(model), values)) if len(values) > 1 else values[0], training=False)
+    return model(dict(zip(input_names(model), values, strict=True)) if len(values) > 1 else values[0], training=False)
 
 
 def check(case: Case, litert) -> None:

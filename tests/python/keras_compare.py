@@ -30,13 +30,13 @@ def run(interpreter_class, content: bytes, model, values) -> list[np.ndarray]:
 
 
 def predict(model, values) -> list[np.ndarray]:
-    result = model(dict(zip(input_names(model), values)) if len(values) > 1 else values[0], training=False)
+    result = model(dict(zip(input_names(model), values, strict=True)) if len(values) > 1 else values[0], training=False)
     return [np.asarray(part) for part in (result if isinstance(result, (list, tuple)) else [result])]
 
 
 def assert_close(ours, wanted) -> None:
     assert len(ours) == len(wanted)
-    for left, right in zip(ours, wanted):
+    for left, right in zip(ours, wanted, strict=True):
         assert left.shape == right.shape
         span = float(right.max() - right.min()) or 1.0
         np.testing.assert_allclose(left, right, atol=1e-4 * span, rtol=0)

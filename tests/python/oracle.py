@@ -81,7 +81,7 @@ def _answer(model: str | Path | bytes, seed: str) -> tuple[list[np.ndarray], lis
     interpreter = Interpreter(**source, num_threads=1)
     interpreter.allocate_tensors()
     inputs = seeded_inputs(seed, interpreter.get_input_details())
-    for details, value in zip(interpreter.get_input_details(), inputs):
+    for details, value in zip(interpreter.get_input_details(), inputs, strict=True):
         interpreter.set_tensor(details["index"], value)
     interpreter.invoke()
     return inputs, [np.asarray(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]

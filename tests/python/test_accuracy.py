@@ -18,7 +18,7 @@ def accuracy(interpreter: Interpreter, features: np.ndarray, labels: np.ndarray)
     interpreter.allocate_tensors()
     details, output = input_of(interpreter), interpreter.get_output_details()[0]
     right = 0
-    for sample, label in zip(features, labels):
+    for sample, label in zip(features, labels, strict=True):
         interpreter.set_tensor(details["index"], sample.reshape(details["shape"]))
         interpreter.invoke()
         right += int(np.argmax(interpreter.get_tensor(output["index"])) == label)

@@ -215,11 +215,11 @@ def test_values_that_are_not_finite_are_traced_to_sample_and_op(workers):
     builder.output(z)
     samples = [[np.array([1 + i, 2], F32)] for i in range(40)]
     samples[21] = [np.array([1, -1], F32)]
-    with concurrent.futures.ThreadPoolExecutor(workers or 1) as pool:
-        with pytest.warns(
-            leadline.DatasetWarning, match="sample 21: 'y', the result of LOG #0, holds values that are NaN"
-        ):
-            leadline.calibrate(builder.to_tflite(), samples, executor=pool if workers else None)
+    with (
+        concurrent.futures.ThreadPoolExecutor(workers or 1) as pool,
+        pytest.warns(leadline.DatasetWarning, match="sample 21: 'y', the result of LOG #0, holds values that are NaN"),
+    ):
+        leadline.calibrate(builder.to_tflite(), samples, executor=pool if workers else None)
 
 
 def images(low, high, whole=False, dtype=F32, count=40):
@@ -350,7 +350,9 @@ def test_executors_give_the_same_bytes(kind, tmp_path):
     with pool:
         for model in (DENSE, path, leadline.Model.from_bytes(DENSE)):
             told = []
-            result = leadline.calibrate(model, samples, executor=pool, progress=lambda *step: told.append(step))
+            result = leadline.calibrate(
+                model, samples, executor=pool, progress=lambda *step, told=told: told.append(step)
+            )
             assert result.to_bytes() == expected
             assert told[-1] == (300, 300)
         dynamic = [RNG.normal(size=(1 + n % 3, 4)).astype(F32) for n in range(50)]
@@ -419,6 +421,9 @@ def test_a_failing_sample_stops_the_others(monkeypatch):
         assert len(begun) == len(ended) < 200 / 16, "nothing was left in the queue"
         with pytest.raises(leadline.BudgetError):
             leadline.calibrate(sample_models.slow(), [np.ones((384, 384), F32)], executor=pool, budget="3MB")
+
+
+RUN_CHUNK = None  # what die_at_sample_32() stands in for
 
 
 def die_at_sample_32(*arguments):

@@ -41,7 +41,7 @@ def test_application_computes_what_keras_does(name, litert, long_run, tmp_path):
     wanted = predict(model, values)
     for interpreter in (lite.Interpreter, litert):
         runner = interpreter(model_content=content).get_signature_runner("serving_default")
-        assert_close(list(runner(**dict(zip(input_names(model), values))).values()), wanted)
+        assert_close(list(runner(**dict(zip(input_names(model), values, strict=True))).values()), wanted)
 
 
 @pytest.mark.parametrize("suffix", [".keras", ".h5"])

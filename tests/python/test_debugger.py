@@ -345,7 +345,7 @@ def test_progress_is_told_and_can_stop():
         lambda told: debugger.run(progress=told),
     ):
         calls = []
-        work(lambda done, total: calls.append(done))
+        work(lambda done, total, calls=calls: calls.append(done))
         assert calls == list(range(1, len(SAMPLES) + 1))
         with pytest.raises(leadline.Error, match="stopped before it was finished") as stopped:
             work(lambda done, total: done < 2)

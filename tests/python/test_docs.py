@@ -46,7 +46,7 @@ def test_the_python_ops_of_the_page_run():
     namespace = {}
     try:
         for code in blocks("python"):
-            exec(code, namespace)  # noqa: S102
+            exec(code, namespace)
             interpreter = leadline.lite.Interpreter(model_content=builder.build())
             interpreter.allocate_tensors()
             interpreter.set_tensor(0, np.arange(4, dtype=np.float32))

@@ -46,8 +46,10 @@ def model(tmp_path):
 
 
 def test_doctor_looks_at_this_python_and_imports_nothing():
-    code = "import sys, leadline; before = set(sys.modules); r = leadline.doctor(); new = set(sys.modules) - before; " \
-           "print(r.python, r.python_version); assert not {'keras', 'tensorflow', 'h5py', 'jax'} & new; assert r.packages"  # fmt: skip
+    code = (
+        "import sys, leadline; before = set(sys.modules); r = leadline.doctor(); new = set(sys.modules) - before; "
+        "print(r.python, r.python_version); assert not {'keras', 'tensorflow', 'h5py', 'jax'} & new; assert r.packages"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert shown == [sys.executable, ".".join(map(str, sys.version_info[:3]))]
 

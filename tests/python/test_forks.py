@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 import pytest
 import sample_models
-from test_runaway import endless, ready
+from test_runaway import endless, ready, run_out_of_time
 
 import leadline
 from leadline import lite
@@ -61,7 +61,7 @@ def test_an_idle_interpreter_works_in_the_child(threads):
 
 def test_a_fork_during_a_run_gives_an_error_in_the_child():
     interpreter = ready(endless())
-    thread = threading.Thread(target=lambda: pytest.raises(leadline.TimeLimitError, interpreter.invoke, timeout=2))
+    thread = threading.Thread(target=run_out_of_time, args=(interpreter, 2))
     thread.start()
     time.sleep(0.2)
     answer = in_child(interpreter.invoke)
@@ -119,8 +119,8 @@ def test_many_threads_make_run_and_drop_interpreters():
 
 def test_an_interpreter_dropped_while_another_thread_runs_it():
     interpreter = ready(endless())
-    box = [interpreter]
-    thread = threading.Thread(target=lambda i: pytest.raises(leadline.TimeLimitError, i.invoke, timeout=0.5), args=box)
+    box = [interpreter, 0.5]
+    thread = threading.Thread(target=run_out_of_time, args=box)
     thread.start()
     del interpreter
     box.clear()

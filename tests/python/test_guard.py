@@ -140,7 +140,7 @@ def test_functions_without_a_module_travel(monkeypatch, pickler):
     assert guard(with_defaults, 1, c=0) == 13
     assert guard(functools.partial(with_defaults, 1), 1) == 15
     namespace = {"__name__": "__main__", "np": np, "state": [1, 2]}
-    exec("def helper(x):\n  return np.sum(x)\ndef main(x):\n  return helper(x) + len(state)", namespace)  # noqa: S102
+    exec("def helper(x):\n  return np.sum(x)\ndef main(x):\n  return helper(x) + len(state)", namespace)
     assert guard(namespace["main"], np.arange(4)) == 8
 
 
@@ -302,7 +302,7 @@ def test_memory():
     error = death(grow, memory="300MB", timeout=60)
     assert (error.cause, error.exit_code) == ("memory", None)
     assert 300 * MB < error.peak_bytes < 900 * MB
-    assert "286.1 MiB" in str(error) and "memory" in error.advice.lower() or "batches" in error.advice
+    assert ("286.1 MiB" in str(error) and "memory" in error.advice.lower()) or "batches" in error.advice
     assert "in grow" in error.python_stack
 
 

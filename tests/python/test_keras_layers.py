@@ -8,8 +8,8 @@ import pytest
 keras = pytest.importorskip("keras", reason="keras is not installed")
 
 import keras_layer_cases  # noqa: E402
-from keras_cases import Case, check, refusal, with_class  # noqa: E402
 from keras import layers  # noqa: E402
+from keras_cases import Case, check, refusal, with_class  # noqa: E402
 
 import leadline  # noqa: E402
 
@@ -53,7 +53,7 @@ def test_refused_class_says_why(name, tmp_path):
     assert f"the_layer ({name})" in str(caught.value) and REFUSED[name] in str(caught.value)
 
 
-@pytest.mark.parametrize("function, words", [
+@pytest.mark.parametrize(("function", "words"), [
     (lambda x: layers.LSTM(3, stateful=True)(x), "stateful=False"),
     (lambda x: layers.Resizing(4, 4, antialias=True)(layers.Reshape((5, 4, 1))(x)), "antialias=False"),
     (lambda x: layers.UpSampling2D(2, interpolation="bicubic")(layers.Reshape((5, 4, 1))(x)), "nearest and bilinear"),

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("keras", reason="keras is not installed")
 
-import keras_layer_cases  # noqa: E402
-import keras_op_cases  # noqa: E402
+import keras_layer_cases
+import keras_op_cases
 
-import leadline  # noqa: E402
-from leadline import lite  # noqa: E402
+import leadline
+from leadline import lite
 
 MODELS = [
     "Conv2D-groups", "Conv2DTranspose-dilated", "ConvLSTM2D-state", "LSTM-sequences", "StackedRNNCells-state",

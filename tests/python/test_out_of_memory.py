@@ -65,7 +65,7 @@ assert len(seen) > 1, "the first limit should not leave enough"
 
 
 @pytest.mark.parametrize(
-    "job,size,step", [("run", 1024, 64 << 10), ("run", 64, 8 << 10), ("quantize", 1024, 256 << 10)]
+    ("job", "size", "step"), [("run", 1024, 64 << 10), ("run", 64, 8 << 10), ("quantize", 1024, 256 << 10)]
 )
 def test_every_limit_gives_a_result_or_an_exception(tmp_path, job, size, step):
     path = tmp_path / "model.tflite"

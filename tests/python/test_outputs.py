@@ -91,7 +91,7 @@ def test_every_output_is_at_its_place_and_has_its_name(case, batch, litert):
     wanted = predict(model, values)
     for kind in (lite.Interpreter, litert):
         interpreter = kind(model_content=content)
-        named = interpreter.get_signature_runner()(**dict(zip(input_names(model), values)))
+        named = interpreter.get_signature_runner()(**dict(zip(input_names(model), values, strict=True)))
         assert len(named) == len(wanted)
         for name, value in zip(output_names(model), wanted, strict=True):
             np.testing.assert_allclose(named[name], value, atol=1e-5)

@@ -468,7 +468,7 @@ def test_two_threads_with_python_ops():
             for _ in range(100):
                 x = rng.standard_normal(4).astype(F32)
                 close(run(interpreter, x), doubled(x))
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             problems.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(2)]

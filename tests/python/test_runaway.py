@@ -85,6 +85,11 @@ def ready(content: bytes, **options) -> lite.Interpreter:
     return interpreter
 
 
+def run_out_of_time(interpreter: lite.Interpreter, seconds: float) -> None:
+    with pytest.raises(leadline.TimeLimitError):
+        interpreter.invoke(timeout=seconds)
+
+
 # Time limits --------------------------------------------------------------------------------------
 
 
@@ -115,9 +120,8 @@ def test_a_timeout_is_a_number_of_seconds(timeout):
 
 def test_a_block_limits_whatever_is_done_in_it():
     runner = ready(endless()).get_signature_runner("count")
-    with leadline.time_limit(60), pytest.raises(leadline.TimeLimitError, match="0.1 s"):
-        with leadline.time_limit(0.1):
-            runner(start=np.zeros(1, np.int32))
+    with leadline.time_limit(60), pytest.raises(leadline.TimeLimitError, match="0.1 s"), leadline.time_limit(0.1):
+        runner(start=np.zeros(1, np.int32))
     content = chain(2)
     with pytest.raises(leadline.TimeLimitError), leadline.time_limit(0):
         leadline.Model.from_bytes(content)
@@ -141,7 +145,7 @@ def test_a_limit_of_one_thread_is_none_of_another():
 
 def test_waiting_for_another_thread_counts():
     interpreter = ready(endless())
-    thread = threading.Thread(target=lambda: pytest.raises(leadline.TimeLimitError, interpreter.invoke, timeout=1.0))
+    thread = threading.Thread(target=run_out_of_time, args=(interpreter, 1.0))
     thread.start()
     time.sleep(0.2)
     with pytest.raises(leadline.TimeLimitError):
@@ -271,8 +275,7 @@ def interruptible():
     model = leadline.Model.from_bytes(many)
     yield "plan", lambda: leadline._leadline.Interpreter(model)
     yield "pack", lambda: ready(matrices)
-    for name, job in JOBS.items():
-        yield name, job
+    yield from JOBS.items()
     yield "quantize weights", lambda: leadline.quantize(matrices, "dynamic", progress=False)
 
 
@@ -447,7 +450,7 @@ def cpu_seconds(content: bytes) -> float:
 
 
 @pytest.mark.parametrize(
-    "make, count",
+    ("make", "count"),
     [
         (chain, 2000),
         (wide, 2000),
@@ -494,7 +497,7 @@ def compare_with_itself(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "job, make",
+    ("job", "make"),
     [(plan_integers, chain), (plan_integers, alternating), (compare_with_itself, chain), (compare_with_itself, wide)],
 )
 def test_time_of_jobs_grows_with_the_file_and_not_with_its_square(job, make):

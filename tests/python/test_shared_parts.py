@@ -65,8 +65,9 @@ class Graph:
         same = [pair for pair in self.values if pair[1].shape == value.shape]
         other, second = same[int(self.rng.integers(len(same)))]
         if self.rng.random() < 0.4 and self.dtype is not np.int8:
-            return self.add("NEG" if self.dtype is np.int32 else "ABS", [index],
-                            [-value if self.dtype is np.int32 else np.abs(value)])  # fmt: skip
+            negated = self.dtype is np.int32
+            self.add("NEG" if negated else "ABS", [index], [-value if negated else np.abs(value)])
+            return
         larger = self.rng.random() < 0.5
         result = np.maximum(value, second) if larger else np.minimum(value, second)
         self.add("MAXIMUM" if larger else "MINIMUM", [index, other], [result])

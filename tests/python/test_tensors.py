@@ -7,8 +7,8 @@ import sample_models
 
 import leadline
 from leadline import lite
-from leadline._native import tensors
 from leadline._leadline import DType
+from leadline._native import tensors
 
 ODD = list(sample_models.ODD_CONSTANTS)
 

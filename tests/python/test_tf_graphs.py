@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+
 from leadline import tf
 
 v1 = tf.compat.v1

@@ -4,9 +4,10 @@
 import gc
 import time
 
-import leadline
 import numpy as np
 import pytest
+
+import leadline
 from leadline import tf
 from leadline.tf import engine
 from leadline.tf.plan import Plan
@@ -129,7 +130,7 @@ def test_a_product_that_does_not_fit_whole_is_done_by_rows(budget):
             found = sess.run([total, means, peak, columns, mean], {x: a})
             with pytest.raises(MemoryError):
                 sess.run(y, {x: a})
-    for got, expected in zip(found, (np.exp(d).sum(), d.mean(1), (d + 1).max(), d.sum(0), (d * d).mean())):
+    for got, expected in zip(found, (np.exp(d).sum(), d.mean(1), (d + 1).max(), d.sum(0), (d * d).mean()), strict=True):
         np.testing.assert_allclose(got, expected, rtol=2e-4, atol=2e-4)
     gc.collect()
     assert budget.used < 100 and budget.peak < 60_000_000

@@ -53,11 +53,10 @@ def run_script(code, tmp_path, python=sys.executable, **environment):
 
 def test_a_loop_that_allocates_is_stopped_and_its_variables_are_there():
     kept = []
-    with leadline.watch(limit=resident() + 300 * MB) as watch:
-        with pytest.raises(leadline.MemoryLimitError) as caught:
-            for _ in range(100):
-                kept.append(np.ones(4 * MB))  # 32 MB
-                time.sleep(0.005)
+    with leadline.watch(limit=resident() + 300 * MB) as watch, pytest.raises(leadline.MemoryLimitError) as caught:
+        for _ in range(100):
+            kept.append(np.ones(4 * MB))  # 32 MB
+            time.sleep(0.005)
     assert 5 <= len(kept) <= 15
     message = str(caught.value)
     assert "which is its limit" in message

@@ -18,9 +18,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "notebook")]
 
+from soak_jobs import Jobs, make_keras_file, resident_bytes, temporary_folder  # noqa: E402
+
 import leadline  # noqa: E402
 from leadline import lite  # noqa: E402
-from soak_jobs import Jobs, make_keras_file, resident_bytes, temporary_folder  # noqa: E402
 
 WARM_UP_ROUNDS = 20  # caches of Python, numpy and malloc fill in the first rounds
 SMALL_MODEL_BYTES = 2 << 20

@@ -101,7 +101,7 @@ def test_csv_has_tensorflows_columns_and_rows(pair):
     names = {
         tensor.name for tensor in leadline.Model.from_bytes(theirs.get_nondebug_quantized_model()).subgraph(0).tensors
     }
-    for expected, got in zip(*tables):
+    for expected, got in zip(*tables, strict=True):
         for column in ("op_name", "tensor_idx", "zero_point"):
             assert got[column] == expected[column]
         assert float(got["scale"]) == pytest.approx(float(expected["scale"]))

@@ -28,7 +28,7 @@ def as_arrays(result) -> list[np.ndarray]:
 
 def assert_same(ours, theirs, tolerance: float) -> None:
     assert len(ours) == len(theirs)
-    for mine, other in zip(ours, theirs):
+    for mine, other in zip(ours, theirs, strict=True):
         assert mine.shape == other.shape
         assert mine.dtype == other.dtype
         if mine.dtype.kind in "fc":

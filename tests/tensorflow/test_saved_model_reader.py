@@ -2,6 +2,7 @@
 """SavedModels written by TensorFlow, as the importer reads them: the flat functions, put together again as a graph of
 TensorFlow, must compute what the saved signature computes. Skipped where the dump program is missing."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -37,7 +38,7 @@ def constant_array(model, index):
     data = (model["out"] / f"constant_{index}").read_bytes()
     if info["dtype"] == STRING:
         offsets = np.frombuffer(data, "<i4", int(np.frombuffer(data, "<i4", 1)[0]) + 1, 4)
-        strings = [data[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        strings = [data[a:b] for a, b in itertools.pairwise(offsets)]
         return np.array(strings, object).reshape(info["shape"])
     return np.frombuffer(data, tf.as_dtype(info["dtype"]).as_numpy_dtype).reshape(info["shape"])
 
@@ -172,7 +173,7 @@ def test_module(tmp_path):
 
         @tf.function
         def inner(self, y):
-            return y @ self.deep[0] + tf.constant(np.random.rand(3, 3).astype(np.float32))[0]
+            return y @ self.deep[0] + tf.constant(np.random.default_rng(1).random((3, 3), np.float32))[0]
 
     module = Module()
     tf.saved_model.save(module, str(tmp_path / "m"))
@@ -192,7 +193,7 @@ def test_control_flow(tmp_path):
 
         @tf.function(input_signature=[tf.TensorSpec([2, 4], tf.float32, name="x")])
         def __call__(self, x):
-            big = tf.constant(np.random.rand(4, 4).astype(np.float32))
+            big = tf.constant(np.random.default_rng(2).random((4, 4), np.float32))
             i, y = tf.while_loop(lambda i, _: i < self.n, lambda i, y: (i + 1, tf.tanh(y @ self.w + y @ big)), [0, x])
             z = tf.cond(tf.reduce_sum(y) > 0, lambda: y @ self.w, lambda: y - self.t)
             q = tf.switch_case(tf.shape(x)[0] % 3, [lambda: z + 1.0, lambda: z * 2.0, lambda: z @ big])
@@ -214,8 +215,15 @@ def test_keras_3_export(tmp_path):
     keras = pytest.importorskip("keras")
     layers = keras.layers
     model = keras.Sequential(
-        [keras.Input((8, 8, 3)), layers.Conv2D(4, 3), layers.BatchNormalization(), layers.ReLU(), layers.Flatten()]
-        + [layers.Dropout(0.5), layers.Dense(5)]
+        [
+            keras.Input((8, 8, 3)),
+            layers.Conv2D(4, 3),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.Flatten(),
+            layers.Dropout(0.5),
+            layers.Dense(5),
+        ]
     )
     model.export(str(tmp_path / "m"), verbose=False)
     read = check(tmp_path / "m", tmp_path, variables=[w.numpy() for w in model.weights if "seed" not in w.path])
@@ -227,8 +235,12 @@ def test_recurrent_layers(tmp_path, package):
     keras = pytest.importorskip(package)
     layers = keras.layers
     model = keras.Sequential(
-        [keras.Input((6, 4)), layers.LSTM(8, return_sequences=True), layers.Bidirectional(layers.GRU(3))]
-        + [layers.Dense(2, activation="softmax")]
+        [
+            keras.Input((6, 4)),
+            layers.LSTM(8, return_sequences=True),
+            layers.Bidirectional(layers.GRU(3)),
+            layers.Dense(2, activation="softmax"),
+        ]
     )
     if package == "keras":
         model.export(str(tmp_path / "m"), verbose=False)

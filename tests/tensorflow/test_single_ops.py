@@ -71,7 +71,7 @@ def test_function_computes_what_tensorflow_does(name, saved, litert):
     content = lite.TFLiteConverter.from_saved_model(path, signature_keys=[name]).convert()
     for interpreter in (lite.Interpreter, litert):
         runner = interpreter(model_content=content).get_signature_runner(name)
-        values = list(runner(**{f"in{i}": e for i, e in enumerate(examples)}).values())[0]
+        values = next(iter(runner(**{f"in{i}": e for i, e in enumerate(examples)}).values()))
         assert values.shape == expected.shape
         assert values.dtype == expected.dtype
         if expected.dtype.kind == "f":

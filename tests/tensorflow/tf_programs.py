@@ -82,7 +82,7 @@ print(tf.is_tensor(x), tf.is_tensor(1), isinstance(tf.constant(1), tf.Tensor), i
 )
 PROGRAMS.append(
     """
-x = tf.range(10); ds = tf.split(x, 5); print([d.numpy().tolist() for d in ds]); 
+x = tf.range(10); ds = tf.split(x, 5); print([d.numpy().tolist() for d in ds]);
 print(tf.concat([x,x],0).shape, tf.stack([1,2,3]).numpy(), tf.one_hot([0,1],2).numpy().tolist(), tf.cast(x, tf.float32)/3)
 print(tf.where(x>5, x, -x), tf.gather(x,[1,2]), tf.boolean_mask(x, x%2==0), tf.unique([1,1,2]).y)
 print(tf.linalg.norm(tf.constant([3.,4.])), tf.math.reduce_std([1.,2.]), tf.argmax([1,9,3]), tf.sort([3,1,2]), tf.math.top_k([1,3,2],2).indices)

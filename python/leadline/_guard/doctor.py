@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from leadline import _leadline
 from leadline._leadline import Device, Finding, InstalledPackage, format_bytes
@@ -56,7 +57,7 @@ class DoctorReport:
         """Whether there are no problems; warnings there may be."""
         return not self.problems
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """The report as plain data, as `leadline doctor --json` prints it."""
         native = self._native
         count = {name: sum(f.severity == name for f in self.findings) for name in ("problem", "warning")}
@@ -91,9 +92,9 @@ class DoctorReport:
 
 
 def doctor(
-    python: str | os.PathLike | None = None,
+    python: str | os.PathLike[str] | None = None,
     *,
-    site_packages: Sequence[str | os.PathLike] = (),
+    site_packages: Sequence[str | os.PathLike[str]] = (),
     machine: bool = True,
 ) -> DoctorReport:
     """Looks for what is known to kill kernels: versions that do not fit, broken installations, limits.

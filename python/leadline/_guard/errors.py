@@ -11,6 +11,8 @@ from __future__ import annotations
 import io
 import pickle
 import sys
+import types
+from typing import Any
 
 from leadline._guard import transport
 
@@ -19,7 +21,7 @@ def pack(error: BaseException) -> tuple[bytes | None, list[tuple[str, str]], str
     """In the guarded process: the pickle of an exception, if there is one, the names of its classes, its words."""
     try:
         words = str(error)
-    except Exception as failure:  # noqa: BLE001
+    except Exception as failure:
         words = f"(its text cannot be had: {failure})"
     names = [(kind.__module__, kind.__qualname__) for kind in type(error).__mro__]
     for thing in (error, _Stripped(error)):
@@ -36,22 +38,24 @@ def unpack(packed: tuple[bytes | None, list[tuple[str, str]], str]) -> BaseExcep
             error = _NothingNew(io.BytesIO(data)).load()
             if isinstance(error, BaseException):
                 return error
-        except Exception:  # noqa: BLE001
+        except Exception:
             pass
     bases = (found for name in names if (found := _known(*name)) is not None)
     base = next((b for b in bases if isinstance(b, type) and issubclass(b, BaseException)), Exception)
     module, qualname = names[0]
-    kind = type(qualname.rpartition(".")[2], (base,), {"__module__": module, "__str__": lambda self: words})
-    error = kind.__new__(kind)
-    error.args = (words,)
-    return error
+    kind: type[BaseException] = types.new_class(
+        qualname.rpartition(".")[2],
+        (base,),
+        exec_body=lambda names: names.update({"__module__": module, "__str__": lambda self: words}),
+    )
+    return _restore(kind, (words,), {})
 
 
 def _dumps(thing: object) -> bytes | None:
     file = io.BytesIO()
     try:
         transport.pickler_class()(file, protocol=5).dump(thing)
-    except Exception:  # noqa: BLE001
+    except Exception:
         return None
     return file.getvalue()
 
@@ -62,7 +66,7 @@ class _Stripped:
     def __init__(self, error: BaseException):
         self._error = error
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         state = {name: self._sendable(value) for name, value in vars(self._error).items()}
         return _restore, (type(self._error), tuple(map(self._sendable, self._error.args)), state)
 
@@ -71,7 +75,7 @@ class _Stripped:
         return value if _dumps(value) is not None else None
 
 
-def _restore(kind: type, args: tuple, state: dict) -> BaseException:
+def _restore(kind: type[BaseException], args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(state)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """leadline.guard: calls a function in a supervised child process, whose death is an exception here.
 
-The child is a fresh Python, kept for the next call. Limits and the end of the process are native (leadline/guard/process.h).
+The child is a fresh Python, kept for the next call. Its limits and its end are native (leadline/guard/process.h).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class GuardError(Error):
     """The process that ran a guarded function died.
 
     `cause` is 'exit', 'signal', 'memory', 'processes', 'timeout' or 'interrupt'; `signal` and `exit_code` are numbers
-    or None; `peak_bytes` is the most memory it had; `last_lines` is the end of its output; `python_stack` tells where it
-    was, when the interpreter could still say; `advice` is what to do about it.
+    or None; `peak_bytes` is the most memory it had; `last_lines` is the end of its output; `python_stack` tells where
+    it was, when the interpreter could still say; `advice` is what to do about it.
     """
 
     __module__ = "leadline"  # where users find it
@@ -54,14 +54,14 @@ class GuardError(Error):
         self.python_stack: str = details.get("python_stack", "")
         self.advice: str = details.get("advice", "")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args[0], {**self.__dict__})
 
 
 class _ChildTraceback(Exception):
     """Where an exception was raised in the child, as the cause of the one raised here."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f'in the guarded process\n"""\n{self.args[0].rstrip()}\n"""'
 
 
@@ -81,15 +81,15 @@ def guard(
         @leadline.guard(memory="2GB")       # without a function: a decorator
         def train(data): ...
 
-    What `fn` raises is raised here. When the process dies, takes more than `memory` (bytes, or "2GB", "50%") with all it
-    starts, has more than `processes` processes or takes longer than `timeout` seconds, GuardError tells why; the caller
-    goes on. Output appears as it is written. Arrays travel in shared memory. Ctrl-C interrupts `fn`.
+    What `fn` raises is raised here. When the process dies, takes more than `memory` (bytes, or "2GB", "50%") with all
+    it starts, has more than `processes` processes or takes longer than `timeout` seconds, GuardError tells why; the
+    caller goes on. Output appears as it is written. Arrays travel in shared memory. Ctrl-C interrupts `fn`.
 
     The child is kept for the next call with the same limits: what it has imported stays imported. It protects from
     accidents, not from malice.
     """
     __tracebackhide__ = True
-    limit = _parse_memory(memory)
+    limit: int | str = _parse_memory(memory)
     if isinstance(memory, str) and memory.rstrip().endswith("%"):
         limit = memory.strip()  # of what there is when a child starts: a child that is there has its limit already
     if timeout is not None and not 0 < timeout < float("inf"):
@@ -105,9 +105,11 @@ def guard(
     return _call(fn, args, kwargs, limit, timeout, processes)
 
 
-def _decorate(fn, *, memory, timeout, processes):
+def _decorate(
+    fn: Callable[..., Any], *, memory: int | str, timeout: float | None, processes: int
+) -> Callable[..., Any]:
     @functools.wraps(fn)
-    def guarded(*args, **kwargs):
+    def guarded(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         return _call(fn, args, kwargs, memory, timeout, processes)
 
@@ -124,12 +126,19 @@ def _parse_memory(memory: int | str | None) -> int:
     return limit
 
 
-def _name(fn) -> str:
+def _name(fn: Any) -> str:
     name = getattr(fn, "guard_name", None) or getattr(fn, "__qualname__", None)
     return name if isinstance(name, str) else type(fn).__qualname__
 
 
-def _call(fn, args, kwargs, memory, timeout, processes):
+def _call(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    memory: int | str,
+    timeout: float | None,
+    processes: int,
+) -> Any:
     __tracebackhide__ = True  # notebooks leave such frames out: the guard's own are not the user's
     worker = _take(memory, processes)
     try:
@@ -160,9 +169,9 @@ class _Worker:
         except OSError:
             os.close(self._stack)
             raise
-        self._decoders = {}
+        self._decoders: dict[int, codecs.IncrementalDecoder] = {}
         self.in_step = False  # the child waits for a call
-        self.process = None
+        self._process: GuardedProcess | None = None
         try:
             fds = (other.fileno(), self._stack)
             code = (
@@ -170,8 +179,8 @@ class _Worker:
                 f"main({fds[0]}, {fds[1]}, {int(_STACK_SIGNAL)}, {os.getpid()})"
             )
             # Options such as -X and -W, as multiprocessing passes them on.
-            options = getattr(subprocess, "_args_from_interpreter_flags", list)()
-            self.process = GuardedProcess(
+            options: list[str] = getattr(subprocess, "_args_from_interpreter_flags", list)()
+            self._process = GuardedProcess(
                 [sys.executable, *options, "-c", code],
                 [name + b"=" + value for name, value in environment.items()],
                 memory=self.memory, processes=processes, inherited=list(fds), stack_signal=int(_STACK_SIGNAL),
@@ -184,7 +193,14 @@ class _Worker:
             self.close()
             raise
 
-    def call(self, fn, args, kwargs, timeout: float | None) -> tuple[str, Any, str | None]:
+    @property
+    def process(self) -> GuardedProcess:
+        assert self._process is not None, "it was closed"
+        return self._process
+
+    def call(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None
+    ) -> tuple[str, Any, str | None]:
         __tracebackhide__ = True
         os.ftruncate(self._stack, 0)
         os.lseek(self._stack, 0, os.SEEK_SET)  # the child writes at the same position
@@ -213,15 +229,15 @@ class _Worker:
         return not self.memory or self.process.resident_bytes() < self.memory // 2
 
     def close(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process = None
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
         self._connection.close()
         if self._stack >= 0:
             os.close(self._stack)
             self._stack = -1
 
-    def _await_reply(self, name: str):
+    def _await_reply(self, name: str) -> tuple[str, Any, str | None]:
         __tracebackhide__ = True
         watched = self._connection.fileno()
         kill_at = float("inf")
@@ -233,7 +249,7 @@ class _Worker:
                     self._show(stream, data)
                 if readable and watched >= 0:
                     try:
-                        reply = transport.receive(self._connection)
+                        reply: tuple[str, Any, str | None] = transport.receive(self._connection)
                     except (EOFError, ConnectionError):
                         # Dead, or about to be; a child that only closed its socket cannot be helped.
                         watched = -1
@@ -321,10 +337,9 @@ def _take(memory: int | str, processes: int) -> _Worker:
     environment = dict(os.environb)
     with _lock:
         worker = _idle.pop() if _idle else None
-    if worker is not None and worker.settings == (memory, processes, environment, sys.executable):
-        if not worker.process.report().ended:
-            return worker
     if worker is not None:
+        if worker.settings == (memory, processes, environment, sys.executable) and not worker.process.report().ended:
+            return worker
         worker.close()
     if not sys.executable:
         raise Error("guard cannot find the Python interpreter: sys.executable is empty")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""leadline.laps(): does this loop leak? And leadline.live_objects(): which of Leadline's objects live, and who made them.
+"""leadline.laps(): does this loop leak? And leadline.live_objects(): which of Leadline's objects live, and who made
+them.
 
-Samples and the fit of growth are native (leadline/guard/laps.h); here is what only Python knows: its garbage, its blocks, its
+Samples and the fit of growth are native (leadline/guard/laps.h); here is what only Python knows: garbage, blocks,
 types, and the lines that made objects.
 """
 
@@ -32,8 +33,8 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True)
 class LiveObject:
-    """An object of Leadline's that lives: `kind` such as 'Interpreter', the `file` and `line` that made it (None, 0 when
-    unknown), and the `bytes` it accounts for itself (an interpreter's without its model's)."""
+    """An object of Leadline's that lives: `kind` such as 'Interpreter', the `file` and `line` that made it (None, 0
+    when unknown), and the `bytes` it accounts for itself (an interpreter's without its model's)."""
 
     __module__ = "leadline"  # where users find it
 
@@ -68,8 +69,8 @@ class LiveObjects(list[LiveObject]):
 
 
 def live_objects() -> LiveObjects:
-    """Every Model, Interpreter, TFLiteConverter, QuantizationDebugger and Calibration that lives, oldest first, with the
-    line that made it and the bytes it accounts for."""
+    """Every Model, Interpreter, TFLiteConverter, QuantizationDebugger and Calibration that lives, oldest first, with
+    the line that made it and the bytes it accounts for."""
     return LiveObjects(
         LiveObject(type(thing).__name__, file, line, getattr(thing, "memory_bytes", 0))
         for thing, file, line in _leadline.live_objects()
@@ -105,10 +106,11 @@ class GrownObjects:
 class LapReport:
     """What the rounds showed.
 
-    `verdict` is 'grows', 'flat' or 'too few rounds'; `bytes_per_round` the growth, with its 95 % interval `low` to `high`;
-    `rounds` how many there were; `live` the objects of Leadline's whose number grew, with the lines that made them;
-    `types` the Python types that have more objects than after the third round. `memory`, `allocated`, `accounted` and
-    `objects` are the growth of the process, of its heap, of Leadline's bytes and of Python's blocks, each for itself.
+    `verdict` is 'grows', 'flat' or 'too few rounds'; `bytes_per_round` the growth, with its 95 % interval `low` to
+    `high`; `rounds` how many there were; `live` the objects of Leadline's whose number grew, with the lines that made
+    them; `types` the Python types that have more objects than after the third round. `memory`, `allocated`, `accounted`
+    and `objects` are the growth of the process, of its heap, of Leadline's bytes and of Python's blocks, each for
+    itself.
     """
 
     __module__ = "leadline"  # where users find it
@@ -297,6 +299,6 @@ class LoopLaps(Laps, Generic[T]):
         if shell is not None and getattr(shell, "kernel", None) is not None:
             from IPython.display import display
 
-            display(report)
+            display(report)  # type: ignore[no-untyped-call,unused-ignore]  # some versions of IPython have types
         elif sys.stderr is not None:
             print(report, file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+import types
 from typing import Any, NamedTuple
 
 from leadline._leadline import format_bytes
@@ -49,7 +50,7 @@ class _Search:
             if base is not None and module.startswith("numpy"):
                 return self.bytes_of(base, _DEPTH)
             size = getattr(thing, "nbytes", 0)
-        except Exception:  # noqa: BLE001 - an object that cannot say its size has none here
+        except Exception:  # an object that cannot say its size has none here
             return 0
         return size if isinstance(size, int) and size > 0 else 0
 
@@ -77,7 +78,7 @@ class _Search:
                 total += self.bytes_of(member, depth + 1)
                 if number % 256 == 255 and self.over():
                     break
-        except Exception:  # noqa: BLE001, S110 - changed by another thread, or a strange class
+        except Exception:  # changed by another thread, or a strange class
             pass
         return total
 
@@ -91,7 +92,7 @@ def _describe(thing: Any) -> tuple[str, str]:
         dtype, shape = getattr(thing, "dtype", None), getattr(thing, "shape", None)
         if shape is not None and dtype is not None:
             return name, f"{dtype} {tuple(shape)}"
-    except Exception:  # noqa: BLE001, S110
+    except Exception:
         pass
     return name, ""
 
@@ -99,7 +100,7 @@ def _describe(thing: Any) -> tuple[str, str]:
 def _namespaces() -> list[dict[str, Any]]:
     """Where variables have names: the notebook, the functions that run, the main module."""
     spaces = []
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         package = frame.f_globals.get("__name__", "")
         if not package.startswith(("leadline.", "IPython.", "ipykernel.", "asyncio.")):

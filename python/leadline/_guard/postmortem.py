@@ -8,7 +8,7 @@ import os
 from leadline._leadline import Postmortem, mark_reported, postmortem_of, postmortems, previous_death
 
 
-def postmortem(path: str | os.PathLike | None = None) -> Postmortem | None:
+def postmortem(path: str | os.PathLike[str] | None = None) -> Postmortem | None:
     """How the last watched process that died came to its end; the newest one when none died; None without recordings.
 
     `path` is a recording or a folder of them; else LEADLINE_FLIGHTS or the user's own folder.
@@ -19,7 +19,7 @@ def postmortem(path: str | os.PathLike | None = None) -> Postmortem | None:
     return next((report for report in found if report.died), found[0] if found else None)
 
 
-def all_postmortems(path: str | os.PathLike | None = None) -> list[Postmortem]:
+def all_postmortems(path: str | os.PathLike[str] | None = None) -> list[Postmortem]:
     """Of every recording in a folder, newest first."""
     return postmortems(os.fspath(path) if path is not None else "")
 

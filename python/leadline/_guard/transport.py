@@ -20,6 +20,7 @@ import socket
 import struct
 import sys
 import types
+from typing import TYPE_CHECKING, Any
 
 from leadline._leadline import SharedMapping
 
@@ -93,7 +94,7 @@ def _write(descriptor: int, part: memoryview, offset: int) -> None:
         done += os.pwrite(descriptor, part[done : done + (1 << 30)], offset + done)
 
 
-def receive(connection: socket.socket) -> object:
+def receive(connection: socket.socket) -> Any:
     """The next object. EOFError when the other side is gone; ProtocolError when what comes makes no sense."""
     head, descriptors, _, _ = socket.recv_fds(connection, _HEADER.size, _MOST_DESCRIPTORS)
     try:
@@ -114,7 +115,7 @@ def receive(connection: socket.socket) -> object:
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-    return pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301
+    return pickle.loads(parts[0], buffers=parts[1:])
 
 
 def _read(connection: socket.socket, size: int) -> bytearray:
@@ -135,7 +136,7 @@ def pickler_class() -> type[pickle.Pickler]:
     except ImportError:
         return _ValuePickler
 
-    class Pickler(_Unwrapping, cloudpickle.Pickler):
+    class Pickler(_Unwrapping, cloudpickle.Pickler):  # type: ignore[misc,unused-ignore]  # cloudpickle has no types
         pass
 
     return Pickler
@@ -151,10 +152,16 @@ def _find(module_name: str | None, qualname: str) -> object:
     return thing
 
 
-class _Unwrapping:
+if TYPE_CHECKING:
+    _Base = pickle.Pickler  # what the classes below are mixed with
+else:
+    _Base = object
+
+
+class _Unwrapping(_Base):
     """A decorated function is found under its name, the function inside it is not: it goes as its wrapper."""
 
-    def reducer_override(self, thing):
+    def reducer_override(self, thing: Any) -> Any:
         if isinstance(thing, types.FunctionType):
             found = _find(thing.__module__, thing.__qualname__)
             if found is not thing and getattr(found, "__wrapped__", None) is thing:
@@ -162,14 +169,14 @@ class _Unwrapping:
         return super().reducer_override(thing)
 
 
-def _unwrap(function):
+def _unwrap(function: Any) -> Any:
     return function.__wrapped__
 
 
-class _Values:
+class _Values(_Base):
     """Functions that an import does not find go as code, with the globals and closures they use."""
 
-    def reducer_override(self, thing):
+    def reducer_override(self, thing: Any) -> Any:
         if isinstance(thing, types.ModuleType):
             return importlib.import_module, (thing.__name__,)
         if isinstance(thing, types.FunctionType) and _find(thing.__module__, thing.__qualname__) is not thing:
@@ -178,7 +185,7 @@ class _Values:
             raise pickle.PicklingError(f"the class {thing.__qualname__} is defined in __main__ or a notebook")
         return NotImplemented
 
-    def _reduce_function(self, function: types.FunctionType):
+    def _reduce_function(self, function: types.FunctionType) -> tuple[Any, ...]:
         names = _global_names(function.__code__)
         state = {
             "globals": {name: function.__globals__[name] for name in names if name in function.__globals__},
@@ -211,23 +218,25 @@ def _is_filled(cell: types.CellType) -> bool:
     return True
 
 
-_globals_of_message: tuple[object, dict[str, dict]] = (None, {})
+_globals_of_message: tuple[object, dict[str, dict[str, Any]]] = (None, {})
 
 
-def _make_function(code, module, name, qualname, empty, message):
+def _make_function(
+    code: bytes, module: str, name: str, qualname: str, empty: list[bool], message: int
+) -> types.FunctionType:
     global _globals_of_message  # functions of one message and module share their globals
     if _globals_of_message[0] != message:
         _globals_of_message = (message, {})
     namespace = _globals_of_message[1].setdefault(module, {"__builtins__": builtins, "__name__": module})
     cells = tuple(types.CellType() for _ in empty)
-    function = types.FunctionType(marshal.loads(code), namespace, name, None, cells or None)  # noqa: S302
+    function = types.FunctionType(marshal.loads(code), namespace, name, None, cells or None)
     function.__qualname__ = qualname
     function.__module__ = module
     function.__dict__["__empty_cells__"] = empty
     return function
 
 
-def _fill_function(function, state):
+def _fill_function(function: types.FunctionType, state: dict[str, Any]) -> None:
     empty = function.__dict__.pop("__empty_cells__")
     filled = itertools.compress(function.__closure__ or (), (not e for e in empty))
     for cell, value in zip(filled, state["cells"], strict=True):

@@ -7,11 +7,14 @@ import atexit
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from leadline._leadline import Error, InvalidArgumentError, NativeWatch, accounted_bytes, format_bytes, parse_bytes
 from leadline.notebook.html import escape, html_table
+
+if TYPE_CHECKING:
+    from leadline._guard.laps import Laps
 
 DEFAULT_FRACTION = 0.92
 _stack: list[Watch] = []  # the last one watches; those before it go on when it stops
@@ -68,7 +71,7 @@ class Watch:
         refuse_large: bool = True,
         recorder: bool = True,
         signals: bool = True,
-        folder: str | os.PathLike | None = None,
+        folder: str | os.PathLike[str] | None = None,
         session: str = "",
         _cells_only: bool = False,
     ) -> None:
@@ -83,7 +86,7 @@ class Watch:
         self._past: list[dict[str, Any]] = []
         self._cell: tuple[int, str] | None = None
         self._libraries: tuple[str, ...] = ()
-        self._laps = None
+        self._laps: Laps | None = None
         if _stack:
             _stack[-1]._suspend()
         try:
@@ -134,6 +137,11 @@ class Watch:
         return [*facts, ("session", self._session)] if self._session else facts
 
     @property
+    def _thread(self) -> NativeWatch:
+        assert self._native is not None, "the process is about to end"
+        return self._native
+
+    @property
     def running(self) -> bool:
         """Whether it watches."""
         return self in _stack
@@ -158,7 +166,7 @@ class Watch:
     def begin_cell(self, number: int, first_line: str = "") -> None:
         """A cell, or any stretch of code that is to have a line of its own in the report, begins."""
         self._cell = (number, first_line[:200])
-        self._native.begin_cell(*self._cell)
+        self._thread.begin_cell(*self._cell)
 
     def end_cell(self) -> dict[str, Any] | None:
         """Ends it: number, first_line, seconds, before, after, peak (resident bytes). None when none had begun."""
@@ -166,11 +174,11 @@ class Watch:
             return None
         self._cell = None
         if self._libraries != tuple(name for name in _LIBRARIES if name in sys.modules):
-            self._native.set_facts(self._facts())
-        return self._native.end_cell()
+            self._thread.set_facts(self._facts())
+        return self._thread.end_cell()
 
     @property
-    def laps(self):
+    def laps(self) -> Laps:
         """The rounds that lap() counted: a leadline.Laps."""
         if self._laps is None:
             from leadline._guard.laps import Laps
@@ -184,17 +192,17 @@ class Watch:
 
     def sample(self) -> dict[str, Any]:
         """Memory now, in bytes: resident, available, capacity, used, swap_free, accounted, container."""
-        return self._native.sample()
+        return self._thread.sample()
 
     @property
     def recorder_path(self) -> str:
         """The flight recorder's file; empty without one."""
-        return self._native.recorder_path
+        return self._thread.recorder_path
 
     @property
     def cpu_seconds(self) -> float:
         """CPU time that the thread of the watch has used."""
-        return self._native.cpu_seconds
+        return self._thread.cpu_seconds
 
     def report(self) -> WatchReport:
         """What was seen: memory over time, cells, alarms."""
@@ -210,7 +218,7 @@ class WatchReport:
     __module__ = "leadline"  # where users find it
 
     def __init__(self, watch: Watch) -> None:
-        native = watch._native
+        native = watch._thread
         self.limit = watch._limit_text
         self.now: dict[str, Any] = native.sample()
         self.samples: list[dict[str, Any]] = native.samples()
@@ -223,11 +231,13 @@ class WatchReport:
     @property
     def peak(self) -> int:
         """The most resident bytes that were seen."""
-        return max([self.now["resident"], *(s["resident"] for s in self.samples), *(c["peak"] for c in self.cells)])
+        seen: list[int] = [self.now["resident"], *(sample["resident"] for sample in self.samples)]
+        seen += [cell["peak"] for cell in self.cells]
+        return max(seen)
 
     _HEADER = ("cell", "seconds", "peak", "growth", "first line")
 
-    def _rows(self):
+    def _rows(self) -> Iterator[tuple[str, ...]]:
         for cell in self.cells:
             growth = format_bytes(cell["after"] - cell["before"])
             yield str(cell["number"]), f"{cell['seconds']:.1f}", format_bytes(cell["peak"]), growth, cell["first_line"]
@@ -282,7 +292,7 @@ def watch(limit: float | str = DEFAULT_FRACTION, **options: Any) -> Watch:
 _signals: dict[str, int] = {}
 
 
-def _signal(purpose: str, handler=None) -> int:
+def _signal(purpose: str, handler: Callable[[int, Any], None] | None = None) -> int:
     """A real-time signal that nobody else uses, the same for the life of the process; 0: none.
 
     A handler stays: a signal on its way must never meet the default, which ends the process.
@@ -312,7 +322,7 @@ def _stop_at_exit() -> None:
     error = getattr(sys, "last_value", None)
     if error is not None and not _in_ipython():
         words = f"{type(error).__name__}: {error}"[:200]
-    _stack[-1]._native.stop_at_exit(words)
+    _stack[-1]._thread.stop_at_exit(words)
     for watch_ in _stack:
         watch_._native = None
     _stack.clear()
@@ -325,8 +335,7 @@ def _in_ipython() -> bool:
 def _on_alarm(_signum: int, _frame: Any) -> None:
     """Called in the main thread, wherever it is."""
     native = _stack[-1]._native if _stack else None
-    alarm = native.take_alarm() if native is not None else None
-    if alarm is None:
+    if native is None or (alarm := native.take_alarm()) is None:
         return
     from leadline._guard.largest import largest_objects
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import faulthandler
+import io
 import os
 import signal
 import socket
@@ -25,6 +26,7 @@ def main(connection_fd: int, stack_fd: int, stack_signal: int, parent: int) -> N
     os.dup2(nothing, 0)
     os.close(nothing)
     for stream in (sys.stdout, sys.stderr):
+        assert isinstance(stream, io.TextIOWrapper)
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
     connection = socket.socket(fileno=connection_fd)
@@ -51,7 +53,7 @@ def _serve(connection: socket.socket) -> bool:
         transport.send(connection, reply)
     except OSError:
         return False
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         _, thing, text = reply
         note = f"The result, of type {type(thing).__qualname__}, cannot be sent from the guarded process: {error}"
         transport.send(connection, ("unsendable", note, text))
@@ -67,14 +69,14 @@ def _call(connection: socket.socket) -> tuple[str, object, str | None]:
             sys.path[:] = path
     except EOFError:
         raise
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         return "unreadable", f"{type(error).__name__}: {error}", traceback.format_exc()
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         return "result", function(*args, **kwargs), None
     except SystemExit:
         raise
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         inner = error.__traceback__.tb_next if error.__traceback__ else None  # without this function
         text = "".join(traceback.format_exception(type(error), error, inner))
         error.__traceback__ = None

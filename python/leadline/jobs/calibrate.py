@@ -51,6 +51,7 @@ def calibrate(
     num_threads: int | None = 1,
     keep_state: bool = False,
     progress: bool | Callable[[int, int | None], object] | None = None,
+    timeout: float | None = None,
 ) -> Calibration:
     """Runs a float model on samples and returns what its tensors held.
 
@@ -79,6 +80,7 @@ def calibrate(
 
     Warns with leadline.DatasetWarning about samples that may not be what was meant (see lint_dataset).
     """
+    del timeout  # kept by with_timeout
     budget = as_budget(budget)
     loaded = as_model(model, budget)
     options = {
@@ -142,7 +144,7 @@ class _Runner:
     def _run(self, sample: Sample) -> None:
         interpreter = self.calibrator.interpreter(sample.subgraph)
         specs = self._specs.get(sample.subgraph)
-        if specs is None or any(spec.shape != array.shape for spec, array in zip(specs, sample.arrays)):
+        if specs is None or any(spec.shape != array.shape for spec, array in zip(specs, sample.arrays, strict=True)):
             for index, array in zip(interpreter.inputs, sample.arrays, strict=True):
                 interpreter.resize_input(index, array.shape)
             specs = [tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
@@ -328,7 +330,7 @@ def _result_of(future: concurrent.futures.Future) -> Any:
 def _workers_of(executor: concurrent.futures.Executor) -> int:
     """How many chunks run at a time, as far as executors tell."""
     workers = getattr(executor, "_max_workers", None)
-    client = getattr(executor, "_client", None)  # Dask's
+    client: Any = getattr(executor, "_client", None)  # Dask's
     if workers is None and hasattr(client, "nthreads"):
         workers = sum(client.nthreads().values())
     return workers or _WORKERS_UNKNOWN

@@ -152,7 +152,9 @@ class DatasetReader:
 
     def look_at(self, calibration: Calibration) -> None:
         """What shows when the samples have been run: inputs that the model scales and that were scaled before."""
-        seen = {(tensor.subgraph, tensor.tensor): tensor for tensor in calibration.tensors()}
+        seen: dict[tuple[int, int | None], Any] = {
+            (tensor.subgraph, tensor.tensor): tensor for tensor in calibration.tensors()
+        }
         for signature in self._signatures.values():
             for spec in signature.inputs:
                 first = seen.get((signature.subgraph, spec.first_output))
@@ -179,12 +181,12 @@ class DatasetReader:
 
     def _sample(self, number: int, raw: Any) -> Sample:
         signature, values = self._assign(number, raw)
-        arrays = [self._array(number, spec, value) for spec, value in zip(signature.inputs, values)]
+        arrays = [self._array(number, spec, value) for spec, value in zip(signature.inputs, values, strict=True)]
         if len(self._checksums) < 2:
             sum_ = 0
             for array in arrays:
                 if not array.dtype.hasobject:
-                    sum_ = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8), sum_)
+                    sum_ = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, sum_)
             self._checksums.add(sum_)
         return Sample(signature.subgraph, arrays)
 

@@ -105,6 +105,7 @@ def debug(
     worst_channels: int = 8,
     histograms: int = 16,
     progress: bool | Callable[[int, int | None], object] | None = None,
+    timeout: float | None = None,
 ) -> DebugResult:
     """Compares a quantized model with its float model on samples, layer by layer.
 
@@ -122,6 +123,7 @@ def debug(
         are quantized: layers are compared with those. Otherwise that scaling would look like an error.
       progress, timeout: as in leadline.calibrate.
     """
+    del timeout  # kept by with_timeout
     start = time.perf_counter()
     budget = as_budget(budget)
     if budget is None:
@@ -162,6 +164,7 @@ def debug(
         seconds=time.perf_counter() - start,
         counted_bytes=budget.peak,
     )
+    assert native is not None  # a dataset without samples is an error of the reader
     return DebugResult(native.result(), run)
 
 

@@ -4,27 +4,28 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
 from leadline._leadline import DType, KerasWeight
-from leadline.model_builder import _dtype_of
+from leadline.model_builder import dtype_of
 
 
-def weights_by_path(model) -> dict[str, list[KerasWeight]]:
+def weights_by_path(model: Any) -> dict[str, list[KerasWeight]]:
     """The variables of each layer of a Keras 3 model, by the path that Keras's own saving gives them.
 
     Raises whatever Keras does when it is a version that saves in another way; callers save to a file then.
     """
     from keras.src.saving import saving_lib
 
-    class Store(saving_lib.NpzIOStore):
+    class Store(saving_lib.NpzIOStore):  # type: ignore[misc,unused-ignore]  # Keras has no types
         """What Keras saves to; keeps the variables instead."""
 
         def __init__(self) -> None:  # no file is opened
-            self.contents = {}
+            self.contents: dict[str, dict[str, Any]] = {}
 
-        def make(self, path, metadata=None):
+        def make(self, path: str, metadata: Any = None) -> dict[str, Any]:
             del metadata
             return self.contents.setdefault(path or "", {})
 
@@ -42,15 +43,15 @@ def _order(key: str) -> tuple[bool, int, str]:
     return (not key.isdigit(), int(key) if key.isdigit() else 0, key)
 
 
-def _weight(variable) -> KerasWeight:
+def _weight(variable: Any) -> KerasWeight:
     dtype = getattr(variable.dtype, "name", str(variable.dtype))
     name = getattr(variable, "name", "")
-    kind = DType.BFLOAT16 if dtype == "bfloat16" else _dtype_of(dtype)
+    kind = DType.BFLOAT16 if dtype == "bfloat16" else dtype_of(dtype)
     shape = [int(size) for size in variable.shape]
     return KerasWeight(name if isinstance(name, str) else "", kind, shape, functools.partial(_read, variable))
 
 
-def _read(variable, memory: memoryview) -> None:
+def _read(variable: Any, memory: memoryview) -> None:
     values = variable
     if not isinstance(values, np.ndarray):
         from keras import ops

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import time
 from collections.abc import Callable
+from typing import Any, TextIO, TypeAlias, TypeVar, cast
 
 from leadline._leadline import Error, time_limit
+
+F = TypeVar("F", bound=Callable[..., Any])
+Progress: TypeAlias = "bool | Callable[..., object] | None"
 
 _PATIENCE = 1.0  # seconds before a bar appears
 _BETWEEN = 0.1  # seconds between two drawings
@@ -19,7 +22,7 @@ _LETTERS = 30
 class ProgressBar:
     """Draws one line over and over. Call it with (done, total); use it in a `with` statement, which clears the line."""
 
-    def __init__(self, title: str, *, patience: float = _PATIENCE, file=None) -> None:
+    def __init__(self, title: str, *, patience: float = _PATIENCE, file: TextIO | None = None) -> None:
         self._title = title
         self._file = sys.stderr if file is None else file
         self._start = time.monotonic()
@@ -29,7 +32,7 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._width:
             self._write("\r" + " " * self._width + "\r")
 
@@ -69,38 +72,35 @@ class _Silent:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         return None
 
 
 class _Given:
-    def __init__(self, function: Callable[[int, int], object]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
 
-    def __enter__(self) -> Callable[[int, int], object]:
+    def __enter__(self) -> Callable[..., object]:
         return self._function
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         return None
 
 
-def with_timeout(function):
-    """Gives a function the argument `timeout`: seconds after which its work ends with TimeLimitError."""
+def with_timeout(function: F) -> F:
+    """Keeps the argument `timeout` of a function: after so many seconds its work ends with TimeLimitError."""
 
     @functools.wraps(function)
-    def limited(*args, timeout: float | None = None, **settings):
+    def limited(*args: Any, timeout: float | None = None, **settings: Any) -> Any:
         if timeout is None:
             return function(*args, **settings)
         with time_limit(timeout):
             return function(*args, **settings)
 
-    signature = inspect.signature(function)
-    extra = inspect.Parameter("timeout", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="float | None")
-    limited.__signature__ = signature.replace(parameters=[*signature.parameters.values(), extra])
-    return limited
+    return cast("F", limited)
 
 
-def tell(report: Callable[[int, int | None], object] | None, done: int, total: int | None) -> None:
+def tell(report: Callable[..., object] | None, done: int, total: int | None) -> None:
     """Calls what progress_of() gave. Raises Error when that says no."""
     if report is not None and report(done, total) is False:
         error = Error("stopped before it was finished")
@@ -108,7 +108,7 @@ def tell(report: Callable[[int, int | None], object] | None, done: int, total: i
         raise error
 
 
-def progress_of(progress: bool | Callable[[int, int], object] | None, title: str):
+def progress_of(progress: Progress, title: str) -> ProgressBar | _Silent | _Given:
     """A context that gives what to call with (done, total), or None.
 
     None shows a bar where a person can see it, True always, False never; a function is called itself, and stops the

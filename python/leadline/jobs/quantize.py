@@ -34,6 +34,7 @@ def quantize(
     executor=None,
     budget: Budget | str | int | None = None,
     progress=None,
+    timeout: float | None = None,
 ) -> bytes:
     """The bytes of a quantized .tflite file.
 
@@ -54,6 +55,7 @@ def quantize(
     allow_float: nodes without an integer form stay float; otherwise they are an error that lists them.
     executor, budget, progress, timeout: as in leadline.calibrate.
     """
+    del timeout  # kept by with_timeout
     return _quantize(
         "quantize",
         model,
@@ -152,7 +154,7 @@ def _channel_means(model: Model, dataset, budget: Budget | None, progress) -> _l
 
 
 def equalized(model: Model, budget: Budget | None = None) -> Model:
-    """What quantize(equalize=True) makes of a float model before it quantizes: the same function, with even channels."""
+    """What quantize(equalize=True) makes of a float model before it quantizes: the same function, even channels."""
     options = make_options("int8", equalize=True, budget=budget)
     return _leadline.Quantizer(model, options).model
 

@@ -57,8 +57,8 @@ class TuneResult:
     def __repr__(self) -> str:
         state = "reached" if self.reached else "not reached"
         return (
-            f"<leadline.TuneResult: {self.value:.6g} (target {self.target:.6g}, {state}) with {len(self.kept)} nodes kept, "
-            f"{len(self.trials)} trials>"
+            f"<leadline.TuneResult: {self.value:.6g} (target {self.target:.6g}, {state}) with {len(self.kept)} nodes "
+            f"kept, {len(self.trials)} trials>"
         )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import difflib
 import enum
+import os
 import re
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from leadline._leadline import (
     Budget,
@@ -26,6 +28,9 @@ from leadline._native.files import write_file
 from leadline.jobs.live_keras import weights_by_path
 from leadline.jobs.progress import progress_of, with_timeout
 from leadline.lite import converter_quantization
+
+if TYPE_CHECKING:
+    from leadline.tf.export import FunctionConverter
 
 
 @enum.unique
@@ -60,8 +65,11 @@ class RepresentativeDataset:
 
     __module__ = "leadline.lite"  # where users find it
 
-    def __init__(self, input_gen: Callable[[], Iterable]) -> None:
+    def __init__(self, input_gen: Callable[[], Iterable[Any]]) -> None:
         self.input_gen = input_gen
+
+    def __repr__(self) -> str:
+        return f"<leadline.lite.RepresentativeDataset of {self.input_gen!r}>"
 
 
 class _Settings:
@@ -69,7 +77,7 @@ class _Settings:
 
     _ignored: frozenset[str] = frozenset()  # attributes of tf.lite's that mean nothing here
 
-    def __setattr__(self, name: str, value) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name not in self._ignored and name not in self.__dict__ and self._complete():
             known = [key for key in self.__dict__ if not key.startswith("_")]
             close = difflib.get_close_matches(name, [*known, *self._ignored], 1)
@@ -79,6 +87,10 @@ class _Settings:
 
     def _complete(self) -> bool:
         return "_made" in self.__dict__
+
+    def __repr__(self) -> str:
+        known = {name: value for name, value in self.__dict__.items() if name[0] != "_" and name not in self._ignored}
+        return f"<leadline.lite.{type(self).__name__}: {', '.join(f'{n}={v!r}' for n, v in known.items())}>"
 
 
 class TargetSpec(_Settings):
@@ -91,7 +103,7 @@ class TargetSpec(_Settings):
     def __init__(
         self,
         supported_ops: Iterable[OpsSet] | None = None,
-        supported_types: Iterable | None = None,
+        supported_types: Iterable[Any] | None = None,
         experimental_select_user_tf_ops: Iterable[str] | None = None,
         experimental_supported_backends: Iterable[str] | None = None,
     ) -> None:
@@ -136,15 +148,17 @@ class TFLiteConverter(_Settings):
         }
     )
 
-    def __init__(self, converter: Converter, folder: tempfile.TemporaryDirectory | None = None) -> None:
+    def __init__(
+        self, converter: Converter | FunctionConverter, folder: tempfile.TemporaryDirectory[str] | None = None
+    ) -> None:
         self._converter = converter
         self._folder = folder  # what the weights are read from, until this converter goes
         self._refusal: UnsupportedError | None = None  # of an op that may become a custom op
         self.optimizations: list[Optimize] = []
-        self.representative_dataset: RepresentativeDataset | Callable | None = None
+        self.representative_dataset: RepresentativeDataset | Callable[[], Iterable[Any]] | None = None
         self.target_spec = TargetSpec()
-        self.inference_input_type = None
-        self.inference_output_type = None
+        self.inference_input_type: Any = None
+        self.inference_output_type: Any = None
         self.allow_custom_ops = False
         self.exclude_conversion_metadata = False
         converter_quantization.add_attributes(self)
@@ -152,11 +166,11 @@ class TFLiteConverter(_Settings):
         remember_object(self)
 
     @classmethod
-    def from_keras_model(cls, model, *, budget: Budget | int | str | None = None) -> TFLiteConverter:
+    def from_keras_model(cls, model: Any, *, budget: Budget | int | str | None = None) -> TFLiteConverter:
         """A live model of Keras 3 (any backend) or tf_keras. `budget` as in Interpreter.
 
-        Weights of Keras 3 are read from the model itself, those of tf_keras through a temporary file. A subclassed model
-        has no graph to read; with TensorFlow it is exported to a temporary SavedModel and converted from there.
+        Weights of Keras 3 are read from the model itself, those of tf_keras through a temporary file. A subclassed
+        model has no graph to read; with TensorFlow it is exported to a temporary SavedModel and converted from there.
         """
         budget = as_budget(budget)
         outline = getattr(type(model), "leadline_description", None)  # of leadline.tf, where Keras was not needed yet
@@ -184,12 +198,12 @@ class TFLiteConverter(_Settings):
         return cls(Converter.from_keras(path, budget), folder)
 
     @classmethod
-    def _from_export(cls, model, budget: Budget | None) -> TFLiteConverter:
+    def _from_export(cls, model: Any, budget: Budget | None) -> TFLiteConverter:
         name = type(model).__name__
         if not _runs_on_tensorflow(model):
             raise UnsupportedError(
-                f"the model is of class '{name}', whose code Leadline cannot read; write it as a Functional or Sequential "
-                "model, or use Keras's TensorFlow backend, through which it is converted as a SavedModel"
+                f"the model is of class '{name}', whose code Leadline cannot read; write it as a Functional or "
+                "Sequential model, or use Keras's TensorFlow backend, through which it is converted as a SavedModel"
             )
         warnings.warn(
             f"{name} is a subclassed model, which has no graph of layers: it is exported to a temporary SavedModel and "
@@ -205,7 +219,14 @@ class TFLiteConverter(_Settings):
         return cls._from_folder(path, ["serving_default"], [], budget, folder)
 
     @classmethod
-    def _from_folder(cls, path, keys, tags, budget: Budget | None, folder=None) -> TFLiteConverter:
+    def _from_folder(
+        cls,
+        path: str | os.PathLike[str],
+        keys: list[str],
+        tags: list[str],
+        budget: Budget | None,
+        folder: tempfile.TemporaryDirectory[str] | None = None,
+    ) -> TFLiteConverter:
         """allow_custom_ops is set later, so an op without a conversion is not an error before convert()."""
         try:
             return cls(Converter.from_saved_model(path, keys, tags, budget), folder)
@@ -215,19 +236,26 @@ class TFLiteConverter(_Settings):
         made._refusal = refusal
         return made
 
-    def _ready(self) -> Converter:
+    def _ready(self) -> Converter | FunctionConverter:
         if self._refusal is not None and not self.allow_custom_ops:
             raise self._refusal
         return self._converter
 
     @classmethod
-    def from_keras_file(cls, path, *, budget: Budget | int | str | None = None) -> TFLiteConverter:
+    def from_keras_file(
+        cls, path: str | os.PathLike[str], *, budget: Budget | int | str | None = None
+    ) -> TFLiteConverter:
         """A saved model: .keras, or a whole-model .h5."""
         return cls(Converter.from_keras(path, as_budget(budget)))
 
     @classmethod
     def from_saved_model(
-        cls, saved_model_dir, signature_keys=None, tags=None, *, budget: Budget | int | str | None = None
+        cls,
+        saved_model_dir: str | os.PathLike[str],
+        signature_keys: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        *,
+        budget: Budget | int | str | None = None,
     ) -> TFLiteConverter:
         """A SavedModel directory. Without signature_keys: all signatures, of a Keras export serving_default."""
         keys = [signature_keys] if isinstance(signature_keys, str) else list(signature_keys or [])
@@ -236,7 +264,7 @@ class TFLiteConverter(_Settings):
 
     @classmethod
     def from_concrete_functions(
-        cls, funcs: Sequence, trackable_obj=None, *, budget: Budget | int | str | None = None
+        cls, funcs: Any, trackable_obj: Any = None, *, budget: Budget | int | str | None = None
     ) -> TFLiteConverter:
         """Functions of TensorFlow's (tf.function's get_concrete_function()), through a temporary SavedModel, or one of
         leadline.tf's.
@@ -244,7 +272,7 @@ class TFLiteConverter(_Settings):
         One becomes the signature serving_default, several become signatures with their names. `trackable_obj` holds
         their variables; without it those they refer to are taken.
         """
-        functions = list(funcs) if isinstance(funcs, (list, tuple)) else [funcs]
+        functions: list[Any] = list(funcs) if isinstance(funcs, (list, tuple)) else [funcs]
         if not functions:
             raise InvalidArgumentError("from_concrete_functions() needs at least one function")
         for function in functions:
@@ -266,34 +294,37 @@ class TFLiteConverter(_Settings):
         names = ["serving_default"] if len(functions) == 1 else _function_names(functions)
         folder = tempfile.TemporaryDirectory(prefix="leadline-")
         path = Path(folder.name) / "model"
-        tf.saved_model.save(holder, str(path), signatures=dict(zip(names, functions)))
+        tf.saved_model.save(holder, str(path), signatures=dict(zip(names, functions, strict=True)))
         return cls._from_folder(path, names, [], as_budget(budget), folder)
 
     @classmethod
-    def experimental_from_jax(cls, serving_funcs, inputs) -> TFLiteConverter:
+    def experimental_from_jax(cls, serving_funcs: Any, inputs: Any) -> TFLiteConverter:
         """Not possible: raises UnsupportedError, which says what is."""
         del serving_funcs, inputs
         raise UnsupportedError(
-            "functions of JAX are not converted directly: export them as a SavedModel (jax.experimental.jax2tf.convert, "
-            "then tf.saved_model.save) and use from_saved_model()"
+            "functions of JAX are not converted directly: export them as a SavedModel (jax.experimental."
+            "jax2tf.convert, then tf.saved_model.save) and use from_saved_model()"
         )
 
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes, before weights are read."""
-        return self._ready().plan()
+        return cast("ConversionPlan", self._ready().plan())
 
     @with_timeout
-    def convert(self, *, progress: bool | Callable[[int, int], object] | None = None) -> bytes:
+    def convert(
+        self, *, progress: bool | Callable[[int, int], object] | None = None, timeout: float | None = None
+    ) -> bytes:
         """The .tflite file. Raises BudgetError before anything is taken when it does not fit.
 
         No optimizations: a float model. Optimize.DEFAULT: dynamic range; with representative_dataset int8, where ops
         without an int8 form stay float unless supported_ops is {TFLITE_BUILTINS_INT8}: then they are an error that
         lists them; with supported_types [float16] float16 weights.
 
-        When it takes more than a second, a bar shows how far it is: with `progress` None where a person can see it, with
-        True always, with False never. A function is called with the bytes done and those of the file, and stops the
-        conversion when it returns False. After `timeout` seconds it ends with TimeLimitError.
+        When it takes more than a second, a bar shows how far it is: with `progress` None where a person can see it,
+        with True always, with False never. A function is called with the bytes done and those of the file, and stops
+        the conversion when it returns False. After `timeout` seconds it ends with TimeLimitError.
         """
+        del timeout  # kept by with_timeout
         asked = converter_quantization.request(self)
         with progress_of(progress, "Converting") as report:
             if asked is None:
@@ -303,11 +334,18 @@ class TFLiteConverter(_Settings):
         return converter_quantization.fulfil(asked, model, False if callable(progress) else progress)
 
     @with_timeout
-    def convert_to(self, path, *, progress: bool | Callable[[int, int], object] | None = None) -> None:
+    def convert_to(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        progress: bool | Callable[[int, int], object] | None = None,
+        timeout: float | None = None,
+    ) -> None:
         """The same into a file, which appears whole or not at all.
 
         A float model is never held in memory: plan().file_peak_bytes.
         """
+        del timeout  # kept by with_timeout
         if converter_quantization.request(self) is not None:
             write_file(path, self.convert(progress=progress))
             return
@@ -315,7 +353,7 @@ class TFLiteConverter(_Settings):
             self._ready().convert_to(path, report)
 
 
-def _function_names(functions: Sequence) -> list[str]:
+def _function_names(functions: Sequence[Any]) -> list[str]:
     """The names people gave them: "__inference_add_12" was add."""
     names: list[str] = []
     for function in functions:
@@ -329,13 +367,13 @@ def _function_names(functions: Sequence) -> list[str]:
     return names
 
 
-def _is_keras_3(model) -> bool:
-    """Whether it is a model of Keras 3, and not of tf_keras or an older Keras. Who has a model has its package loaded."""
-    keras = sys.modules.get("keras")
+def _is_keras_3(model: Any) -> bool:
+    """Whether it is a model of Keras 3, and not of tf_keras or an older Keras."""
+    keras = sys.modules.get("keras")  # loaded, if this is a model of Keras 3
     return keras is not None and keras.__version__.startswith("3.") and isinstance(model, keras.Model)
 
 
-def _has_graph(model) -> bool:
+def _has_graph(model: Any) -> bool:
     """Whether the model's configuration says what it computes: Functional and Sequential ones."""
     try:
         return "layers" in model.get_config()
@@ -343,9 +381,9 @@ def _has_graph(model) -> bool:
         return False
 
 
-def _runs_on_tensorflow(model) -> bool:
+def _runs_on_tensorflow(model: Any) -> bool:
     if not _is_keras_3(model):
         return True
     import keras
 
-    return keras.backend.backend() == "tensorflow"
+    return bool(keras.backend.backend() == "tensorflow")

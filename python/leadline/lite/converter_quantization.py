@@ -31,19 +31,22 @@ class Request(NamedTuple):
     settings: dict[str, Any]
 
 
-def add_attributes(converter) -> None:
+def add_attributes(converter: Any) -> None:
     """Gives a new converter the attributes that users of tf.lite know."""
     for name, value in ATTRIBUTES.items():
         setattr(converter, name, value)
 
 
-def fulfil(asked: Request, model: Model, progress=None) -> bytes:
+def fulfil(asked: Request, model: Model, progress: Any = None) -> bytes:
     """The float model, quantized."""
     return quantize(model, asked.mode, asked.representative_dataset, progress=progress, **asked.settings)
 
 
-def request(converter) -> Request | None:
-    """What the attributes ask for; None: a float model. The converter is only read. Raises what TensorFlow raises, or says it clearer."""
+def request(converter: Any) -> Request | None:
+    """What the attributes ask for; None: a float model. The converter is only read.
+
+    Raises what TensorFlow raises, with clearer messages.
+    """
     target = _Target(converter)
     mode = target.mode()
     target.check_io_types(mode)
@@ -69,7 +72,7 @@ def request(converter) -> Request | None:
 class _Target:
     """The attributes of a converter in plain words."""
 
-    def __init__(self, converter) -> None:
+    def __init__(self, converter: Any) -> None:
         self.optimizations = {_text(value) for value in converter.optimizations or ()}
         self.dataset = converter.representative_dataset
         self.ops = {_text(value) for value in converter.target_spec.supported_ops or ()}
@@ -85,7 +88,7 @@ class _Target:
         # Any of the three optimizations that quantize; the other one is about sparsity.
         self.enabled = bool(self.optimizations & {"DEFAULT", "OPTIMIZE_FOR_SIZE", "OPTIMIZE_FOR_LATENCY"})
 
-    def _refuse_unknown(self, converter) -> None:
+    def _refuse_unknown(self, converter: Any) -> None:
         if unknown := sorted(self.types - set(_BITS)):
             raise InvalidArgumentError(f"target_spec.supported_types has {', '.join(unknown)}, which are no types")
         if "EXPERIMENTAL_STABLEHLO_OPS" in self.ops:
@@ -146,7 +149,7 @@ class _Target:
             )
 
     def check_io_types(self, mode: str | None) -> None:
-        allowed = {"int8": ("float32", "int8", "uint8", "int16"), "int16x8": ("float32", "int16")}.get(mode)
+        allowed = {"int8": ("float32", "int8", "uint8", "int16"), "int16x8": ("float32", "int16")}.get(mode or "")
         if allowed is None:
             if (self.input_type, self.output_type) != ("float32", "float32"):
                 raise InvalidArgumentError("The inference_input_type and inference_output_type must be tf.float32.")
@@ -155,14 +158,14 @@ class _Target:
             raise InvalidArgumentError(f"The inference_input_type and inference_output_type must be in {names}.")
 
 
-def _attribute(converter, name: str):
+def _attribute(converter: Any, name: str) -> Any:
     return getattr(converter, name, ATTRIBUTES[name])
 
 
-def _text(value) -> str:
+def _text(value: Any) -> str:
     """'DEFAULT' for Leadline's and TensorFlow's member of that name."""
     return getattr(value, "name", None) or str(value)
 
 
-def _io_type(dtype) -> str:
+def _io_type(dtype: Any) -> str:
     return "float32" if dtype is None else type_name(dtype)

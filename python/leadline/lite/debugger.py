@@ -8,19 +8,22 @@ import csv
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
 from leadline import _leadline
-from leadline._leadline import Budget, InvalidArgumentError, Model
+from leadline._leadline import Budget, Calibration, InvalidArgumentError, Model
 from leadline._native import tensors
 from leadline._native.arguments import as_budget, as_model, as_threads
+from leadline._native.tensors import Array
 from leadline.jobs.calibrate import calibrate
 from leadline.jobs.dataset import open_dataset, to_array
 from leadline.jobs.progress import progress_of, tell, with_timeout
 from leadline.jobs.quantize import quantize, quantize_to_model
 from leadline.lite import converter_quantization
+
+T = TypeVar("T")
 
 _LAYER_METRICS = ("num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error")
 
@@ -32,9 +35,9 @@ class QuantizationDebugOptions:
 
     def __init__(
         self,
-        layer_debug_metrics: Mapping[str, Callable[[np.ndarray], float]] | None = None,
-        model_debug_metrics: Mapping[str, Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], float]] | None = None,
-        layer_direct_compare_metrics: Mapping[str, Callable[[np.ndarray, np.ndarray, float, int], float]] | None = None,
+        layer_debug_metrics: Mapping[str, Callable[[Array], float]] | None = None,
+        model_debug_metrics: Mapping[str, Callable[[Sequence[Array], Sequence[Array]], float]] | None = None,
+        layer_direct_compare_metrics: Mapping[str, Callable[[Array, Array, float, int], float]] | None = None,
         denylisted_ops: list[str] | None = None,
         denylisted_nodes: list[str] | None = None,
         fully_quantize: bool = False,
@@ -62,6 +65,10 @@ class QuantizationDebugOptions:
         if len(names) != len(set(names)):
             raise InvalidArgumentError("Provided metrics have duplicate keys.")
 
+    def __repr__(self) -> str:
+        given = {name: value for name, value in vars(self).items() if value}
+        return f"<{self.__module__}.QuantizationDebugOptions: {', '.join(f'{n}={v!r}' for n, v in given.items())}>"
+
 
 class QuantizationDebugger:
     """Runs a debug model (a quantized model with NumericVerify nodes) and gathers statistics; as tf.lite's.
@@ -75,13 +82,13 @@ class QuantizationDebugger:
 
     def __init__(
         self,
-        quant_debug_model_path: str | os.PathLike | None = None,
+        quant_debug_model_path: str | os.PathLike[str] | None = None,
         quant_debug_model_content: bytes | None = None,
-        float_model_path: str | os.PathLike | None = None,
+        float_model_path: str | os.PathLike[str] | None = None,
         float_model_content: bytes | None = None,
-        debug_dataset: Callable[[], Iterable[Sequence[np.ndarray]]] | None = None,
+        debug_dataset: Callable[[], Iterable[Sequence[Array]]] | None = None,
         debug_options: QuantizationDebugOptions | None = None,
-        converter=None,
+        converter: Any = None,
         *,
         num_threads: int | None = None,
         budget: Budget | int | str | None = None,
@@ -92,8 +99,12 @@ class QuantizationDebugger:
         self._data_gen = debug_dataset
         self._debug_options = debug_options or QuantizationDebugOptions()
         self.converter = converter
-        self._request = None
-        self._float = None
+        self._request: converter_quantization.Request | None = None
+        self._calibration: Calibration | None = None
+        self._float: Model | None = None
+        self.layer_statistics: dict[str, dict[str, float]] | None = None
+        self.model_statistics: dict[str, Any] | None = None
+        self.not_finite: dict[str, int] = {}
         if converter is not None:
             self._start_from_converter(converter)
         else:
@@ -108,19 +119,28 @@ class QuantizationDebugger:
                 raise InvalidArgumentError("model_debug_metrics need a float model: float_model_path or _content")
             self._use(as_model(model, self._budget))
 
+    def __repr__(self) -> str:
+        state = "not run" if self.layer_statistics is None else f"statistics of {len(self.layer_statistics)}"
+        return f"<{self.__module__}.QuantizationDebugger: {len(self._layers)} layers, {state}>"
+
+    @property
+    def _reference(self) -> Model:
+        """The float model, where one is needed."""
+        assert self._float is not None
+        return self._float
+
     # From a converter
 
-    def _start_from_converter(self, converter) -> None:
+    def _start_from_converter(self, converter: Any) -> None:
         if not converter.optimizations:
             raise InvalidArgumentError("converter object must set optimizations to lite.Optimize.DEFAULT")
         if not converter.representative_dataset:
             raise InvalidArgumentError("converter object must set representative_dataset")
         self._request = converter_quantization.request(converter)
         self._float = _float_model(converter, self._budget)
-        self._calibration = None
         self._use_debug_model()
 
-    def _quantized(self, quantize: Callable[..., Any]) -> Any:
+    def _quantized(self, quantize: Callable[..., T]) -> T:
         """What `quantize` (one of the functions of leadline.jobs.quantize) makes of the float model."""
         if self._request is None:
             raise InvalidArgumentError(
@@ -128,18 +148,18 @@ class QuantizationDebugger:
             )
         asked, options = self._request, self._debug_options
         if self._calibration is None and asked.representative_dataset is not None:
-            self._calibration = calibrate(self._float, asked.representative_dataset, "min_max", budget=self._budget)
+            self._calibration = calibrate(self._reference, asked.representative_dataset, "min_max", budget=self._budget)
         settings = dict(asked.settings) | {"recipe": _recipe(options), "budget": self._budget}
         if options.fully_quantize:
             kind = "int16" if asked.mode == "int16x8" else "int8"
             settings |= {"input_type": kind, "output_type": kind}
         elif "input_type" in settings:
             settings |= {"input_type": None, "output_type": None}
-        return quantize(self._float, asked.mode, calibration=self._calibration, **settings)
+        return quantize(self._reference, asked.mode, calibration=self._calibration, **settings)
 
     def _use_debug_model(self) -> None:
         quantized = self._quantized(quantize_to_model)
-        self._use(_leadline.debug_model_of(self._float, quantized))
+        self._use(_leadline.debug_model_of(self._reference, quantized))
 
     def get_nondebug_quantized_model(self) -> bytes:
         """The quantized model without NumericVerify nodes. Raises ValueError without a converter."""
@@ -148,7 +168,7 @@ class QuantizationDebugger:
     def get_debug_quantized_model(self) -> bytes:
         """The quantized model with NumericVerify nodes. Raises ValueError without a converter."""
         quantized = self._quantized(quantize_to_model)
-        return _leadline.make_debug_model(self._float, quantized)
+        return _leadline.make_debug_model(self._reference, quantized)
 
     @property
     def options(self) -> QuantizationDebugOptions:
@@ -166,24 +186,30 @@ class QuantizationDebugger:
         self._model = model
         self._observer = _leadline.DebugModelObserver(model)
         self._layers = self._observer.layers
-        self.layer_statistics: dict[str, dict[str, float]] | None = None
-        self.model_statistics: dict[str, float] | None = None
-        self.not_finite: dict[str, int] = {}
+        self.layer_statistics = self.model_statistics = None
+        self.not_finite = {}
 
     @with_timeout
-    def run(self, *, progress: bool | Callable[[int, int | None], object] | None = None) -> None:
+    def run(
+        self,
+        *,
+        progress: bool | Callable[[int, int | None], object] | None = None,
+        timeout: float | None = None,
+    ) -> None:
         """Runs the dataset, once, and fills layer_statistics and model_statistics. `progress` and `timeout` as in
         leadline.calibrate."""
+        del timeout  # kept by with_timeout
         options = self._debug_options
+        model_metrics = options.model_debug_metrics or {}
         if self._data_gen is None:
             raise InvalidArgumentError("debug_dataset is missing")
         self._observer.clear()
         quantized = self._interpreter(self._model)
         self._observer.attach(quantized)
-        compared = self._interpreter(self._float) if options.model_debug_metrics else None
+        compared = self._interpreter(self._reference) if model_metrics else None
         layer_values = _CustomMetrics(options, self._model, self._layers)
         self._observer.set_callback(layer_values if layer_values.wanted else None)
-        model_values: dict[str, list] = {name: [] for name in options.model_debug_metrics or ()}
+        model_values: dict[str, list[float]] = {name: [] for name in model_metrics}
         samples, total = open_dataset(self._data_gen)
         try:
             with progress_of(progress, "Debugging") as report:
@@ -193,19 +219,19 @@ class QuantizationDebugger:
                     if compared is not None:
                         _run(compared, inputs)
                         outputs = _outputs(compared), _outputs(quantized)
-                        for name, function in options.model_debug_metrics.items():
+                        for name, function in model_metrics.items():
                             model_values[name].append(function(*outputs))
                     tell(report, number + 1, total)
         finally:
             self._observer.set_callback(None)
         self._finish(layer_values)
-        if options.model_debug_metrics:
+        if model_metrics:
             self.model_statistics = {name: np.mean(values) for name, values in model_values.items()}
 
     def _interpreter(self, model: Model) -> _leadline.Interpreter:
         return _leadline.Interpreter(model, num_threads=self._threads, budget=self._budget)
 
-    def _sample(self, number: int, sample, interpreter) -> list[np.ndarray]:
+    def _sample(self, number: int, sample: Any, interpreter: _leadline.Interpreter) -> list[Array]:
         if isinstance(sample, Mapping):
             names = {interpreter.tensor_info(index).name: index for index in interpreter.inputs}
             for signature in self._model.signatures:
@@ -224,7 +250,7 @@ class QuantizationDebugger:
 
     def _finish(self, custom: _CustomMetrics) -> None:
         self.layer_statistics, self.not_finite = {}, {}
-        for index, (layer, numbers) in enumerate(zip(self._layers, self._observer.statistics())):
+        for index, (layer, numbers) in enumerate(zip(self._layers, self._observer.statistics(), strict=True)):
             if not numbers.samples:
                 continue
             row = {name: getattr(numbers, name) for name in _LAYER_METRICS}
@@ -244,7 +270,7 @@ class QuantizationDebugger:
             if self.layer_statistics is None or layer.output_name not in self.layer_statistics:
                 continue
             one = len(layer.scales) == 1
-            row = dict(self.layer_statistics[layer.output_name])
+            row: dict[str, Any] = dict(self.layer_statistics[layer.output_name])
             row |= {
                 "op_name": _csv_cell(layer.op),
                 "tensor_idx": layer.tensor,
@@ -263,29 +289,32 @@ def _csv_cell(name: str) -> str:
 class _CustomMetrics:
     """Calls the user's functions while a layer's values are there."""
 
-    def __init__(self, options: QuantizationDebugOptions, model: Model, layers) -> None:
+    def __init__(self, options: QuantizationDebugOptions, model: Model, layers: list[_leadline.VerifiedLayer]) -> None:
         self._differences = dict(options.layer_debug_metrics or {})
         self._direct = dict(options.layer_direct_compare_metrics or {})
         self._layers = layers
-        self._types = []
+        self._types: list[type[Any] | None] = []
         for layer in layers:
             tensor = model.subgraph(layer.subgraph).tensors[layer.tensor] if self.wanted else None
             self._types.append(None if tensor is None else tensors.numpy_type(tensor.dtype))
-        self.values: list[dict[str, list]] = [{} for _ in layers]
+        self.values: list[dict[str, list[float]]] = [{} for _ in layers]
 
     @property
     def wanted(self) -> bool:
         return bool(self._differences or self._direct)
 
-    def __call__(self, index: int, shape, difference: bytes, quantized: bytes, reference: bytes) -> None:
+    def __call__(
+        self, index: int, shape: tuple[int, ...], difference: bytes, quantized: bytes, reference: bytes
+    ) -> None:
         values = self.values[index]
         differences = np.frombuffer(difference, np.float32).reshape(shape)
-        for name, function in self._differences.items():
-            values.setdefault(name, []).append(function(differences))
+        for name, of_differences in self._differences.items():
+            values.setdefault(name, []).append(of_differences(differences))
         if not self._direct:
             return
         layer = self._layers[index]
-        scale, zero_point = (np.array(layer.scales, np.float32), np.array(layer.zero_points))
+        scale: Any = np.array(layer.scales, np.float32)
+        zero_point: Any = np.array(layer.zero_points)
         if scale.size == 1:
             scale, zero_point = scale[0], int(zero_point[0])
         levels = np.frombuffer(quantized, self._types[index]).reshape(shape)
@@ -294,7 +323,7 @@ class _CustomMetrics:
             values.setdefault(name, []).append(function(expected, levels, scale, zero_point))
 
 
-def _float_model(converter, budget: Budget | None) -> Model:
+def _float_model(converter: Any, budget: Budget | None) -> Model:
     """The converter's float model; the converter is only read."""
     native = getattr(converter, "_converter", None)
     if isinstance(native, _leadline.Converter):
@@ -312,23 +341,28 @@ def _recipe(options: QuantizationDebugOptions) -> list[dict[str, str]]:
     return rules + [{"name": f"^{re.escape(name)}$", "mode": "float"} for name in options.denylisted_nodes or ()]
 
 
-def _run(interpreter: _leadline.Interpreter, inputs: Sequence[np.ndarray]) -> None:
-    arrays = [_as_input(interpreter.tensor_info(index), array) for index, array in zip(interpreter.inputs, inputs)]
+def _run(interpreter: _leadline.Interpreter, inputs: Sequence[Array]) -> None:
+    arrays = [
+        _as_input(interpreter.tensor_info(index), array)
+        for index, array in zip(interpreter.inputs, inputs, strict=True)
+    ]
     tensors.set_inputs(interpreter, arrays)
     interpreter.invoke()
 
 
-def _as_input(info: _leadline.TensorInfo, array: np.ndarray) -> np.ndarray:
+def _as_input(info: _leadline.TensorInfo, array: Array) -> Array:
     """Real numbers for an input of integers are rounded and clipped, as QUANTIZE does it."""
-    dtype = np.dtype(tensors.numpy_type(info.dtype))
+    numpy_type = tensors.numpy_type(info.dtype)
+    dtype = np.dtype(numpy_type)
     if array.dtype.kind != "f" or dtype.kind not in "iu" or not info.scales:
         return array
-    limits = np.iinfo(dtype)
+    limits = np.iinfo(numpy_type)
     levels = np.rint(np.asarray(array, np.float64) / info.scales[0]) + info.zero_points[0]
-    return np.clip(np.nan_to_num(levels), limits.min, limits.max).astype(dtype)
+    clipped: Array = np.clip(np.nan_to_num(levels), limits.min, limits.max).astype(dtype)
+    return clipped
 
 
-def _outputs(interpreter: _leadline.Interpreter) -> list[np.ndarray]:
+def _outputs(interpreter: _leadline.Interpreter) -> list[Array]:
     """Outputs as real numbers."""
     result = []
     for index in interpreter.outputs:

@@ -7,17 +7,18 @@ import enum
 import operator
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leadline import _leadline
 from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError, time_limit
 from leadline._native.arguments import as_budget, as_threads
-from leadline._native.session import Session, op_details, tensor_details
-from leadline._native.tensors import shown
-from leadline.lite.profile import Profile
-from leadline.notebook.html import interpreter_html
+from leadline._native.session import Session, described, op_details, tensor_details
+from leadline._native.tensors import Array, shown
+
+if TYPE_CHECKING:
+    from leadline.lite.profile import Profile
 
 
 @enum.unique
@@ -34,7 +35,7 @@ class OpResolverType(enum.Enum):
     BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
 
 
-def load_delegate(library: str, options: dict | None = None) -> Any:
+def load_delegate(library: str, options: dict[str, Any] | None = None) -> Any:
     """Raises UnsupportedError, a ValueError, as tf.lite does when a delegate cannot be loaded."""
     del options
     raise UnsupportedError(
@@ -78,7 +79,7 @@ class SignatureRunner:
         self._inputs: dict[str, int] = dict(sorted(signature.inputs.items()))
         self._outputs: dict[str, int] = dict(sorted(signature.outputs.items()))
 
-    def __call__(self, **inputs: Any) -> dict[str, np.ndarray]:
+    def __call__(self, **inputs: Any) -> dict[str, Array]:
         """Resizes the inputs to the given arrays, runs, and returns the outputs by name."""
         if len(inputs) != len(self._inputs):
             raise InvalidArgumentError(
@@ -87,9 +88,8 @@ class SignatureRunner:
             )
         for name in inputs:
             if name not in self._inputs:
-                raise InvalidArgumentError(
-                    f"Invalid Input name ({name}) for SignatureDef; its inputs are {', '.join(map(shown, self._inputs))}"
-                )
+                known = ", ".join(map(shown, self._inputs))
+                raise InvalidArgumentError(f"Invalid Input name ({name}) for SignatureDef; its inputs are {known}")
         session = self._session
         with session.lock:
             for name, value in inputs.items():
@@ -107,6 +107,10 @@ class SignatureRunner:
     def get_output_details(self) -> dict[str, dict[str, Any]]:
         """Details of each output by its name in the signature."""
         return {name: tensor_details(self._session, index) for name, index in self._outputs.items()}
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(shown, names)) for names in (self._inputs, self._outputs))
+        return f"<leadline.lite.SignatureRunner {shown(self._signature_key)}: {inputs} -> {outputs}>"
 
 
 class Interpreter:
@@ -126,11 +130,11 @@ class Interpreter:
 
     def __init__(
         self,
-        model_path: str | os.PathLike | None = None,
+        model_path: str | os.PathLike[str] | None = None,
         model_content: bytes | None = None,
-        experimental_delegates: Sequence | None = None,
+        experimental_delegates: Sequence[Any] | None = None,
         num_threads: int | None = None,
-        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_op_resolver_type: Any = OpResolverType.AUTO,
         experimental_preserve_all_tensors: bool = False,
         experimental_disable_delegate_clustering: bool = False,
         experimental_default_delegate_latest_features: bool = False,
@@ -172,23 +176,22 @@ class Interpreter:
           ValueError: the file or an argument is bad (IoError, InvalidModelError, InvalidArgumentError, ...).
           BudgetError: the file alone is larger than the budget.
         """
-        if not isinstance(experimental_op_resolver_type, OpResolverType) and (
-            # An enum of tf.lite or ai_edge_litert means the same.
-            getattr(experimental_op_resolver_type, "name", None) not in OpResolverType.__members__
-        ):
+        # An enum of tf.lite or ai_edge_litert means the same.
+        resolver: str | None = getattr(experimental_op_resolver_type, "name", None)
+        if resolver not in OpResolverType.__members__:
             raise InvalidArgumentError(f"Unrecognized passed in op resolver type: {experimental_op_resolver_type}")
         if experimental_delegates:
             raise UnsupportedError(
                 "experimental_delegates: Leadline runs models on the CPU and does not take delegates"
             )
-        reference = getattr(experimental_op_resolver_type, "name", None) == "BUILTIN_REF"
+        reference = resolver == "BUILTIN_REF"
         threads = as_threads(num_threads)
         self._device = _device(device, on_missing)
         # What only this interpreter may take, when the model is shared and charged elsewhere.
         self._own_budget = None if model is None else as_budget(budget)
         self._model = self._load(model_path, model_content, model, budget)
         self._signatures = {signature.key: signature for signature in self._model.signatures}
-        self._options = {
+        self._options: dict[str, Any] = {
             "num_threads": threads,
             "budget": self._own_budget,
             "preserve_all_tensors": bool(experimental_preserve_all_tensors),
@@ -266,7 +269,7 @@ class Interpreter:
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
         return tensor_details(self._session_of(subgraph_index), tensor_index)
 
-    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> np.ndarray:
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         """A copy of an input, output, constant or variable; with experimental_preserve_all_tensors of any tensor."""
         return self._session_of(subgraph_index).get(tensor_index)
 
@@ -274,13 +277,13 @@ class Interpreter:
         """Copies `value` into an input. Its dtype and shape must be those of the tensor."""
         self._main.set(tensor_index, value)
 
-    def bind_tensor(self, tensor_index: int, array: np.ndarray | None) -> None:
+    def bind_tensor(self, tensor_index: int, array: Array | None) -> None:
         """Lets an input, output or variable live in `array` from the next invoke() on, instead of memory of the
         interpreter: an input is read where it is, an output written where it is wanted, and nothing is copied.
 
         The array must be C-contiguous and aligned, with the dtype and shape of the tensor; only an input may be
-        read-only. The interpreter holds it until the tensor is bound to another array, or to None, which gives it memory
-        of the interpreter again. Another array for every run costs next to nothing. Bound memory is not counted
+        read-only. The interpreter holds it until the tensor is bound to another array, or to None, which gives it
+        memory of the interpreter again. Another array for every run costs next to nothing. Bound memory is not counted
         (Plan.bound_bytes). Bind before allocate_tensors() and the interpreter never takes memory for that tensor. After
         a resize, bind arrays of the new shapes: until then allocate_tensors() and invoke() raise.
 
@@ -288,7 +291,7 @@ class Interpreter:
         """
         self._main.bind(tensor_index, array)
 
-    def tensor(self, tensor_index: int) -> Callable[[], np.ndarray]:
+    def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """A function that gives a numpy view of the tensor's current memory.
 
         The memory lives as long as a view of it, even when the interpreter was resized or is gone, and holding a view
@@ -403,9 +406,19 @@ class Interpreter:
         """Time per node, summed over the runs since enable_profile()."""
         if not self._profiled:
             raise Error("Nothing was measured: call enable_profile() before the runs that profile() shall tell about")
+        from leadline.lite.profile import Profile  # most programs show neither this nor HTML
+
         return Profile(self._main.native.profile())
 
+    def __repr__(self) -> str:
+        inputs = described(self._main, self._main.inputs)
+        outputs = described(self._main, self._main.outputs)
+        state = "allocated" if self._main.ready else "not allocated"
+        return f"<leadline.lite.Interpreter: {inputs} -> {outputs}, {state}>"
+
     def _repr_html_(self) -> str:
+        from leadline.notebook.html import interpreter_html
+
         tensors = [("input", details) for details in self.get_input_details()]
         tensors += [("output", details) for details in self.get_output_details()]
         try:

@@ -46,9 +46,16 @@ class Profile(list[NodeProfile]):
         left = (1, 6)
         lines = []
         for row in rows:
-            cells = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths)))
+            cells = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
             lines.append("  ".join(cells).rstrip())
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        text = f"<leadline.lite.Profile: {len(self)} nodes, {self.total_ms:.3f} ms"
+        if self.total_ms:
+            op, time = next(iter(self.by_op().items()))
+            text += f", most of it in {op} ({time / self.total_ms:.0%})"
+        return text + ">"
 
     def _repr_html_(self) -> str:
         return html_table(self._HEADER, self._rows())

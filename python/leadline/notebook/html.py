@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from leadline._leadline import format_bytes
 
@@ -25,7 +26,7 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f"<table><thead>{line(header, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
-def interpreter_html(title: str, tensors: Iterable[tuple[str, dict]], facts: dict[str, object]) -> str:
+def interpreter_html(title: str, tensors: Iterable[tuple[str, dict[str, Any]]], facts: dict[str, object]) -> str:
     """What a notebook shows for an interpreter: its inputs and outputs, and what the plan says."""
     rows = []
     for role, details in tensors:

@@ -6,17 +6,17 @@ from __future__ import annotations
 import argparse
 import ast
 import shlex
-from typing import Any
+from typing import Any, NoReturn
 
 from leadline._guard.guard import guard
 from leadline._leadline import InvalidArgumentError
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         raise InvalidArgumentError(f"%%{self.prog}: {message}\n{self.format_usage()}")
 
-    def exit(self, status=0, message=None):
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         raise _HelpShown
 
 
@@ -42,7 +42,7 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def run_guarded_cell(shell, line: str, cell: str) -> Any:
+def run_guarded_cell(shell: Any, line: str, cell: str) -> Any:
     """`%%guard --memory 2GB [--timeout 60] [--in a,b] [--out c]`: runs the cell in a guarded child process.
 
     The cell sees the variables of --in and what it imports itself; those of --out come back. The value of a last
@@ -74,24 +74,28 @@ def _run_cell(cell: str, variables: dict[str, Any], outputs: list[str]) -> tuple
     name = "<guarded cell>"
     linecache.cache[name] = (len(cell), None, cell.splitlines(keepends=True), name)  # for tracebacks
     tree = ast.parse(cell, name)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
+    else:
+        last = None
     variables["__name__"] = "__main__"
-    exec(compile(tree, name, "exec"), variables)  # noqa: S102
+    exec(compile(tree, name, "exec"), variables)
     value = None
     if last is not None and not cell.rstrip().endswith(";"):
-        value = eval(compile(ast.Expression(last.value), name, "eval"), variables)  # noqa: S307
+        value = eval(compile(ast.Expression(last.value), name, "eval"), variables)
     elif last is not None:
-        exec(compile(ast.Module([last], []), name, "exec"), variables)  # noqa: S102
+        exec(compile(ast.Module([last], []), name, "exec"), variables)
     missing = [output for output in outputs if output not in variables]
     if missing:
         raise NameError(f"%%guard --out {missing[0]}: the cell did not set '{missing[0]}'", name=missing[0])
     return {output: variables[output] for output in outputs}, value
 
 
-_run_cell.guard_name = "the cell"  # in messages
+_run_cell.guard_name = "the cell"  # type: ignore[attr-defined]  # in messages
 
 
-def register(shell) -> None:
+def register(shell: Any) -> None:
     """Adds the magics to an IPython shell."""
 
     def guard_magic(line: str, cell: str) -> Any:

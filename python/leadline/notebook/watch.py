@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 from leadline._guard import postmortem, watch
 from leadline._leadline import InvalidArgumentError, format_bytes
@@ -19,7 +20,7 @@ USAGE = """usage: %watch [report | cells [on | off] | LIMIT | on | off]
 class NotebookWatch:
     """The hooks of one shell."""
 
-    def __init__(self, shell) -> None:
+    def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._watch: watch.Watch | None = None
         self._print_cells = False
@@ -57,14 +58,14 @@ class NotebookWatch:
             self._watch.stop()
             self._watch = None
 
-    def _before(self, info=None) -> None:
+    def _before(self, info: Any = None) -> None:
         if self._watch is None:
             return
         text = getattr(info, "raw_cell", None) or ""
         line = next((line.strip() for line in text.splitlines() if line.strip()), "")
         self._watch.begin_cell(self._last + 1 if self._last else self._shell.execution_count, line)
 
-    def _after(self, result=None) -> None:
+    def _after(self, result: Any = None) -> None:
         # Before a cell, some versions of IPython have counted it already and some have not.
         self._last = getattr(result, "execution_count", None) or self._last
         if self._watch is None:
@@ -80,7 +81,7 @@ class NotebookWatch:
                 f"growth {'+' if growth >= 0 else ''}{format_bytes(growth)}, {cell['seconds']:.1f} s"
             )
 
-    def run_magic(self, line: str):
+    def run_magic(self, line: str) -> watch.WatchReport | None:
         """`%watch [report | cells [on | off] | LIMIT | on | off]`: the watch of this notebook."""
         words = line.split() or ["report"]
         if words == ["report"]:
@@ -114,20 +115,21 @@ def _was_refused(error: BaseException | None) -> bool:
     return isinstance(error, MemoryError) or any(word in str(error)[:2000] for word in words)
 
 
-def session_of(shell) -> str:
+def session_of(shell: Any) -> str:
     """What stays the same when a notebook's kernel is restarted, and differs between notebooks."""
     if name := os.environ.get("JPY_SESSION_NAME"):
         return name
     kernel = sys.modules.get("ipykernel.kernelapp")
     if kernel is not None and kernel.IPKernelApp.initialized():
-        return os.path.basename(kernel.IPKernelApp.instance().connection_file)
+        file: str = kernel.IPKernelApp.instance().connection_file
+        return os.path.basename(file)
     return f"{type(shell).__name__} in {os.getcwd()}"
 
 
 _loaded: dict[int, NotebookWatch] = {}
 
 
-def load(shell) -> NotebookWatch:
+def load(shell: Any) -> NotebookWatch:
     """Starts the watch of a shell, once."""
     if id(shell) not in _loaded:
         _loaded[id(shell)] = NotebookWatch(shell)
@@ -136,7 +138,7 @@ def load(shell) -> NotebookWatch:
     return _loaded[id(shell)]
 
 
-def unload(shell) -> None:
+def unload(shell: Any) -> None:
     """Ends it."""
     if found := _loaded.pop(id(shell), None):
         found.unload()

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import builtins
+from typing import Any
 
 import numpy as np
 
 from leadline.tf import dtypes, movement, selection  # noqa: F401 they fill the table
 from leadline.tf import graph as graphs
+from leadline.tf.arithmetic import _static, cast
 from leadline.tf.convert import constant, convert_all, convert_to_tensor
 from leadline.tf.dtypes import as_dtype
-from leadline.tf.arithmetic import _static, cast
 from leadline.tf.op import apply
 from leadline.tf.shapes import TensorShape
 from leadline.tf.tensor import Tensor
@@ -104,7 +105,8 @@ def unstack(value, num=None, axis=0, name="unstack") -> list[Tensor]:
     if size is None:
         raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
     before = [builtins.slice(None)] * (axis % builtins.len(value.shape))
-    return [value[(*before, i)] for i in builtins.range(size)]
+    places = [(*before, i) for i in builtins.range(size)]
+    return [value[place] for place in places]
 
 
 def split(value, num_or_size_splits, axis=0, num=None, name="split") -> list[Tensor]:
@@ -115,7 +117,7 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split") -> list[Ten
     return [result] if isinstance(result, Tensor) else list(result)
 
 
-def slice(input_, begin, size, name=None) -> Tensor:  # noqa: A001
+def slice(input_, begin, size, name=None) -> Tensor:
     """`size` elements from `begin` on, along each axis."""
     return apply("Slice", [convert_to_tensor(input_), _sizes(begin), _sizes(size)], name or "Slice")
 
@@ -150,7 +152,7 @@ def getitem(tensor: Tensor, key) -> Tensor:
 
     if getattr(key, "dtype", None) in (dtypes.bool, np.bool_):
         return boolean_mask(tensor, key)
-    parts = []
+    parts: list[Any] = []
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, builtins.slice):
             parts.append(builtins.slice(number(part.start), number(part.stop), number(part.step)))
@@ -307,7 +309,7 @@ def ones_like(input, dtype=None, name=None) -> Tensor:
     return apply("OnesLike", [x if dtype is None else cast(x, dtype)], name or "ones_like")
 
 
-def range(start, limit=None, delta=1, dtype=None, name="range") -> Tensor:  # noqa: A001
+def range(start, limit=None, delta=1, dtype=None, name="range") -> Tensor:
     """Numbers from start up to, but without, limit."""
     if limit is None:
         start, limit = 0, start

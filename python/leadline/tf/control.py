@@ -81,7 +81,7 @@ def py_function(func, inp, Tout, name=None):
     return map_leaves(convert_to_tensor, func(*(convert_to_tensor(item) for item in inp)))
 
 
-def print(*inputs, output_stream=None, sep=" ", end="\n", summarize=3, name=None, **ignored):  # noqa: A001
+def print(*inputs, output_stream=None, sep=" ", end="\n", summarize=3, name=None, **ignored):
     """Writes values to stderr, or to output_stream; in a graph when it runs."""
     tensors = [item for item in inputs if isinstance(item, Tensor)]
     stream = sys.stderr if output_stream is None else output_stream
@@ -89,6 +89,7 @@ def print(*inputs, output_stream=None, sep=" ", end="\n", summarize=3, name=None
         words = tuple(None if isinstance(item, Tensor) else str(item) for item in inputs)
         return apply("PrintV2", tensors, name or "PrintV2", words=words, sep=sep, end=end, stream=stream)
     _write([item._array if isinstance(item, Tensor) else item for item in inputs], sep, end, stream)
+    return None
 
 
 def _write(items, sep: str, end: str, stream) -> None:
@@ -167,12 +168,12 @@ def _assertion(name: str, holds, words: str):
         a, b = convert_to_tensor(x), convert_to_tensor(y)
         left, right = known_value(a), known_value(b)
         if left is None or right is None:
-            return None  # checked where values are known
+            return  # checked where values are known
         if not np.all(holds(left, right)):
             raise InvalidArgumentError(
                 message=f"{message or ''}\nCondition x {words} y did not hold.\nx = {left}\ny = {right}".strip()
             )
-        return None
+        return
 
     check.__name__ = name
     return check

@@ -158,7 +158,7 @@ def _natural(value, array: np.ndarray) -> DType:
     while isinstance(first, (list, tuple)) and first:
         first = first[0]
     if array.dtype.kind in "iu" and not hasattr(first, "dtype"):
-        small = not array.size or (-(2**31) <= array.min() and array.max() < 2**31)
+        small = not array.size or (array.min() >= -(2**31) and array.max() < 2**31)
         return dtypes.int32 if small else dtypes.as_dtype(array.dtype)
     if array.dtype.kind == "f" and not hasattr(first, "dtype"):
         return dtypes.float32

@@ -51,7 +51,7 @@ def _infer_conv(call: Call):
     call.refuse_if(len(f) != 4, f"filter must be 4-dimensional: {shapes.text(f)}")
     depth, per_group = x[3], f[2]
     bad = None not in (depth, per_group) and (per_group == 0 or depth % per_group or f[3] % (depth // per_group))
-    call.refuse_if(bad, f"input depth must be evenly divisible by filter depth: {depth} vs {per_group}")
+    call.refuse_if(bool(bad), f"input depth must be evenly divisible by filter depth: {depth} vs {per_group}")
     return [(dtype, (x[0], *_places(call, x, f[:2]), f[3]))]
 
 

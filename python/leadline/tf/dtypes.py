@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 import numpy as np
 
 
@@ -40,31 +42,31 @@ class DType:
         return 1 if self.name == "string" else self._numpy.itemsize
 
     @property
-    def is_floating(self) -> bool:
+    def is_floating(self) -> builtins.bool:
         return self._kind == "f" or self.name == "bfloat16"
 
     @property
-    def is_complex(self) -> bool:
+    def is_complex(self) -> builtins.bool:
         return self._kind == "c"
 
     @property
-    def is_integer(self) -> bool:
+    def is_integer(self) -> builtins.bool:
         return self._kind in ("i", "u")
 
     @property
-    def is_unsigned(self) -> bool:
+    def is_unsigned(self) -> builtins.bool:
         return self._kind == "u"
 
     @property
-    def is_bool(self) -> bool:
+    def is_bool(self) -> builtins.bool:
         return self._kind == "b"
 
     @property
-    def is_numeric(self) -> bool:
+    def is_numeric(self) -> builtins.bool:
         return self.is_floating or self.is_integer or self.is_complex
 
     @property
-    def is_numpy_compatible(self) -> bool:
+    def is_numpy_compatible(self) -> builtins.bool:
         return True
 
     @property
@@ -94,10 +96,10 @@ class DType:
             return np.finfo(self._numpy)
         raise TypeError(f"Cannot find minimum or maximum value of {self!r}.")
 
-    def is_compatible_with(self, other) -> bool:
+    def is_compatible_with(self, other) -> builtins.bool:
         return self == as_dtype(other)
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other) -> builtins.bool:
         if other is None:
             return False
         try:
@@ -105,7 +107,7 @@ class DType:
         except TypeError:
             return False
 
-    def __ne__(self, other) -> bool:
+    def __ne__(self, other) -> builtins.bool:
         return not self == other
 
     def __hash__(self) -> int:
@@ -158,7 +160,7 @@ ALL = [
 ]  # fmt: skip
 _NAMES = {dtype.name: dtype for dtype in [*ALL, resource, variant]} | {"half": float16, "double": float64}
 _NUMPY = {dtype.numpy: dtype for dtype in ALL if dtype is not string}
-_PYTHON = {float: float32, int: int32, complex: complex128, str: string, bytes: string, type(True): bool}
+_PYTHON = {float: float32, int: int32, complex: complex128, str: string, bytes: string, builtins.bool: bool}
 
 
 def as_dtype(value) -> DType:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -174,7 +175,7 @@ _FLOAT32 = ("float32",)
 _BOOL = dtypes.bool
 
 # name, kinds of inputs, numpy, the engine's op (None: numpy computes it), its types
-_UNARY = [
+_UNARY: list[tuple[str, str, Any, str | None, tuple[str, ...]]] = [
     ("Abs", "real", np.abs, "ABS", ("float32", "int32")),
     ("Neg", "number", np.negative, "NEG", ("float32", "int32")),
     ("Sign", "number", np.sign, "SIGN", _FLOAT32),
@@ -216,7 +217,7 @@ _UNARY = [
     ("Invert", "integer", np.invert, None, ()),
     ("Conj", "complex", np.conj, None, ()),
 ]
-_UNARY_TO = [
+_UNARY_TO: list[tuple[str, str, Any, Any]] = [
     ("IsNan", "float", np.isnan, lambda dtype: _BOOL),
     ("IsInf", "float", np.isinf, lambda dtype: _BOOL),
     ("IsFinite", "float", np.isfinite, lambda dtype: _BOOL),
@@ -226,7 +227,7 @@ _UNARY_TO = [
     ("ComplexAbs", "complex", np.abs, lambda dtype: dtype.real_dtype),
 ]
 _BOTH = ("float32", "int32")
-_BINARY = [
+_BINARY: list[tuple[str, str, Any, str | None, tuple[str, ...]]] = [
     ("AddV2", "any", np.add, "ADD", _BOTH),
     ("Sub", "number", np.subtract, "SUB", _BOTH),
     ("Mul", "number", np.multiply, "MUL", _BOTH),

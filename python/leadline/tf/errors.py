@@ -29,26 +29,100 @@ class OpError(leadline.Error):
         return type(self), (None, None, self.message)
 
 
-def _subclass(name: str, number: int, *bases: type) -> type:
-    return type(name, (OpError, *bases), {"_code": number, "__module__": __name__, "__doc__": f"Status {number}."})
+class CancelledError(OpError):
+    """Status cancelled."""
+
+    _code = CANCELLED
 
 
-CancelledError = _subclass("CancelledError", CANCELLED)
-UnknownError = _subclass("UnknownError", UNKNOWN)
-InvalidArgumentError = _subclass("InvalidArgumentError", INVALID_ARGUMENT, leadline.InvalidArgumentError)
-DeadlineExceededError = _subclass("DeadlineExceededError", DEADLINE_EXCEEDED)
-NotFoundError = _subclass("NotFoundError", NOT_FOUND)
-AlreadyExistsError = _subclass("AlreadyExistsError", ALREADY_EXISTS)
-PermissionDeniedError = _subclass("PermissionDeniedError", PERMISSION_DENIED)
-UnauthenticatedError = _subclass("UnauthenticatedError", UNAUTHENTICATED)
-ResourceExhaustedError = _subclass("ResourceExhaustedError", RESOURCE_EXHAUSTED)
-FailedPreconditionError = _subclass("FailedPreconditionError", FAILED_PRECONDITION)
-AbortedError = _subclass("AbortedError", ABORTED)
-OutOfRangeError = _subclass("OutOfRangeError", OUT_OF_RANGE)
-UnimplementedError = _subclass("UnimplementedError", UNIMPLEMENTED, leadline.UnsupportedError)
-InternalError = _subclass("InternalError", INTERNAL)
-UnavailableError = _subclass("UnavailableError", UNAVAILABLE)
-DataLossError = _subclass("DataLossError", DATA_LOSS)
+class UnknownError(OpError):
+    """Status unknown."""
+
+    _code = UNKNOWN
+
+
+class InvalidArgumentError(OpError, leadline.InvalidArgumentError):
+    """Status invalid argument."""
+
+    _code = INVALID_ARGUMENT
+
+
+class DeadlineExceededError(OpError):
+    """Status deadline exceeded."""
+
+    _code = DEADLINE_EXCEEDED
+
+
+class NotFoundError(OpError):
+    """Status not found."""
+
+    _code = NOT_FOUND
+
+
+class AlreadyExistsError(OpError):
+    """Status already exists."""
+
+    _code = ALREADY_EXISTS
+
+
+class PermissionDeniedError(OpError):
+    """Status permission denied."""
+
+    _code = PERMISSION_DENIED
+
+
+class UnauthenticatedError(OpError):
+    """Status unauthenticated."""
+
+    _code = UNAUTHENTICATED
+
+
+class ResourceExhaustedError(OpError):
+    """Status resource exhausted."""
+
+    _code = RESOURCE_EXHAUSTED
+
+
+class FailedPreconditionError(OpError):
+    """Status failed precondition."""
+
+    _code = FAILED_PRECONDITION
+
+
+class AbortedError(OpError):
+    """Status aborted."""
+
+    _code = ABORTED
+
+
+class OutOfRangeError(OpError):
+    """Status out of range."""
+
+    _code = OUT_OF_RANGE
+
+
+class UnimplementedError(OpError, leadline.UnsupportedError):
+    """Status unimplemented."""
+
+    _code = UNIMPLEMENTED
+
+
+class InternalError(OpError):
+    """Status internal."""
+
+    _code = INTERNAL
+
+
+class UnavailableError(OpError):
+    """Status unavailable."""
+
+    _code = UNAVAILABLE
+
+
+class DataLossError(OpError):
+    """Status data loss."""
+
+    _code = DATA_LOSS
 
 
 class BudgetError(ResourceExhaustedError, leadline.BudgetError):

@@ -142,6 +142,7 @@ class Function:
     ) -> None:
         self.python_function = python_function
         self.input_signature = input_signature
+        self.__name__ = getattr(python_function, "__name__", type(python_function).__name__)
         self._traces: dict = {}  # ConcreteFunction, or None where the code has to run eagerly
         self._bound: dict = {}  # of methods: a function for each object, which goes with it
         functools.update_wrapper(self, python_function)
@@ -151,13 +152,14 @@ class Function:
             return self
         known = self._bound.get(id(instance))
         if known is None or known[0]() is not instance:
-            me = weakref.ref(instance, lambda _, key=id(instance): self._bound.pop(key, None))
+            key = id(instance)
+            me = weakref.ref(instance, lambda _: self._bound.pop(key, None))
 
             @functools.wraps(self.python_function)
             def method(*args, **kwargs):
                 return self.python_function(me(), *args, **kwargs)
 
-            known = self._bound[id(instance)] = (me, Function(method, self.input_signature))
+            known = self._bound[key] = (me, Function(method, self.input_signature))
         return _Bound(known[1], instance)
 
     def __call__(self, *args, **kwargs):

@@ -308,7 +308,7 @@ class name_scope:
         if name is not None and not isinstance(name, str):
             raise ValueError("name for name_scope must be a string.")
         self._name = name
-        self._context = None
+        self._context: contextlib.AbstractContextManager[str] | None = None
 
     @property
     def name(self) -> str | None:

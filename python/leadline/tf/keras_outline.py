@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -146,7 +147,7 @@ _POOL = (
     _pool_shape, _none,
 )  # fmt: skip
 # class -> (arguments in order: default and check; shape of the result; weights)
-_LAYERS = {
+_LAYERS: dict[str, Any] = {
     "Conv2D": (
         {"filters": (None, _positive), "kernel_size": (None, _pair), **_WINDOW, **_CALL},
         _conv_shape, _conv_weights,
@@ -210,7 +211,7 @@ class Outline:
         kwargs = {**self._kwargs, "name": self._name}
         return getattr(keras.layers, self._class_name)(*self._args, **kwargs)
 
-    @property
+    @property  # type: ignore[misc]  # it can be set in object
     def __class__(self):
         # Whoever compares with a class of Keras has imported it; others are told the truth.
         return type(self._real()) if "keras" in sys.modules else type(self)
@@ -252,7 +253,7 @@ class LayerOutline(Outline):
         state["_name"] = name or _unique(_snake(self._class_name))
 
     def _describe(self) -> dict:
-        extra = (
+        extra: dict[str, Any] = (
             {"data_format": "channels_last"}
             if self._class_name not in ("Dense", "Dropout", "Activation", "ReLU")
             else {}
@@ -320,7 +321,8 @@ class SequentialOutline(Outline):
         return self._weights
 
     def _by_path(self, weights: list) -> dict[str, list[KerasWeight]]:
-        result, counts = {}, {}
+        result: dict[str, list[KerasWeight]] = {}
+        counts: dict[str, int] = {}
         for layer, arrays in zip(self._layers, weights):
             base = _snake(layer._class_name)
             number = counts[base] = counts.get(base, -1) + 1

@@ -6,16 +6,30 @@ from __future__ import annotations
 import numpy as np
 
 from leadline.tf import dtypes, shapes, tiles
+from leadline.tf.arithmetic import _static, multiply, reduce_max, reduce_sum, sqrt, square, subtract
+from leadline.tf.arithmetic import abs as abs_
+from leadline.tf.arithmetic import pow as pow_
 from leadline.tf.array import expand_dims, reshape, roll, squeeze, transpose
 from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.elementwise import _KINDS, broadcast, check_types
 from leadline.tf.engine import fits, identity
-from leadline.tf.arithmetic import _static, multiply, reduce_max, reduce_sum, sqrt, square, subtract
-from leadline.tf.arithmetic import abs as abs_
-from leadline.tf.arithmetic import pow as pow_
 from leadline.tf.matrices import (  # noqa: F401 tf.linalg has them
-    band_part, cholesky, det, diag, diag_part, eigh, eigvalsh, eye, inv, qr, solve, svd, tensor_diag, tensor_diag_part,
-    trace, turned,
+    band_part,
+    cholesky,
+    det,
+    diag,
+    diag_part,
+    eigh,
+    eigvalsh,
+    eye,
+    inv,
+    qr,
+    solve,
+    svd,
+    tensor_diag,
+    tensor_diag_part,
+    trace,
+    turned,
 )  # fmt: skip
 from leadline.tf.op import Call, apply, row
 from leadline.tf.tensor import Tensor
@@ -172,12 +186,12 @@ def einsum(equation: str, *inputs, name=None, **options) -> Tensor:
         raise ValueError(
             f'Got {len(inputs)} inputs for equation "{equation}", expecting {len(equation.split("->")[0].split(","))}'
         )
-    inputs = convert_all(list(inputs))
+    operands = convert_all(list(inputs))
     text = equation.replace(" ", "")
     plain = {"ij,jk->ik": (False, False), "ij,kj->ik": (False, True), "ji,jk->ik": (True, False)}.get(_renamed(text))
     if plain is not None:
-        return matmul(*inputs, transpose_a=plain[0], transpose_b=plain[1], name=name)
-    return apply("Einsum", inputs, name or "einsum", equation=text)
+        return matmul(operands[0], operands[1], transpose_a=plain[0], transpose_b=plain[1], name=name)
+    return apply("Einsum", operands, name or "einsum", equation=text)
 
 
 def _renamed(equation: str) -> str:

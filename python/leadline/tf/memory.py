@@ -77,7 +77,7 @@ class Charge:
 
     def __init__(self, count: int, what) -> None:
         """`what` is called for a text only when the bytes do not fit."""
-        self._budget = None
+        self._budget: Budget | None = None
         self.bytes = count
         if not self._take(count) and not (give_back(count) and self._take(count)):
             raise refusal(count, what)

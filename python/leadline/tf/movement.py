@@ -201,7 +201,7 @@ def _infer_concat(call: Call):
             bad, f"ConcatOp : {rule}: shape[0] = {shapes.text(known[0])} vs. shape[{i}] = {shapes.text(dims)}"
         )
     total = None if any(dims[axis] is None for dims in known) else sum(dims[axis] for dims in known)
-    return [(dtype, known[0][:axis] + (total,) + known[0][axis + 1 :])]
+    return [(dtype, (*known[0][:axis], total, *known[0][axis + 1 :]))]
 
 
 def _engine_concat(stretch, inputs, attrs, ins, outs):
@@ -254,7 +254,7 @@ def _infer_split(call: Call):
             bad,
             f"the sizes {list(sizes)} do not add up to the size of the split dimension, {size}",
         )
-    return [(call.dtypes[0], dims[:axis] + (part,) + dims[axis + 1 :]) for part in parts]
+    return [(call.dtypes[0], (*dims[:axis], part, *dims[axis + 1 :])) for part in parts]
 
 
 def _split(x, *, axis, sizes):
@@ -295,7 +295,7 @@ def _infer_repeat(call: Call):
     bad = len(counts) != 1 and size not in (None, len(counts))
     call.refuse_if(bad or min(counts, default=0) < 0, f"repeats {list(counts)} do not fit the size {size}")
     total = None if size is None else counts[0] * size if len(counts) == 1 else sum(counts)
-    return [(call.dtypes[0], dims[:axis] + (total,) + dims[axis + 1 :])]
+    return [(call.dtypes[0], (*dims[:axis], total, *dims[axis + 1 :]))]
 
 
 row("Repeat", _infer_repeat, lambda x, *, counts, axis: np.repeat(x, counts[0] if len(counts) == 1 else counts, axis))
@@ -322,7 +322,7 @@ row("BroadcastTo", _infer_broadcast, lambda x, size: np.broadcast_to(x, tuple(si
 
 def _infer_fill(call: Call):
     dims = sizes_of(call, 0)
-    for i, size in enumerate(dims or ()):
+    for _i, size in enumerate(dims or ()):
         call.refuse_if(size is not None and size < 0, f"Dimension {size} must be >= 0")
     return [(call.dtypes[1], dims)]
 
@@ -394,7 +394,12 @@ def _infer_pad(call: Call):
                 bad,
                 f"paddings must be {'less' if less else 'no greater'} than the dimension: {low}, {high} for {size}",
             )
-    return [(call.dtypes[0], tuple(None if size is None else size + sum(pad) for size, pad in zip(dims, pads)))]
+    return [
+        (
+            call.dtypes[0],
+            tuple(None if size is None else size + sum(pad) for size, pad in zip(dims, pads)),
+        )
+    ]
 
 
 def _pad(x, *, paddings, mode, value):

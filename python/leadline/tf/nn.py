@@ -8,16 +8,14 @@ from collections import namedtuple
 import numpy as np
 
 from leadline.tf import convolution, dtypes  # noqa: F401 it fills the table
-from leadline.tf.array import expand_dims, gather, moveaxis, shape, squeeze, zeros_like
-from leadline.tf.convert import convert_all, convert_to_tensor
-from leadline.tf.arithmetic import (  # noqa: F401 tf.nn has them too
+from leadline.tf.arithmetic import (
     abs as abs_,
+)
+from leadline.tf.arithmetic import (
     add,
     cast,
     exp,
     greater_equal,
-    in_top_k,
-    l2_normalize,
     log1p,
     maximum,
     multiply,
@@ -26,14 +24,12 @@ from leadline.tf.arithmetic import (  # noqa: F401 tf.nn has them too
     reduce_sum,
     rsqrt,
     sigmoid,
-    softplus,
-    softsign,
     square,
     squared_difference,
     subtract,
-    tanh,
-    top_k,
 )
+from leadline.tf.array import expand_dims, gather, moveaxis, shape, squeeze, zeros_like
+from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.op import apply
 from leadline.tf.tensor import Tensor
 

@@ -142,9 +142,9 @@ def compute(row: Row, arrays: Sequence[np.ndarray], attrs: dict, specs: Sequence
     if alone and row.heavy and row.engine is not None:
         from leadline.tf import engine
 
-        results = engine.run_one(row, arrays, attrs, specs)
-        if results is not None:
-            return results
+        computed = engine.run_one(row, arrays, attrs, specs)
+        if computed is not None:
+            return computed
     with np.errstate(all="ignore"):  # TensorFlow gives inf and nan without a word
         results = _several(row.compute(*arrays, **attrs))
     results = [conform(array, dtype) for array, (dtype, _) in zip(results, specs)]

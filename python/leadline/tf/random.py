@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from leadline.tf import dtypes, graph, movement, tiles
+from leadline.tf.arithmetic import add, cast, multiply, subtract
 from leadline.tf.array import _sizes
 from leadline.tf.convert import convert_to_tensor
 from leadline.tf.dtypes import as_dtype
-from leadline.tf.arithmetic import add, cast, multiply, subtract
 from leadline.tf.op import Call, apply, row
 from leadline.tf.tensor import Tensor
 

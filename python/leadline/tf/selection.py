@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from leadline.tf import dtypes, shapes
@@ -151,7 +153,8 @@ def _gather_nd(x, indices, *, batch_dims):
     for i in range(depth):
         require_indices(indices[..., i], x.shape[batch_dims + i], "GatherNd")
     leading = np.indices(indices.shape[:-1], sparse=True)[:batch_dims] if batch_dims else ()
-    return x[(*leading, *(indices[..., i] for i in range(depth)))]
+    places = (*leading, *(indices[..., i] for i in range(depth)))
+    return x[places]
 
 
 row("GatherNd", _infer_gather_nd, _gather_nd)
@@ -222,8 +225,9 @@ def _segments(function, start):
     return compute
 
 
-for _name, _function, _start in (
+_SEGMENTS: list[tuple[str, Any, Any]] = [
     ("SegmentSum", np.add, lambda dtype: 0), ("SegmentProd", np.multiply, lambda dtype: 1),
     ("SegmentMax", np.maximum, lambda dtype: dtype.min), ("SegmentMin", np.minimum, lambda dtype: dtype.max),
-):  # fmt: skip
+]  # fmt: skip
+for _name, _function, _start in _SEGMENTS:
     row(f"Unsorted{_name}", _infer_segment, _segments(_function, _start))

@@ -21,6 +21,7 @@ class TensorShape:
     """A shape that may be known only in part."""
 
     __slots__ = ("_dims",)
+    _dims: Dims
 
     def __init__(self, dims=None) -> None:
         if isinstance(dims, TensorShape):

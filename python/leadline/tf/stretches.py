@@ -25,7 +25,7 @@ class Group:
         reads = [t for step in steps for t in step.op.inputs if t not in made]
         self.inputs = list(dict.fromkeys(reads))
         self.outputs = outputs
-        self._key = None
+        self._key: tuple | None = None
 
     def run(self, arrays: dict[Tensor, np.ndarray]) -> bool:
         """Puts the outputs into `arrays`; False when the steps should run one by one."""

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from leadline.tf import dtypes, errors, memory
@@ -19,6 +22,7 @@ class Tensor(Operators):
     """
 
     __array_priority__ = 100
+    __getitem__: Callable[..., Any]  # array.py has it
 
     def __init__(self, dtype: DType, dims: Dims, array: np.ndarray | None = None, charge=None, op=None, index: int = 0):
         self._dtype = dtype

@@ -89,7 +89,7 @@ class Variable(Operators):
         self._constraint = constraint
         self._graph: Graph | None = graphs.current() if graphs.building() and not _tracing() else None
         self._array: np.ndarray | None = None
-        self._charge = None
+        self._charge: memory.Charge | None = None
         base = name or "Variable"
         if self._graph is not None:
             with contextlib.ExitStack() as stack:
@@ -172,19 +172,23 @@ class Variable(Operators):
 
     @property
     def graph(self) -> Graph:
-        return self._only_in_graphs("graph") or self._graph
+        self._only_in_graphs("graph")
+        return self._graph
 
     @property
     def initializer(self):
-        return self._only_in_graphs("initializer") or self._initializer
+        self._only_in_graphs("initializer")
+        return self._initializer
 
     @property
     def op(self):
-        return self._only_in_graphs("op") or self._initializer
+        self._only_in_graphs("op")
+        return self._initializer
 
     @property
     def initial_value(self) -> Tensor:
-        return self._only_in_graphs("initial_value") or self._initial
+        self._only_in_graphs("initial_value")
+        return self._initial
 
     def _only_in_graphs(self, what: str) -> None:
         if self._graph is None:

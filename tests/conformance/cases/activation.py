@@ -35,14 +35,14 @@ INPUTS_16 = [2.0**e for e in range(-16, -9)] + [0.001, 3e-4, 1e-4, 3 / 4096, 0.0
 
 
 def float_cases(op: str, dtype, name: str, form: dict):
-    for shape in SHAPES + [(3, 67), (1025,)]:
+    for shape in [*SHAPES, (3, 67), (1025,)]:
         if dtype is F16 and op in F16_BY_XNNPACK_ONLY and 0 in shape:
             continue
         x = Data(f"{op} {name_of(dtype)} {shape}").floats(shape, -8, 8, dtype)
         yield Case(op, f"{name_of(dtype)} {shape}{name}", [given(x)], [result(dtype)], **form)
     data = Data(f"{op} {name_of(dtype)} special")
     x = data.special_floats((23,), dtype) if dtype is not BF16 else data.special_floats((23,)).astype(dtype)
-    if op == "GELU" or dtype is F16 and op in RELUS:
+    if op == "GELU" or (dtype is F16 and op in RELUS):
         yield Case(op, f"{name_of(dtype)} special values{name}", [given(x)], [result(dtype)], **fault(op), **form)
         x = np.where(np.isfinite(x), x, 1).astype(dtype)
         name = f" finite{name}"

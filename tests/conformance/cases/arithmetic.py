@@ -7,11 +7,41 @@ from itertools import product
 
 import numpy as np
 from elementwise import (
-    BOOL, BROADCASTS, C64, EMPTY_BROADCASTS, F16, F32, F64, FEW_BROADCASTS, I8, I16, I32, I64, LARGE_BROADCASTS, U8,
-    U16, U32, U64, Params, edges, name_of,
+    BOOL,
+    BROADCASTS,
+    C64,
+    EMPTY_BROADCASTS,
+    F16,
+    F32,
+    F64,
+    FEW_BROADCASTS,
+    I8,
+    I16,
+    I32,
+    I64,
+    LARGE_BROADCASTS,
+    U8,
+    U16,
+    U32,
+    U64,
+    Params,
+    edges,
+    name_of,
 )  # fmt: skip
 from harness import (
-    NONE, RELU, RELU6, RELU_N1_TO_1, SIGN_BIT, TANH, Case, Data, both_ways, constant, dequantize, given, result,
+    NONE,
+    RELU,
+    RELU6,
+    RELU_N1_TO_1,
+    SIGN_BIT,
+    TANH,
+    Case,
+    Data,
+    both_ways,
+    constant,
+    dequantize,
+    given,
+    result,
 )  # fmt: skip
 
 import leadline
@@ -102,7 +132,7 @@ def plain_cases(op: str):
         if op == "SQUARED_DIFFERENCE":
             continue
         for name, activation in ACTIVATIONS.items():
-            if activation != NONE and dtype is C64 or activation >= TANH and limited:
+            if (activation != NONE and dtype is C64) or (activation >= TANH and limited):
                 continue
             if dtype is U32 and activation == RELU_N1_TO_1:
                 continue

@@ -50,7 +50,7 @@ def tiles():
         ((1, 2, 1, 2, 1, 2), (2, 1, 3, 1, 2, 2)), ((1, 2, 1, 2, 1, 2, 1, 2), (2, 1, 1, 2, 1, 2, 3, 1)), ((0,), (3,)),
         ((2, 0, 3), (2, 1, 3)), ((1,), (1000,)), ((1, 1, 1), (2, 3, 5)), ((), ()), ((2, 3), (3, 0)), ((3, 2), (2, 0)),
     ):  # fmt: skip
-        for number, index in enumerate((np.int32, np.int64)):
+        for _number, index in enumerate((np.int32, np.int64)):
             for kind in (np.float32, np.object_):
                 x = Data(f"tile {shape} {times}").any(kind, shape)
                 if kind is np.object_ and not shape:

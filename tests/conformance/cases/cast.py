@@ -7,7 +7,22 @@ from itertools import product
 
 import numpy as np
 from elementwise import (
-    BF16, BOOL, C64, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, edges, known, name_of,
+    BF16,
+    BOOL,
+    C64,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    edges,
+    known,
+    name_of,
 )  # fmt: skip
 from harness import Case, Data, constant, given, result
 

@@ -5,8 +5,23 @@ from __future__ import annotations
 
 import numpy as np
 from elementwise import (
-    BF16, BOOL, BROADCASTS, EMPTY_BROADCASTS, F16, F32, FEW_BROADCASTS, I8, I16, I32, I64, LARGE_BROADCASTS, STRING,
-    U8, Params, known, name_of,
+    BF16,
+    BOOL,
+    BROADCASTS,
+    EMPTY_BROADCASTS,
+    F16,
+    F32,
+    FEW_BROADCASTS,
+    I8,
+    I16,
+    I32,
+    I64,
+    LARGE_BROADCASTS,
+    STRING,
+    U8,
+    Params,
+    known,
+    name_of,
 )  # fmt: skip
 from harness import Case, Data, both_ways, constant, given, result
 

@@ -75,7 +75,7 @@ def quantized_concatenations():
                    ((0.5, 0.5), (1, 2), 0.5, 1)):  # fmt: skip
         scale, zero, out, out_zero = scales
         for axis in (0, 1):
-            inputs = [given(x.ints(np.uint8, (3, 7)), s, z) for s, z in zip(scale, zero)]
+            inputs = [given(x.ints(np.uint8, (3, 7)), s, z) for s, z in zip(scale, zero, strict=True)]
             yield Case(
                 "CONCATENATION", f"uint8 {scales} axis {axis}", inputs, [result(np.uint8, out, out_zero)], axis=axis
             )

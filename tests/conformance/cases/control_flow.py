@@ -316,15 +316,18 @@ def typed_loops():
         q = dict(scales=scale, zero_points=offset)
         values = (Data("while quantized").ints(kind, (4,)),)
         body = lambda g, a, q=q, kind=kind: [op(g, "ADD", [a, a], kind, quantization=q)]  # noqa: E731
-        cond = lambda g, a: op(
-            g,
-            "LESS",
-            [
-                op(g, "REDUCE_MAX", [op(g, "DEQUANTIZE", [a], F32), const(g, [0], I32)], F32),  # noqa: E731
-                const(g, 20, F32),
-            ],
-            bool,
-        )
+
+        def cond(g, a):
+            return op(
+                g,
+                "LESS",
+                [
+                    op(g, "REDUCE_MAX", [op(g, "DEQUANTIZE", [a], F32), const(g, [0], I32)], F32),
+                    const(g, 20, F32),
+                ],
+                bool,
+            )
+
         yield Case(
             "WHILE",
             f"quantized {np.dtype(kind).name}",

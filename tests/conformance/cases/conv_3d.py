@@ -26,9 +26,11 @@ def _options(padding, strides, dilations, activation):
 
 def _transposed(shape, kernel, channels, strides, padding):
     if padding == SAME:
-        spatial = [size * stride for size, stride in zip(shape[1:4], strides)]
+        spatial = [size * stride for size, stride in zip(shape[1:4], strides, strict=True)]
     else:
-        spatial = [size * stride + max(k - stride, 0) for size, stride, k in zip(shape[1:4], strides, kernel)]
+        spatial = [
+            size * stride + max(k - stride, 0) for size, stride, k in zip(shape[1:4], strides, kernel, strict=True)
+        ]
     return [shape[0], *spatial, channels]
 
 

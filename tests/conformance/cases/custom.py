@@ -70,7 +70,10 @@ def _transpose_conv():
                 weights = constant(data.floats((channels, *kernel, shape[3])))
                 inputs = [given(data.floats(shape)), weights, constant(data.floats((channels,)))]
                 options = struct.pack("<3i", _PADDING[padding], stride, stride)
-                grown = [n * stride if padding == SAME else (n - 1) * stride + k for n, k in zip(shape[1:3], kernel)]
+                grown = [
+                    n * stride if padding == SAME else (n - 1) * stride + k
+                    for n, k in zip(shape[1:3], kernel, strict=True)
+                ]
                 output = result(np.float32, shape=[shape[0], *grown, channels])
                 yield Case("Convolution2DTransposeBias", name, inputs, [output], custom_options=options)
 

@@ -59,7 +59,7 @@ def _case(name, stored, quantization, sparsity, x):
 
     def build() -> bytes:
         builder = leadline.ModelBuilder()
-        scales = dict(zip(("scales", "zero_points"), quantization))
+        scales = dict(zip(("scales", "zero_points"), quantization, strict=False))  # none, or both
         weights = builder.constant("weights", stored, sparsity=sparsity, shape=x.shape, **scales)
         dense = builder.tensor("dense", stored.dtype, x.shape, **scales)
         builder.node("DENSIFY", [weights], [dense])

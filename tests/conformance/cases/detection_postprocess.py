@@ -88,7 +88,7 @@ def cases():
             inputs = [given(offsets), given(scores), given(anchors)]
             yield Case(OP, f"overlap {overlap}, score {threshold}", inputs, outputs, custom_options=content)
     for scales in ((1.0, 1.0, 1.0, 1.0), (10.0, 20.0, 5.0, 2.5)):
-        names = dict(zip(("y_scale", "x_scale", "h_scale", "w_scale"), scales))
+        names = dict(zip(("y_scale", "x_scale", "h_scale", "w_scale"), scales, strict=True))
         offsets, scores, anchors = scene(12, 3, "scales")
         content = options(max_detections=4, use_regular_nms=True, **names)
         yield Case(

@@ -21,7 +21,9 @@ class Sketch:
     def __init__(self, *values, declared=None):
         self.builder = leadline.ModelBuilder()
         shapes = declared or [v.shape for v in values]
-        self.inputs = [self.builder.input(f"in{i}", v.dtype, s) for i, (v, s) in enumerate(zip(values, shapes))]
+        self.inputs = [
+            self.builder.input(f"in{i}", v.dtype, s) for i, (v, s) in enumerate(zip(values, shapes, strict=True))
+        ]
         self._names = count()
 
     def op(self, name, inputs, dtype=F32, **attributes) -> int:

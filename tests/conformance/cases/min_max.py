@@ -7,8 +7,28 @@ from itertools import product
 
 import numpy as np
 from elementwise import (
-    BF16, BOOL, BROADCASTS, EMPTY_BROADCASTS, F16, F32, F64, FEW_BROADCASTS, I8, I16, I32, I64, LARGE_BROADCASTS,
-    SHAPES, U8, U16, U32, U64, Params, edges, known, name_of,
+    BF16,
+    BOOL,
+    BROADCASTS,
+    EMPTY_BROADCASTS,
+    F16,
+    F32,
+    F64,
+    FEW_BROADCASTS,
+    I8,
+    I16,
+    I32,
+    I64,
+    LARGE_BROADCASTS,
+    SHAPES,
+    U8,
+    U16,
+    U32,
+    U64,
+    Params,
+    edges,
+    known,
+    name_of,
 )  # fmt: skip
 from harness import Case, Data, both_ways, constant, given, result
 

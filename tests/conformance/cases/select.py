@@ -7,7 +7,24 @@ from itertools import product
 
 import numpy as np
 from elementwise import (
-    BF16, BOOL, C64, F16, F32, F64, I8, I16, I32, I64, SHAPES, U8, U16, U32, U64, Params, known, name_of,
+    BF16,
+    BOOL,
+    C64,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    SHAPES,
+    U8,
+    U16,
+    U32,
+    U64,
+    Params,
+    known,
+    name_of,
 )  # fmt: skip
 from harness import RELU_N1_TO_1, Case, Data, constant, given, result
 
@@ -82,7 +99,9 @@ def dynamic_chain() -> bytes:
     condition = builder.input("condition", BOOL, (3, 4))
     names = ("indices", "reals", "scaled", "softmax", "large", "chosen")
     types = (I64, F32, F32, F32, BOOL, F32)
-    indices, reals, scaled, softmax, large, chosen = (builder.tensor(n, t, ()) for n, t in zip(names, types))
+    indices, reals, scaled, softmax, large, chosen = (
+        builder.tensor(n, t, ()) for n, t in zip(names, types, strict=True)
+    )
     row = builder.constant("row", np.array([0.5, -2], F32))
     builder.node("WHERE", [condition], [indices])
     builder.node("CAST", [indices], [reals])

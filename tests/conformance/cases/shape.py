@@ -90,7 +90,7 @@ def ranges():
     for kind in (np.float32, np.int32, np.int64):
         for row in real if kind is np.float32 else table:
             for roles in ("ccc", "ggg", "cgc", "gcc"):
-                inputs = [(constant if r == "c" else given)(np.array(v, kind)) for r, v in zip(roles, row)]
+                inputs = [(constant if r == "c" else given)(np.array(v, kind)) for r, v in zip(roles, row, strict=True)]
                 fault = {}
                 if row[0] == row[1]:
                     fault = dict(litert="refuses", because=EMPTY_DYNAMIC)

@@ -31,7 +31,9 @@ def slices():
         x = Data(f"slice {shape}")
         for number in range(6):
             begin = [int(x.rng.integers(0, n + (number == 5))) if n else 0 for n in shape]
-            size = [int(x.rng.integers(number < 4, n - b + 1)) if n > b else 0 for n, b in zip(shape, begin)]
+            size = [
+                int(x.rng.integers(number < 4, n - b + 1)) if n > b else 0 for n, b in zip(shape, begin, strict=True)
+            ]
             size = [-1 if x.rng.random() < 0.3 else s for s in size]
             value = x.floats(shape)
             kind = (np.int32, np.int64)[number % 2]
@@ -47,7 +49,7 @@ def slices():
 
 
 def reference_slice(value, begin, size):
-    return value[tuple(slice(b, None if s < 0 else b + s) for b, s in zip(begin, size))]
+    return value[tuple(slice(b, None if s < 0 else b + s) for b, s in zip(begin, size, strict=True))]
 
 
 def slice_types():
@@ -94,7 +96,7 @@ def slice_types():
 def strided(name, value, begin, end, strides, kind=None, roles=("constant",) * 3, fault=None, **masks) -> Case:
     """`roles` are those of begin, end and strides."""
     makers = dict(constant=constant, given=given)
-    operands = [makers[role](np.array(v, np.int32)) for role, v in zip(roles, (begin, end, strides))]
+    operands = [makers[role](np.array(v, np.int32)) for role, v in zip(roles, (begin, end, strides), strict=True)]
     kind = value.dtype if kind is None else kind
     return Case("STRIDED_SLICE", name, [given(value), *operands], [result(kind)], attributes=masks, **(fault or {}))
 
@@ -163,7 +165,7 @@ def reference_strided(value, begin, end, strides, begin_mask=0, end_mask=0, shri
                       new_axis_mask=0):  # fmt: skip
     """The slice as numpy writes it."""
     spec = []
-    for i, (b, e, s) in enumerate(zip(begin, end, strides)):
+    for i, (b, e, s) in enumerate(zip(begin, end, strides, strict=True)):
         if ellipsis_mask >> i & 1:
             spec.append(Ellipsis)
         elif new_axis_mask >> i & 1:

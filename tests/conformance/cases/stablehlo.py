@@ -103,7 +103,7 @@ def _scatter():
                     name = f"{body} {np.dtype(dtype)} {np.dtype(index)} {shape} at {at}"
                     data = Data(name)
                     values = [data.any(dtype, shape) % 11, np.array(at, index), data.any(dtype, updates) % 5]
-                    values = [value.astype(kind) for value, kind in zip(values, (dtype, index, dtype))]
+                    values = [value.astype(kind) for value, kind in zip(values, (dtype, index, dtype), strict=True)]
                     options = dict(
                         update_window_dims=window, inserted_window_dims=inserted,
                         scatter_dims_to_operand_dims=to_operand, index_vector_dim=vector,

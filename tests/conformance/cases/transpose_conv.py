@@ -36,7 +36,7 @@ GEOMETRIES = [
 
 def _input_shape(output, w_shape, stride, padding):
     sizes = []
-    for size, window, step in zip(output[1:3], w_shape[1:3], stride):
+    for size, window, step in zip(output[1:3], w_shape[1:3], stride, strict=True):
         sizes.append(-(-size // step) if padding == SAME else (size - window) // step + 1)
     return (output[0], *sizes, w_shape[3])
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 
 import numpy as np
 from elementwise import (
-    BF16, F16, F32, F64, I8, I16, I32, I64, SHAPES, Params, edges, every_level, known, name_of,
+    BF16,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    SHAPES,
+    Params,
+    edges,
+    every_level,
+    known,
+    name_of,
 )  # fmt: skip
 from harness import Case, Data, given, result
 
@@ -34,7 +47,7 @@ def in_half(function, x):
 
 def float_cases(op: str, dtype):
     low = 0.05 if op in POSITIVE else -6.0
-    for shape in SHAPES + [(3, 67), (1025,)]:
+    for shape in [*SHAPES, (3, 67), (1025,)]:
         if dtype is F16 and op in F16_BY_XNNPACK_ONLY and 0 in shape:
             continue
         x = Data(f"{op} {name_of(dtype)} {shape}").floats(shape, low, 6, dtype)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 from exhibit import Exhibit, op, view
+from exhibits.checks import converted_transpose_conv, l2_over_no_axes
+from exhibits.loading import EVERY_LENGTH, every_place
+from exhibits.models import compressed, relu, stored_rows
 from harness import SAME, VALID, Case, constant, given, result, state
 from surgery import edited
 
 import leadline
-from exhibits.checks import converted_transpose_conv, l2_over_no_axes
-from exhibits.loading import EVERY_LENGTH, every_place
-from exhibits.models import compressed, relu, stored_rows
 
 F32, I32 = np.float32, np.int32
 HUGE = 2**31 - 1
@@ -591,7 +591,7 @@ def _2022():
             combiner=0,
         )
     )
-    for number, words, change in (
+    for number, _words, change in (
         ("23560", ("column", "index"), lambda d: d[1].array_indices.values.__setitem__(0, 1_000_000)),
         ("23561", ("segment",), lambda d: d[1].array_segments.values.__setitem__(1, HUGE)),
     ):

@@ -11,9 +11,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from exhibits.models import matmul, relu, transpose_conv
 
 import leadline
-from exhibits.models import matmul, relu, transpose_conv
 
 F32 = np.float32
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 from exhibit import Exhibit, view
-
-import leadline
 from exhibits import advisories
 from exhibits.checks import converted_transpose_conv, growth_in_child, l2_over_no_axes, quietly, refusal, run
 from exhibits.models import matmul, relu, stored_behind, transpose_conv
+
+import leadline
 from leadline import _leadline
 
 F32 = np.float32

@@ -7,12 +7,12 @@ import importlib.util
 
 import numpy as np
 from exhibit import Exhibit, view
+from exhibits.checks import in_child, run
+from exhibits.models import compressed, relu, stored_rows, vision_block
 from harness import Case, constant, given, result
 from surgery import Node, edited, locate, patched
 
 import leadline
-from exhibits.checks import in_child, run
-from exhibits.models import compressed, relu, stored_rows, vision_block
 
 F32 = np.float32
 X = np.array([[1, -2, 3, -4]], F32)

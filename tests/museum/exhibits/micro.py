@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 from exhibit import Exhibit, op, view
+from exhibits.advisories import floats
+from exhibits.checks import in_child
+from exhibits.models import relu
 from harness import SAME, VALID, Case, constant, given, result
 from surgery import Node, edited, locate, patched
 
 import leadline
-from exhibits.advisories import floats
-from exhibits.checks import in_child
-from exhibits.models import relu
 
 F32 = np.float32
 X = np.array([[1, -2, 3, -4]], F32)

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 from exhibit import Exhibit, View, op, view
+from exhibits.advisories import floats
+from exhibits.checks import in_child, quietly, run
+from exhibits.converting import GROWTH, flat, keras_of_seed
+from exhibits.models import relu, transpose_conv, vision_block
 from harness import SAME, Case, constant, given, result, state
 from mutants import mutant
 from surgery import edited
 from visitor import Visitor
 
 import leadline
-from exhibits.advisories import floats
-from exhibits.checks import in_child, quietly, run
-from exhibits.converting import GROWTH, flat, keras_of_seed
-from exhibits.models import relu, transpose_conv, vision_block
 
 F32 = np.float32
 
