@@ -91,7 +91,7 @@ StablehloScatterAttributes row_scatter() {
 }
 
 template <typename T>
-OpTester scatter(StablehloScatterAttributes a, const std::vector<ir::OpCode>& body, const std::vector<T>& operand,
+OpTester scatter(StablehloScatterAttributes a, const std::vector<ir::OpId>& body, const std::vector<T>& operand,
                  const std::vector<int32_t>& rows, const std::vector<T>& updates) {
   OpTester t("STABLEHLO_SCATTER");
   const auto n = static_cast<int64_t>(rows.size());
@@ -112,17 +112,17 @@ TEST(StablehloScatter, ReplacesRowsInOrderAndSkipsWhatIsOutside) {
 
 TEST(StablehloScatter, CombinesAsTheComputationSays) {
   const std::vector<int32_t> ones(9, 2);
-  const auto first_row = [&](ir::OpCode code) {
-    auto t = scatter<int32_t>(row_scatter(), {code}, ones, {0, 0}, {1, 2, 3, -4, 5, 6});
+  const auto first_row = [&](const ir::OpId& op) {
+    auto t = scatter<int32_t>(row_scatter(), {op}, ones, {0, 0}, {1, 2, 3, -4, 5, 6});
     t.run();
     auto all = t.result<int32_t>(0);
     all.resize(3);
     return all;
   };
-  EXPECT_EQ(first_row(163), (std::vector<int32_t>{-1, 9, 11}));
-  EXPECT_EQ(first_row(165), (std::vector<int32_t>{-8, 20, 36}));
-  EXPECT_EQ(first_row(166), (std::vector<int32_t>{2, 5, 6}));
-  EXPECT_EQ(first_row(181), (std::vector<int32_t>{-4, 2, 2}));
+  EXPECT_EQ(first_row(op::kStablehloAdd), (std::vector<int32_t>{-1, 9, 11}));
+  EXPECT_EQ(first_row(op::kStablehloMultiply), (std::vector<int32_t>{-8, 20, 36}));
+  EXPECT_EQ(first_row(op::kStablehloMaximum), (std::vector<int32_t>{2, 5, 6}));
+  EXPECT_EQ(first_row(op::kStablehloMinimum), (std::vector<int32_t>{-4, 2, 2}));
 }
 
 TEST(StablehloScatter, WindowsMayHangOverTheEdge) {
@@ -155,13 +155,13 @@ TEST(StablehloScatter, AddsHalfPrecision) {
 
 TEST(StablehloScatter, RefusesOtherComputationsAndWhatDoesNotFit) {
   const auto refused = [](const std::function<void(StablehloScatterAttributes&)>& change,
-                          const std::vector<ir::OpCode>& body = {}) {
+                          const std::vector<ir::OpId>& body = {}) {
     StablehloScatterAttributes a = row_scatter();
     change(a);
     EXPECT_THROW(scatter<float>(a, body, kSquare, {1}, {1, 2, 3}).run(), Error);
   };
-  refused([](auto&) {}, {41});
-  refused([](auto&) {}, {163, 163});
+  refused([](auto&) {}, {op::kSub});
+  refused([](auto&) {}, {op::kStablehloAdd, op::kStablehloAdd});
   refused([](auto& a) { a.update_window_dims = {2}; });
   refused([](auto& a) { a.update_window_dims = {1, 1}; });
   refused([](auto& a) { a.inserted_window_dims = {}; });
