@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 SHARED = Path(os.environ.get("LEADLINE_SHARED") or Path(__file__).resolve().parents[1] / "shared")
-# Of a whole run (make test) with the folder of real models, and without it. Lower them when there are fewer.
-CEILINGS = {True: 40, False: 80}
+# Of a whole run with the folder of real models, and without it. Lower them when there are fewer.
+CEILINGS = {True: 30, False: 60}
+# Tests of programs that were not built count only where everything should have been (make test).
+COMPLETE = os.environ.get("LEADLINE_COMPLETE") == "1"
 
 
 class SkipCounter:
@@ -25,7 +27,7 @@ class SkipCounter:
 
     @property
     def total(self) -> int:
-        return self.reasons.total()
+        return sum(count for reason, count in self.reasons.items() if COMPLETE or not reason.endswith("is not built"))
 
     def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.skipped and not hasattr(report, "wasxfail"):

@@ -1470,7 +1470,7 @@ class Postmortem:
         """
 
     @property
-    def missing_features(self) -> list:
+    def missing_features(self) -> list[str]:
         """
         Flags of numeric code that the CPU of an illegal instruction does not have.
         """

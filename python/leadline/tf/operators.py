@@ -101,7 +101,8 @@ class Operators:
     def __ne__(self, other):
         return _compared(self._operand(), other, _arithmetic().not_equal, True)
 
-    __hash__ = None  # tensors and variables say for themselves whether they have one
+    def __hash__(self) -> int:
+        raise NotImplementedError  # tensors and variables say for themselves whether they have one
 
     def __and__(self, other):
         return _logical(self._operand(), other, "and")
