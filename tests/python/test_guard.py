@@ -19,8 +19,7 @@ import pytest
 
 import leadline
 from leadline import GuardError, guard
-from leadline._guard import guard as guard_module
-from leadline._guard import transport
+from leadline._guard import guard as guard_module, transport
 
 MB = 1_000_000
 LONG = os.environ.get("LEADLINE_LONG") == "1"

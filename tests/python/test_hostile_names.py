@@ -9,8 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from test_cli import leadline as run_program
-from test_cli import leadline_json
+from test_cli import leadline as run_program, leadline_json
 
 import leadline
 from leadline import lite

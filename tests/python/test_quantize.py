@@ -5,8 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from test_cli import PROGRAM, USAGE, leadline_json
-from test_cli import leadline as run_program
+from test_cli import PROGRAM, USAGE, leadline as run_program, leadline_json
 
 import leadline
 from leadline import lite

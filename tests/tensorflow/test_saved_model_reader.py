@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
-from tensorflow.python.framework import ops as framework_ops
+from tensorflow.python.framework import op_def_registry, ops as framework_ops
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("LEADLINE_SAVED_MODEL_DUMP", ROOT / "build/release/saved_model_dump"))

@@ -29,8 +29,7 @@ from leadline._leadline import (
 )
 from leadline._native import tensors
 from leadline._native.arguments import as_budget, as_method, as_model, as_threads
-from leadline.jobs.dataset import DatasetReader, Finding, Sample, open_dataset
-from leadline.jobs.dataset import lint_dataset as _lint_model_dataset
+from leadline.jobs.dataset import DatasetReader, Finding, Sample, lint_dataset as _lint_model_dataset, open_dataset
 from leadline.jobs.progress import progress_of, tell, with_timeout
 
 # A chunk is sent at once; with 2 for each worker no worker waits for the next.

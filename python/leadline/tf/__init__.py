@@ -18,8 +18,7 @@ import typing as _typing
 
 import leadline as _leadline
 from leadline import lite
-from leadline.tf import compat, config, dtypes, errors, linalg, math, nn, random
-from leadline.tf import control as _control
+from leadline.tf import compat, config, control as _control, dtypes, errors, linalg, math, nn, random
 
 # Lists, or each of the names would have a line.
 # isort: off

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leadline.tf import dtypes, movement, selection  # noqa: F401 they fill the table
-from leadline.tf import graph as graphs
+from leadline.tf import dtypes, graph as graphs, movement, selection  # noqa: F401 they fill the table
 from leadline.tf.arithmetic import _static, cast
 from leadline.tf.convert import constant, convert_all, convert_to_tensor
 from leadline.tf.dtypes import as_dtype

@@ -9,8 +9,7 @@ import threading
 
 import numpy as np
 
-from leadline.tf import memory
-from leadline.tf import op as op_module
+from leadline.tf import memory, op as op_module
 from leadline.tf.tensor import Tensor
 
 # Results this small are computed while the graph is made, so that shapes that depend on them are known.

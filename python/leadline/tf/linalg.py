@@ -6,9 +6,17 @@ from __future__ import annotations
 import numpy as np
 
 from leadline.tf import dtypes, shapes, tiles
-from leadline.tf.arithmetic import _static, multiply, reduce_max, reduce_sum, sqrt, square, subtract
-from leadline.tf.arithmetic import abs as abs_
-from leadline.tf.arithmetic import pow as pow_
+from leadline.tf.arithmetic import (
+    _static,
+    abs as abs_,
+    multiply,
+    pow as pow_,
+    reduce_max,
+    reduce_sum,
+    sqrt,
+    square,
+    subtract,
+)
 from leadline.tf.array import expand_dims, reshape, roll, squeeze, transpose
 from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.elementwise import _KINDS, broadcast, check_types

@@ -9,8 +9,7 @@ import numpy as np
 
 from leadline.tf import dtypes, shapes
 from leadline.tf.arithmetic import _static, cast, equal, reduce_sum
-from leadline.tf.array import broadcast_to, expand_dims, identity
-from leadline.tf.array import range as range_
+from leadline.tf.array import broadcast_to, expand_dims, identity, range as range_
 from leadline.tf.convert import convert_all, convert_to_tensor
 from leadline.tf.errors import InvalidArgumentError
 from leadline.tf.op import Call, apply, row

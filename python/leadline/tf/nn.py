@@ -8,14 +8,14 @@ from collections import namedtuple
 import numpy as np
 
 from leadline.tf import convolution, dtypes  # noqa: F401 it fills the table
-from leadline.tf.arithmetic import (
+from leadline.tf.arithmetic import (  # what is imported as itself, tf.nn has too
     abs as abs_,
-)
-from leadline.tf.arithmetic import (
     add,
     cast,
     exp,
     greater_equal,
+    in_top_k as in_top_k,
+    l2_normalize as l2_normalize,
     log1p,
     maximum,
     multiply,
@@ -24,9 +24,13 @@ from leadline.tf.arithmetic import (
     reduce_sum,
     rsqrt,
     sigmoid,
+    softplus as softplus,
+    softsign as softsign,
     square,
     squared_difference,
     subtract,
+    tanh as tanh,
+    top_k as top_k,
 )
 from leadline.tf.array import expand_dims, gather, moveaxis, shape, squeeze, zeros_like
 from leadline.tf.convert import convert_all, convert_to_tensor

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from leadline._leadline import format_bytes
-from leadline.tf import memory, shapes
-from leadline.tf import op as op_module
+from leadline.tf import memory, op as op_module, shapes
 from leadline.tf.graph import Operation
 from leadline.tf.tensor import Tensor
 

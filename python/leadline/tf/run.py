@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leadline.tf import memory, stretches
-from leadline.tf import op as op_module
+from leadline.tf import memory, op as op_module, stretches
 from leadline.tf.errors import OpError
 from leadline.tf.plan import Plan, Step, needed
 from leadline.tf.tensor import Tensor

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.tf import op as op_module
-from leadline.tf import shapes
+from leadline.tf import op as op_module, shapes
 from leadline.tf.plan import Plan, Step
 from leadline.tf.tensor import Tensor
 

@@ -7,8 +7,7 @@ import contextlib
 
 import numpy as np
 
-from leadline.tf import graph as graphs
-from leadline.tf import memory
+from leadline.tf import graph as graphs, memory
 from leadline.tf.convert import convert_to_tensor
 from leadline.tf.dtypes import DType, as_dtype
 from leadline.tf.graph import Graph
