@@ -286,6 +286,12 @@ class NodeInfo:
     def attributes(self) -> str:
         """'stride_w=2 stride_h=2 ...'"""
 
+    @property
+    def macs(self) -> int:
+        """
+        Products that a convolution or a product of matrices computes for the shapes in the file; 0 for others.
+        """
+
     def __repr__(self) -> str: ...
 
 class SubgraphInfo:
