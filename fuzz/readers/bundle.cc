@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "import/saved_model/files_testing.h"
 #include "import/saved_model/snappy.h"
-#include "import/saved_model/test_files.h"
 #include "leadline/error.h"
 #include "readers/readers.h"
 

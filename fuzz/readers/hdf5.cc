@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HDF5 files. Checksums of structures are not compared, so that mutants get past them.
 #include "import/hdf5/file.h"
-#include "import/hdf5/hdf5_writer.h"
+#include "import/hdf5/writer_testing.h"
 #include "leadline/error.h"
 #include "readers/readers.h"
 

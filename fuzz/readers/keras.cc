@@ -6,7 +6,7 @@
 #include <charconv>
 #include <map>
 
-#include "import/hdf5/hdf5_writer.h"
+#include "import/hdf5/writer_testing.h"
 #include "leadline/converter.h"
 #include "leadline/error.h"
 #include "readers/archive.h"

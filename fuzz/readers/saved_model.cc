@@ -2,8 +2,8 @@
 // saved_model.pb beside variables that are right.
 #include <fmt/format.h>
 
+#include "import/saved_model/models_testing.h"
 #include "import/saved_model/op_rows.h"
-#include "import/saved_model/test_models.h"
 #include "leadline/converter.h"
 #include "readers/models.h"
 #include "readers/readers.h"

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "guard/flight_recorder.h"
-#include "guard/flight_test_tools.h"
+#include "guard/flight_testing.h"
 #include "guard/postmortem.h"
 
 extern "C" [[noreturn]] void __assert_fail(const char*, const char*, unsigned int, const char*) noexcept;

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "guard/fake_site.h"
+#include "guard/site_testing.h"
 #include "guard/untrusted_file.h"
 #include "leadline/error.h"
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "guard/fake_site.h"
+#include "guard/site_testing.h"
 #include "guard/untrusted_file.h"
 
 namespace leadline::guard {

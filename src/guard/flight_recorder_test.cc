@@ -11,7 +11,7 @@
 #include <span>
 
 #include "guard/flight_reader.h"
-#include "guard/flight_test_tools.h"
+#include "guard/flight_testing.h"
 #include "guard/postmortem.h"
 
 namespace leadline::guard {

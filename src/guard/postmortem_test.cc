@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "guard/flight_test_tools.h"
+#include "guard/flight_testing.h"
 #include "tests/support/cpp/fake_system.h"
 
 namespace leadline::guard {

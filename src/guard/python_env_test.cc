@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "guard/fake_site.h"
+#include "guard/site_testing.h"
 
 namespace leadline::guard {
 namespace {

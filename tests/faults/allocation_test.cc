@@ -7,7 +7,7 @@
 #include <fstream>
 #include <optional>
 
-#include "import/saved_model/test_files.h"
+#include "import/saved_model/files_testing.h"
 #include "leadline/converter.h"
 #include "leadline/custom_op.h"
 #include "leadline/debugger.h"

@@ -7,7 +7,7 @@
 
 #include "core/cgroup.h"
 #include "core/thread_pool.h"
-#include "import/saved_model/test_files.h"
+#include "import/saved_model/files_testing.h"
 #include "io/output_file.h"
 #include "io/zip.h"
 #include "leadline/budget.h"

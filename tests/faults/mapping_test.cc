@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "import/saved_model/test_files.h"
+#include "import/saved_model/files_testing.h"
 #include "leadline/converter.h"
 #include "leadline/interpreter.h"
 #include "leadline/quantizer.h"

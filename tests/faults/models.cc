@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "import/hdf5/hdf5_writer.h"
-#include "import/saved_model/test_files.h"
+#include "import/hdf5/writer_testing.h"
+#include "import/saved_model/files_testing.h"
 #include "ops/string_tester.h"
 
 namespace leadline::faults {

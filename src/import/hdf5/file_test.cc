@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "import/hdf5/hdf5_writer.h"
+#include "import/hdf5/writer_testing.h"
 #include "leadline/error.h"
 
 namespace leadline::hdf5 {

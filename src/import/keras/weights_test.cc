@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "import/hdf5/hdf5_writer.h"
+#include "import/hdf5/writer_testing.h"
 #include "leadline/error.h"
 
 namespace leadline::keras {

@@ -8,8 +8,8 @@
 #include "core/error.h"
 #include "core/string_tensor.h"
 #include "import/saved_model/crc32c.h"
+#include "import/saved_model/files_testing.h"
 #include "import/saved_model/snappy.h"
-#include "import/saved_model/test_files.h"
 
 namespace leadline::saved_model {
 namespace {

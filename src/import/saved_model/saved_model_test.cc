@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "import/saved_model/bundle.h"
-#include "import/saved_model/test_models.h"
+#include "import/saved_model/models_testing.h"
 
 namespace leadline::saved_model {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/string_tensor.h"
-#include "import/saved_model/test_files.h"
+#include "import/saved_model/files_testing.h"
 
 namespace leadline::saved_model {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "import/saved_model/files_testing.h"
 #include "import/saved_model/protos.h"
-#include "import/saved_model/test_files.h"
 
 namespace leadline::saved_model {
 namespace {
