@@ -14,7 +14,7 @@
 namespace leadline::ir {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
+constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
 
 /// Memory that a read takes for a moment; not zeroed.
 class Temporary {
@@ -31,13 +31,13 @@ class Temporary {
 
 int64_t tensor_bytes(const Shape& shape, int64_t element_bytes) {
   const auto elements = shape.checked_elements();
-  require(elements && *elements <= INT64_MAX / std::max<int64_t>(element_bytes, 1), kBad,
+  require(elements && *elements <= INT64_MAX / std::max<int64_t>(element_bytes, 1), kBadArgument,
           "a constant of shape {} does not fit into memory", shape.to_string());
   return *elements * element_bytes;
 }
 
 void require_bytes(const Source& source, const Shape& shape, int64_t element_bytes) {
-  require(source != nullptr && element_bytes > 0 && source->bytes() == tensor_bytes(shape, element_bytes), kBad,
+  require(source != nullptr && element_bytes > 0 && source->bytes() == tensor_bytes(shape, element_bytes), kBadArgument,
           "a constant of shape {} with {} bytes per element cannot come from {} bytes", shape.to_string(),
           element_bytes, source == nullptr ? 0 : source->bytes());
 }
@@ -332,7 +332,7 @@ void require_permutation(const Shape& shape, std::span<const int> permutation) {
   std::sort(sorted.begin(), sorted.end());
   std::vector<int> all(static_cast<size_t>(shape.rank()));
   std::iota(all.begin(), all.end(), 0);
-  require(sorted == all, kBad, "[{}] does not permute the axes of shape {}", fmt::join(permutation, ", "),
+  require(sorted == all, kBadArgument, "[{}] does not permute the axes of shape {}", fmt::join(permutation, ", "),
           shape.to_string());
 }
 
@@ -363,18 +363,18 @@ Source transposed_source(Source source, const Shape& shape, std::span<const int>
 
 Source scaled_source(Source source, const Shape& shape, int axis, std::vector<float> factors) {
   require_bytes(source, shape, sizeof(float));
-  require(axis >= 0 && axis < shape.rank() && static_cast<int64_t>(factors.size()) == shape[axis], kBad,
+  require(axis >= 0 && axis < shape.rank() && static_cast<int64_t>(factors.size()) == shape[axis], kBadArgument,
           "{} factors do not go with axis {} of shape {}", factors.size(), axis, shape.to_string());
   return std::make_shared<Scaled>(std::move(source), shape, axis, std::move(factors));
 }
 
 Source combined_source(std::vector<VectorTerm> terms) {
-  require(!terms.empty(), kBad, "a sum of constants has no terms");
+  require(!terms.empty(), kBadArgument, "a sum of constants has no terms");
   for (const VectorTerm& term : terms) {
     require(term.vector != nullptr && term.vector->bytes() == terms[0].vector->bytes() &&
                 term.vector->bytes() % static_cast<int64_t>(sizeof(float)) == 0 &&
                 (!term.factor || term.factor->bytes() == term.vector->bytes()),
-            kBad, "the vectors of a sum of constants differ in length");
+            kBadArgument, "the vectors of a sum of constants differ in length");
   }
   return std::make_shared<Combined>(std::move(terms));
 }
@@ -387,23 +387,23 @@ Source sliced_source(Source source, const Shape& shape, std::span<const int64_t>
     const int64_t b = begin[static_cast<size_t>(axis)];
     inside = b >= 0 && b <= shape[axis] && size[axis] <= shape[axis] - b;
   }
-  require(inside, kBad, "a block of {} at [{}] is not inside {}", size.to_string(), fmt::join(begin, ", "),
+  require(inside, kBadArgument, "a block of {} at [{}] is not inside {}", size.to_string(), fmt::join(begin, ", "),
           shape.to_string());
   if (size == shape) return source;
   return std::make_shared<Sliced>(std::move(source), shape, begin, size, element_bytes);
 }
 
 Source concatenated_source(std::vector<Source> parts, std::vector<Shape> shapes, int axis, int64_t element_bytes) {
-  require(!parts.empty() && parts.size() == shapes.size(), kBad, "{} constants with {} shapes cannot be joined",
+  require(!parts.empty() && parts.size() == shapes.size(), kBadArgument, "{} constants with {} shapes cannot be joined",
           parts.size(), shapes.size());
   int64_t size = 0;
   for (size_t p = 0; p < parts.size(); ++p) {
     require_bytes(parts[p], shapes[p], element_bytes);
     bool same = axis >= 0 && axis < shapes[p].rank() && shapes[p].rank() == shapes[0].rank();
     for (int a = 0; same && a < shapes[0].rank(); ++a) same = a == axis || shapes[p][a] == shapes[0][a];
-    require(same, kBad, "constants of shapes {} and {} cannot be joined along axis {}", shapes[0].to_string(),
+    require(same, kBadArgument, "constants of shapes {} and {} cannot be joined along axis {}", shapes[0].to_string(),
             shapes[p].to_string(), axis);
-    require(shapes[p][axis] <= INT64_MAX - size, kBad, "a joined constant does not fit into memory");
+    require(shapes[p][axis] <= INT64_MAX - size, kBadArgument, "a joined constant does not fit into memory");
     size += shapes[p][axis];
   }
   Shape result = shapes[0];

@@ -22,7 +22,7 @@ namespace {
 using jobs::Conversion;
 using jobs::SampleInput;
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
+constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
 
 /// What samples may call the inputs of a signature.
 struct Signature {
@@ -74,7 +74,7 @@ std::vector<SampleInput> inputs_of(const Model& model, int subgraph) {
 struct SampleReader::State {
   State(const Model& read_for, SampleSource& read_from, SampleReaderOptions chosen)
       : model(read_for), source(read_from), options(chosen) {
-    require(options.limit >= 0, kBad, "the limit of samples is {}, expected 0 (all) or more", options.limit);
+    require(options.limit >= 0, kBadArgument, "the limit of samples is {}, expected 0 (all) or more", options.limit);
     for (const SignatureInfo& signature : model.signatures()) add_signature(signature);
     // Samples without a key are for the main subgraph; the names of a signature are known when it is the only one.
     if (signatures.size() != 1 || signatures[0].subgraph != 0) {
@@ -125,11 +125,11 @@ struct SampleReader::State {
     if (!sample.signature.empty()) {
       const auto found = std::find_if(signatures.begin(), signatures.end(),
                                       [&](const Signature& s) { return s.key == sample.signature; });
-      require(found != signatures.end(), kBad, "{}: the model has no signature '{}'; it has {}", sample_text(),
+      require(found != signatures.end(), kBadArgument, "{}: the model has no signature '{}'; it has {}", sample_text(),
               sample.signature, known_signatures());
       signature = &*found;
     } else {
-      require(!named || signatures.size() <= 1, kBad,
+      require(!named || signatures.size() <= 1, kBadArgument,
               "{}: the model has several signatures ({}): name the one that a sample is for", sample_text(),
               known_signatures());
     }
@@ -144,7 +144,7 @@ struct SampleReader::State {
       } else if (wanted.size() == 1 && sample.inputs[0].shape.rank() < wanted[0].tensor.shape.rank()) {
         hint = "; a sample is a list of arrays, one for each input";
       }
-      fail(kBad, "{}: {} arrays for {} inputs ({}){}", sample_text(), sample.inputs.size(), wanted.size(),
+      fail(kBadArgument, "{}: {} arrays for {} inputs ({}){}", sample_text(), sample.inputs.size(), wanted.size(),
            quoted_names(wanted), hint);
     }
   }
@@ -153,14 +153,14 @@ struct SampleReader::State {
     std::vector<std::optional<SampleTensor>> found(wanted.size());
     for (SampleTensor& tensor : sample.inputs) {
       const auto place = signature.by_name.find(tensor.name);
-      require(place != signature.by_name.end(), kBad, "{}: the model has no input '{}'; the inputs are {}",
+      require(place != signature.by_name.end(), kBadArgument, "{}: the model has no input '{}'; the inputs are {}",
               sample_text(), tensor.name, quoted_names(wanted));
       found[place->second] = std::move(tensor);
     }
     sample.inputs.clear();
     for (size_t i = 0; i < wanted.size(); ++i) {
-      require(found[i].has_value(), kBad, "{}: input '{}' is missing; the inputs are {}", sample_text(), wanted[i].name,
-              quoted_names(wanted));
+      require(found[i].has_value(), kBadArgument, "{}: input '{}' is missing; the inputs are {}", sample_text(),
+              wanted[i].name, quoted_names(wanted));
       sample.inputs.push_back(std::move(*found[i]));
     }
   }
@@ -171,18 +171,18 @@ struct SampleReader::State {
     const std::string where = fmt::format("{}, input '{}'", sample_text(), input.name);
     check_shape(where, input, tensor.shape);
     const Conversion conversion = jobs::conversion_of(tensor.dtype, input.tensor);
-    require(conversion != Conversion::kRefused, kBad, "{}: the type is {}, the model takes {}", where, type_of(tensor),
-            input.tensor.dtype == DType::kString ? "strings" : dtype_name(input.tensor.dtype));
+    require(conversion != Conversion::kRefused, kBadArgument, "{}: the type is {}, the model takes {}", where,
+            type_of(tensor), input.tensor.dtype == DType::kString ? "strings" : dtype_name(input.tensor.dtype));
     check_bytes(where, tensor);
     if (conversion == Conversion::kInteger || conversion == Conversion::kPack) {
-      require(jobs::integers_fit(tensor, input.tensor.dtype), kBad,
+      require(jobs::integers_fit(tensor, input.tensor.dtype), kBadArgument,
               "{}: the type is {}, and its values do not fit the {} that the model takes", where, type_of(tensor),
               dtype_name(input.tensor.dtype));
     }
     const bool real = jobs::is_real(input.tensor.dtype);
     if (!options.lint || tensor.data.empty() || !(real || conversion == Conversion::kQuantize)) return;
     const jobs::ValueSummary values = jobs::summarize(tensor, real ? input.tensor.dtype : tensor.dtype);
-    require(values.not_finite == 0, kBad, "{}: {} of {} values are NaN or infinite, the first at {}", where,
+    require(values.not_finite == 0, kBadArgument, "{}: {} of {} values are NaN or infinite, the first at {}", where,
             values.not_finite, tensor.shape.elements(), place_text(tensor.shape, values.first_not_finite));
     if (finished || !real) return;
     if (jobs::is_integer(tensor.dtype)) lint.add_integers(sample.subgraph, position, input, where, count, tensor);
@@ -203,13 +203,13 @@ struct SampleReader::State {
     } else if (same_tail) {
       hint = "; the model's batch size is fixed: give samples one by one";
     }
-    fail(kBad, "{}: the shape is {}, the model takes {}{}", where, shape.to_string(), input.shape_text(), hint);
+    fail(kBadArgument, "{}: the shape is {}, the model takes {}{}", where, shape.to_string(), input.shape_text(), hint);
   }
 
   static void check_bytes(const std::string& where, const SampleTensor& tensor) {
     if (tensor.dtype == DType::kString) {
       const std::string problem = string_tensor_problem(tensor.data, tensor.shape.elements());
-      require(problem.empty(), kBad, "{}: {}", where, problem);
+      require(problem.empty(), kBadArgument, "{}: {}", where, problem);
       return;
     }
     const std::optional<int64_t> elements = tensor.shape.checked_elements();
@@ -217,8 +217,8 @@ struct SampleReader::State {
     int64_t bytes = 0;
     const bool fits =
         elements && !__builtin_mul_overflow(*elements, item, &bytes) && std::cmp_equal(bytes, tensor.data.size());
-    require(fits, kBad, "{}: shape {} of {} takes {} bytes, got {}", where, tensor.shape.to_string(), type_of(tensor),
-            bytes, tensor.data.size());
+    require(fits, kBadArgument, "{}: shape {} of {} takes {} bytes, got {}", where, tensor.shape.to_string(),
+            type_of(tensor), bytes, tensor.data.size());
   }
 
   Model model;
@@ -245,7 +245,7 @@ const Sample* SampleReader::next() {
   s.sample = {};
   const bool more = (s.options.limit == 0 || s.count < s.options.limit) && s.source.next(s.sample);
   if (!more) {
-    require(s.count > 0, kBad, "the representative dataset is empty: it gave no sample");
+    require(s.count > 0, kBadArgument, "the representative dataset is empty: it gave no sample");
     if (!s.finished && s.options.lint) s.lint.finish(s.count, s.inputs);
     s.finished = true;
     return nullptr;
@@ -280,7 +280,7 @@ void SampleReader::look_at(const Calibration& calibration, const std::optional<N
 
 void set_inputs(Interpreter& interpreter, const Sample& sample) {
   const std::vector<int>& indices = interpreter.inputs();
-  require(sample.inputs.size() == indices.size(), kBad, "the sample has {} tensors, the model {} inputs",
+  require(sample.inputs.size() == indices.size(), kBadArgument, "the sample has {} tensors, the model {} inputs",
           sample.inputs.size(), indices.size());
   for (size_t i = 0; i < indices.size(); ++i) {
     if (!(interpreter.tensor_info(indices[i]).shape == sample.inputs[i].shape)) {

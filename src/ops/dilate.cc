@@ -5,6 +5,7 @@
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
@@ -63,6 +64,7 @@ void register_dilate(Registry& registry) {
                 .options = builtin_options_2(18),
                 .infer = infer,
                 .prepare = prepare,
+                .quantize = same_scale_rule({.int8 = 1, .int16 = 1}),
                 .types = "all but sub-byte and strings"});
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "ops/graph_builder.h"
 #include "ops/op_tester.h"
+#include "quantize/integers.h"
 
 namespace leadline::ops {
 namespace {
@@ -45,6 +49,26 @@ TEST(Dilate, RefusesBadDilations) {
   }
   EXPECT_THROW(dilated<float>({2}, {1, 2}, {1, 1}, 0), Error);
   EXPECT_THROW(dilated<float>({}, {1}, {}, 0), Error);
+}
+
+TEST(Dilate, KeepsItsScaleWhenQuantized) {
+  GraphBuilder b;
+  const int x = b.input("x", DType::kFloat32, {2, 3});
+  const int dilations = b.constant("dilations", DType::kInt32, {2}, std::vector<int32_t>{2, 1});
+  const int padding = b.constant("padding", DType::kFloat32, {}, std::vector<float>{0.5F});
+  const auto graph = b.finish({b.node("DILATE", {x, dilations, padding}, "y")});
+  quantize::Treatments treatments = quantize::plan_treatments(*graph, {.mode = QuantizationMode::kInt8});
+  quantize::quantize_integers(*graph, treatments, [](int, int, int, bool) { return quantize::RealRange{-1.0, 1.0}; },
+                              {});
+  const ir::Subgraph& main = graph->subgraphs[0];
+  const auto node =
+      std::find_if(main.nodes.begin(), main.nodes.end(), [](const ir::Node& n) { return n.op == op::kDilate; });
+  ASSERT_NE(node, main.nodes.end());
+  const auto value = [&](int v) { return main.values[static_cast<size_t>(v)]; };
+  for (int v : {node->inputs[0], node->inputs[2], node->outputs[0]}) {
+    EXPECT_EQ(value(v).dtype, DType::kInt8);
+    EXPECT_EQ(value(v).quantization, value(node->outputs[0]).quantization);
+  }
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace leadline::ops {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
+constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
 
 /// What stands for an unknown dimension while shapes are inferred. Batches are small; other dimensions are large enough
 /// for any stack of windows and can be halved six times and divided by 3, 5 and 7.
@@ -32,7 +32,8 @@ void check_dims(const std::string& name, const Dims& dims, bool may_be_unknown) 
   require(dims.size() <= kMaxRank, ErrorCode::kUnsupported, "'{}' has rank {}, Leadline handles up to {}", name,
           dims.size(), kMaxRank);
   for (int64_t size : dims) {
-    require(size >= (may_be_unknown ? -1 : 0) && size <= INT32_MAX, kBad, "'{}' has a dimension of {}", name, size);
+    require(size >= (may_be_unknown ? -1 : 0) && size <= INT32_MAX, kBadArgument, "'{}' has a dimension of {}", name,
+            size);
   }
 }
 
@@ -87,7 +88,7 @@ void GraphBuilder::drop_subgraphs(int first) {
 }
 
 void GraphBuilder::check_index(int value) const {
-  require(value >= 0 && value < static_cast<int>(subgraph().values.size()), kBad,
+  require(value >= 0 && value < static_cast<int>(subgraph().values.size()), kBadArgument,
           "value {} does not exist: subgraph '{}' has {}", value, subgraph().name, subgraph().values.size());
 }
 
@@ -189,7 +190,7 @@ int GraphBuilder::constant(const std::string& name, DType dtype, const Dims& dim
   return in_context([&] {
     check_dims(name, dims, false);
     const auto needed = storage_bytes(dtype, Shape(std::span<const int64_t>(dims)));
-    require(dtype_bits(dtype) == 0 || needed == static_cast<int64_t>(bytes.size()), kBad,
+    require(dtype_bits(dtype) == 0 || needed == static_cast<int64_t>(bytes.size()), kBadArgument,
             "constant '{}' of type {} and shape [{}] needs {} bytes, it is given {}", name, dtype_name(dtype),
             fmt::join(dims, ", "), needed.value_or(-1), bytes.size());
     const int index = add_value(name, dtype, std::move(quantization));
@@ -204,7 +205,7 @@ int GraphBuilder::constant(const std::string& name, DType dtype, const Dims& dim
   return in_context([&] {
     check_dims(name, dims, false);
     const auto needed = storage_bytes(dtype, Shape(std::span<const int64_t>(dims)));
-    require(dtype_bits(dtype) > 0 && source != nullptr && needed == source->bytes(), kBad,
+    require(dtype_bits(dtype) > 0 && source != nullptr && needed == source->bytes(), kBadArgument,
             "constant '{}' of type {} and shape [{}] needs {} bytes, its source has {}", name, dtype_name(dtype),
             fmt::join(dims, ", "), needed.value_or(-1), source == nullptr ? 0 : source->bytes());
     std::vector<std::byte> small;
@@ -252,7 +253,7 @@ std::vector<int> GraphBuilder::add(NodeSpec spec) {
     const OpDef* row = spec.custom ? registry().find(ir::OpId::custom(spec.op)) : registry().find_named(spec.op);
     const bool described = !spec.outputs.empty() && std::all_of(spec.outputs.begin(), spec.outputs.end(),
                                                                 [](const NodeOutput& o) { return o.dims.has_value(); });
-    require(row != nullptr || described, kBad, "there is no op called '{}'", spec.op);
+    require(row != nullptr || described, kBadArgument, "there is no op called '{}'", spec.op);
     for (int v : spec.inputs) {
       if (v != ir::kAbsent) check_index(v);
     }
