@@ -39,7 +39,7 @@ class GivenWeights final : public keras::WeightSource {
 };
 
 passes::PassNames disabled_passes(const ConversionOptions& options) {
-  return passes::pass_names(options.disabled_passes, passes::all_passes());
+  return passes::pass_names(options.disabled_passes, passes::names_for_converters());
 }
 
 }  // namespace

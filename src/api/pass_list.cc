@@ -8,8 +8,9 @@ namespace leadline {
 
 std::vector<PassInfo> list_passes() {
   std::vector<PassInfo> list;
-  for (const passes::Pass& pass : passes::passes_for_runs()) list.push_back({pass.name, pass.description, true, false});
-  for (const passes::Pass& pass : passes::all_passes()) {
+  for (const passes::PassName& pass : passes::names_for_runs())
+    list.push_back({pass.name, pass.description, true, false});
+  for (const passes::PassName& pass : passes::names_for_converters()) {
     const auto same = std::find_if(list.begin(), list.end(), [&](const PassInfo& p) { return p.name == pass.name; });
     if (same != list.end()) {
       same->converts = true;

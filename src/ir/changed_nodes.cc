@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "core/error.h"
-
 namespace leadline::ir {
 namespace {
 
@@ -16,23 +14,29 @@ bool equal(const Node& a, const Node& b) {
 
 /// For each absorbed node the one that does its work now: the one that writes its result, or the one that a reader of
 /// its result became; -1 when nobody needs the result.
-std::vector<int> find_heirs(const Subgraph& before, const Subgraph& after) {
-  std::vector<int> maker(after.values.size(), -1);
-  std::vector<int> reader(before.values.size(), -1);  // the last in the file
-  for (size_t n = 0; n < after.nodes.size(); ++n) {
-    for (int v : after.nodes[n].outputs) maker[static_cast<size_t>(v)] = static_cast<int>(n);
-    for (int v : before.nodes[n].inputs) {
+std::vector<int> find_heirs(const Subgraph& subgraph, const NodeOverlay& overlay) {
+  const size_t count = subgraph.nodes.size();
+  const auto after = [&](size_t n) -> const Node& {
+    const auto found = overlay.find(static_cast<int>(n));
+    return found == overlay.end() ? subgraph.nodes[n] : found->second;
+  };
+  std::vector<int> maker(subgraph.values.size(), -1);
+  std::vector<int> reader(subgraph.values.size(), -1);  // the last in the file
+  for (size_t n = 0; n < count; ++n) {
+    for (int v : after(n).outputs) maker[static_cast<size_t>(v)] = static_cast<int>(n);
+    for (int v : subgraph.nodes[n].inputs) {
       if (v != kAbsent) reader[static_cast<size_t>(v)] = static_cast<int>(n);
     }
   }
-  std::vector<int> heirs(after.nodes.size(), -1);
-  for (size_t n = after.nodes.size(); n-- > 0;) {  // readers come after what they read
-    if (!after.nodes[n].op.is_none()) continue;
-    for (int v : before.nodes[n].outputs) {
+  std::vector<int> heirs(count, -1);
+  for (size_t n = count; n-- > 0;) {  // readers come after what they read
+    if (!after(n).op.is_none()) continue;
+    for (int v : subgraph.nodes[n].outputs) {
       int heir = maker[static_cast<size_t>(v)];
       const int next = reader[static_cast<size_t>(v)];
-      if (heir < 0 && next >= 0)
-        heir = after.nodes[static_cast<size_t>(next)].op.is_none() ? heirs[static_cast<size_t>(next)] : next;
+      if (heir < 0 && next >= 0) {
+        heir = after(static_cast<size_t>(next)).op.is_none() ? heirs[static_cast<size_t>(next)] : next;
+      }
       heirs[n] = std::max(heirs[n], heir);
     }
   }
@@ -68,23 +72,21 @@ int64_t ChangedNodes::bytes() const {
   return bytes;
 }
 
-ChangedNodes changed_nodes(const Graph& original, const Graph& changed) {
+ChangedNodes changed_nodes(const Graph& graph, const std::vector<NodeOverlay>& overlays) {
   ChangedNodes result;
-  result.subgraphs.resize(original.subgraphs.size());
-  for (size_t s = 0; s < original.subgraphs.size(); ++s) {
-    const Subgraph& before = original.subgraphs[s];
-    const Subgraph& after = changed.subgraphs[s];
-    require(before.nodes.size() == after.nodes.size() && before.values.size() == after.values.size(),
-            ErrorCode::kInternal, "passes changed the numbers of subgraph {}", s);
+  result.subgraphs.resize(graph.subgraphs.size());
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    const Subgraph& subgraph = graph.subgraphs[s];
     ChangedSubgraph& entry = result.subgraphs[s];
-    for (size_t n = 0; n < after.nodes.size(); ++n) {
-      if (after.nodes[n].op.is_none()) {
-        entry.absorbed.push_back(static_cast<int>(n));
-      } else if (!equal(before.nodes[n], after.nodes[n])) {
-        entry.changed.push_back({static_cast<int>(n), after.nodes[n], {}});
+    for (const auto& [n, node] : overlays[s]) {
+      if (node.op.is_none()) {
+        entry.absorbed.push_back(n);
+      } else if (!equal(subgraph.nodes[static_cast<size_t>(n)], node)) {
+        entry.changed.push_back({n, node, {}});
       }
     }
-    const std::vector<int> heirs = find_heirs(before, after);
+    if (entry.absorbed.empty() && entry.changed.empty()) continue;
+    const std::vector<int> heirs = find_heirs(subgraph, overlays[s]);
     for (int n : entry.absorbed) {
       const int by = heirs[static_cast<size_t>(n)];
       if (const ChangedNode* c = entry.find(by))
@@ -93,6 +95,14 @@ ChangedNodes changed_nodes(const Graph& original, const Graph& changed) {
     entry.changed.shrink_to_fit();
     entry.absorbed.shrink_to_fit();
     for (ChangedNode& c : entry.changed) c.merged.shrink_to_fit();
+  }
+  return result;
+}
+
+Graph with_overlays(const Graph& graph, const std::vector<NodeOverlay>& overlays) {
+  Graph result = graph;
+  for (size_t s = 0; s < overlays.size(); ++s) {
+    for (const auto& [n, node] : overlays[s]) result.subgraphs[s].nodes[static_cast<size_t>(n)] = node;
   }
   return result;
 }

@@ -2,6 +2,7 @@
 // What a run does instead of some nodes of a graph. Values, the order of nodes and all numbers are the graph's.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "ir/graph.h"
@@ -32,7 +33,12 @@ struct ChangedNodes {
   int64_t bytes() const;
 };
 
-/// The nodes of `changed`, a copy of `original` with fixed numbers that passes worked on, that are others now.
-ChangedNodes changed_nodes(const Graph& original, const Graph& changed);
+/// Nodes of one subgraph that passes changed, by number; of no op: others do their work.
+using NodeOverlay = std::map<int, Node>;
+
+/// What stands for the nodes of a graph, given an overlay for each subgraph.
+ChangedNodes changed_nodes(const Graph& graph, const std::vector<NodeOverlay>& overlays);
+/// The graph with the nodes of the overlays in place, for whoever verifies it.
+Graph with_overlays(const Graph& graph, const std::vector<NodeOverlay>& overlays);
 
 }  // namespace leadline::ir

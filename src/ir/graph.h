@@ -98,7 +98,6 @@ struct Graph {
   std::vector<Metadata> metadata;
   std::shared_ptr<ModelBytes> bytes;                                   // what `data` spans point into
   std::vector<std::shared_ptr<const std::vector<std::byte>>> storage;  // constants made after reading
-  bool fixed_numbers = false;  // passes leave nodes and values their numbers; removed nodes are of no op
 };
 
 /// The attributes of a node as struct A, which must be the struct of its op's row. Throws Error(kInternal) otherwise.

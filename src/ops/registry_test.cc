@@ -55,6 +55,15 @@ TEST(Attributes, OfAnotherOpAreAnError) {
   EXPECT_EQ(ir::attributes_if<Conv2DAttributes>(*node.attributes), nullptr);
 }
 
+TEST(Attributes, BordersOfRunsTellConvolutionsApart) {
+  Conv2DAttributes plain;
+  Conv2DAttributes bordered;
+  bordered.border.left = 1;
+  EXPECT_NE(ir::attributes_text(plain), ir::attributes_text(bordered));
+  EXPECT_EQ(ir::attributes_text(*bordered.clone()), ir::attributes_text(bordered));
+  EXPECT_EQ(ir::attributes_text(plain).find("border"), std::string::npos);  // as files have it
+}
+
 TEST(Contractions, CountTheirProducts) {
   const auto macs = [](const ir::OpId& op, const Shape& input, const Shape& weights, const Shape& output) {
     return multiply_accumulates(registry().find(op)->contraction, input, weights, output);

@@ -26,6 +26,6 @@ bool complete(Editor& e, int n) {
 
 }  // namespace
 
-int complete_biases(ir::Graph& graph) { return for_each_node(graph, complete); }
+int complete_biases(PassTarget target) { return for_each_node(target, complete); }
 
 }  // namespace leadline::passes

@@ -62,7 +62,16 @@ bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Nod
   return is_pure(graph, subgraph, node, kDeepEnough);
 }
 
-Editor::Editor(ir::Graph& graph, int subgraph) : graph_(graph), index_(subgraph) {
+ir::Graph& PassTarget::change() const {
+  require(changed_ != nullptr, ErrorCode::kInternal, "a pass for runs changes more than nodes");
+  return *changed_;
+}
+
+Editor::Editor(PassTarget target, int subgraph) : target_(target), index_(subgraph) {
+  for (const ir::Node& node : this->subgraph().nodes) nodes_.push_back(&node);
+  if (for_runs()) {
+    for (const auto& [n, node] : target_.overlay(index_)) nodes_[static_cast<size_t>(n)] = &node;
+  }
   const size_t values = this->subgraph().values.size();
   producer_.assign(values, -1);
   consumers_.resize(values);
@@ -70,7 +79,7 @@ Editor::Editor(ir::Graph& graph, int subgraph) : graph_(graph), index_(subgraph)
   is_input_.assign(values, false);
   for (int v : this->subgraph().outputs) is_output_[static_cast<size_t>(v)] = true;
   for (int v : this->subgraph().inputs) is_input_[static_cast<size_t>(v)] = true;
-  removed_.assign(this->subgraph().nodes.size(), false);
+  removed_.assign(nodes_.size(), false);
   for (int n = 0; n < node_count(); ++n) {
     removed_[static_cast<size_t>(n)] = node(n).op.is_none();
     for (int v : node(n).outputs) producer_[static_cast<size_t>(v)] = n;
@@ -81,8 +90,8 @@ Editor::Editor(ir::Graph& graph, int subgraph) : graph_(graph), index_(subgraph)
 }
 
 Editor::~Editor() {
-  if (graph_.fixed_numbers) return;
-  auto& nodes = subgraph().nodes;
+  if (for_runs()) return;
+  auto& nodes = target_.change().subgraphs[static_cast<size_t>(index_)].nodes;
   size_t kept = 0;
   for (size_t n = 0; n < nodes.size(); ++n) {
     if (removed_[n]) continue;
@@ -92,14 +101,39 @@ Editor::~Editor() {
   nodes.resize(kept);
 }
 
-bool Editor::used_once(int v) {
+ir::Node& Editor::change(int n) {
+  const auto at = static_cast<size_t>(n);
+  if (!for_runs()) return target_.change().subgraphs[static_cast<size_t>(index_)].nodes[at];
+  ir::Node& node = target_.overlay(index_).try_emplace(n, *nodes_[at]).first->second;
+  nodes_[at] = &node;
+  return node;
+}
+
+ir::Value& Editor::change_value(int v) {
+  return target_.change().subgraphs[static_cast<size_t>(index_)].values[static_cast<size_t>(v)];
+}
+
+void Editor::make_constant(int v, std::vector<std::byte> bytes) {
+  auto& storage = target_.change().storage;
+  storage.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
+  change_value(v).constant = true;
+  change_value(v).data = *storage.back();
+  change_value(v).source = nullptr;
+}
+
+void Editor::make_constant(int v, ir::Source source) {
+  change_value(v).constant = true;
+  change_value(v).source = std::move(source);
+}
+
+bool Editor::used_once(int v) const {
   if (is_output(v) || consumers(v).size() != 1) return false;
   const auto& inputs = node(*consumers(v).begin()).inputs;
   return std::count(inputs.begin(), inputs.end(), v) == 1;
 }
 
 void Editor::set_inputs(int n, std::vector<int> inputs) {
-  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  ir::Node& target = change(n);
   for (int v : target.inputs) {
     if (v != ir::kAbsent) consumers_[static_cast<size_t>(v)].erase(n);
   }
@@ -117,12 +151,12 @@ void Editor::set_input(int n, int i, int v) {
 }
 
 void Editor::set_attributes(int n, std::shared_ptr<const ir::Attributes> attributes) {
-  subgraph().nodes[static_cast<size_t>(n)].attributes = std::move(attributes);
+  change(n).attributes = std::move(attributes);
 }
 
 void Editor::swap_ops(int a, int b) {
-  ir::Node& first = subgraph().nodes[static_cast<size_t>(a)];
-  ir::Node& second = subgraph().nodes[static_cast<size_t>(b)];
+  ir::Node& first = change(a);
+  ir::Node& second = change(b);
   std::swap(first.op, second.op);
   std::swap(first.version, second.version);
   std::swap(first.attributes, second.attributes);
@@ -131,7 +165,7 @@ void Editor::swap_ops(int a, int b) {
 
 void Editor::become(int n, const ir::OpId& op, std::vector<int> inputs,
                     std::shared_ptr<const ir::Attributes> attributes) {
-  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  ir::Node& target = change(n);
   target.op = op;
   target.version = 1;
   target.attributes = attributes != nullptr ? std::move(attributes) : ops::make_node(op, {}, {}).attributes;
@@ -142,10 +176,10 @@ void Editor::become(int n, const ir::OpId& op, std::vector<int> inputs,
 void Editor::remove(int n) {
   set_inputs(n, {});
   for (int v : node(n).outputs) producer_[static_cast<size_t>(v)] = -1;
-  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  ir::Node& target = change(n);
   target.outputs.clear();
   removed_[static_cast<size_t>(n)] = true;
-  if (!graph_.fixed_numbers) return;
+  if (!for_runs()) return;
   target.op = ir::OpId();
   target.attributes = std::make_shared<ir::NoAttributes>();
   target.intermediates.clear();
@@ -153,7 +187,7 @@ void Editor::remove(int n) {
 }
 
 void Editor::set_output(int n, int v) {
-  ir::Node& target = subgraph().nodes[static_cast<size_t>(n)];
+  ir::Node& target = change(n);
   producer_[static_cast<size_t>(target.outputs[0])] = -1;
   target.outputs[0] = v;
   producer_[static_cast<size_t>(v)] = n;
@@ -170,8 +204,10 @@ bool Editor::replace(int from, int to) {
     remove(old_maker);
     set_output(maker, from);
     std::swap(from, to);
-    value(to).shape = value(from).shape;
-    value(to).signature = value(from).signature;
+    if (!for_runs()) {  // runs infer shapes of their own
+      change_value(to).shape = value(from).shape;
+      change_value(to).signature = value(from).signature;
+    }
   }
   const std::set<int> readers = consumers(from);
   for (int n : readers) {
@@ -183,13 +219,12 @@ bool Editor::replace(int from, int to) {
 }
 
 int Editor::add_value(const std::string& name, DType dtype, const Shape& shape) {
-  require(!graph_.fixed_numbers, ErrorCode::kInternal, "a pass for runs adds constant '{}'", name);
   ir::Value fresh;
   fresh.name = name;
   fresh.dtype = dtype;
   fresh.shape = shape;
   fresh.has_rank = true;
-  subgraph().values.push_back(std::move(fresh));
+  target_.change().subgraphs[static_cast<size_t>(index_)].values.push_back(std::move(fresh));
   producer_.push_back(-1);
   consumers_.emplace_back();
   is_output_.push_back(false);
@@ -199,29 +234,22 @@ int Editor::add_value(const std::string& name, DType dtype, const Shape& shape) 
 
 int Editor::add_constant(const std::string& name, DType dtype, const Shape& shape, std::vector<std::byte> bytes) {
   const int v = add_value(name, dtype, shape);
-  graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
-  value(v).constant = true;
-  value(v).data = *graph_.storage.back();
+  make_constant(v, std::move(bytes));
   return v;
 }
 
 int Editor::add_constant(const std::string& name, DType dtype, const Shape& shape, ir::Source source) {
   if (source->bytes() <= ops::kSmallConstant) return add_constant(name, dtype, shape, ir::read_all(*source));
   const int v = add_value(name, dtype, shape);
-  value(v).constant = true;
-  value(v).source = std::move(source);
+  make_constant(v, std::move(source));
   return v;
 }
 
-ir::Source Editor::source_of(int v) { return ir::source_of(graph_, value(v)); }
+ir::Source Editor::source_of(int v) const { return ir::source_of(graph(), value(v)); }
 
-void Editor::materialize(int v) {
-  graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(ir::read_all(*value(v).source)));
-  value(v).data = *graph_.storage.back();
-  value(v).source = nullptr;
-}
+void Editor::materialize(int v) { make_constant(v, ir::read_all(*value(v).source)); }
 
-std::optional<std::vector<int64_t>> Editor::ints(int v) {
+std::optional<std::vector<int64_t>> Editor::ints(int v) const {
   if (!is_constant(v) || value(v).source) return {};
   const ir::Value& constant = value(v);
   if (constant.dtype != DType::kInt32 && constant.dtype != DType::kInt64) return {};
@@ -235,13 +263,13 @@ std::optional<std::vector<int64_t>> Editor::ints(int v) {
   return numbers;
 }
 
-std::optional<float> Editor::number(int v) {
+std::optional<float> Editor::number(int v) const {
   const auto numbers = floats(v, 1);
   if (!numbers || numbers->size() != 1) return {};
   return (*numbers)[0];
 }
 
-std::optional<std::vector<float>> Editor::floats(int v, int64_t limit) {
+std::optional<std::vector<float>> Editor::floats(int v, int64_t limit) const {
   if (!is_constant(v) || value(v).dtype != DType::kFloat32) return {};
   const int64_t bytes = ir::constant_bytes(value(v));
   if (bytes > limit * static_cast<int64_t>(sizeof(float))) return {};

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/changed_nodes.h"
 #include "ir/graph.h"
 #include "ir/sources.h"
 #include "ops/op_ids.h"
@@ -25,22 +26,43 @@ bool is_reshape(const ir::Node& node);
 /// Whether running the node twice, or not at all, makes no difference but to its outputs.
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node);
 
-/// Removed nodes keep their number until the editor goes; then they are erased, unless the graph has fixed numbers.
-/// Nodes added while an editor lives must be put where their inputs exist: the editor only changes nodes and adds
-/// constants (none to a graph of fixed numbers).
+/// What passes edit: a graph for good, or the nodes that its runs see. In runs the graph stays as it is; changed nodes
+/// are laid over it, nodes and values keep their numbers, and there are no new values. A handle, cheap to copy.
+class PassTarget {
+ public:
+  PassTarget(ir::Graph& graph) : graph_(&graph), changed_(&graph) {}
+  /// `overlays` has an entry for each subgraph.
+  PassTarget(const ir::Graph& graph, std::vector<ir::NodeOverlay>& overlays) : graph_(&graph), overlays_(&overlays) {}
+
+  const ir::Graph& graph() const { return *graph_; }
+  int subgraph_count() const { return static_cast<int>(graph_->subgraphs.size()); }
+  bool for_runs() const { return overlays_ != nullptr; }
+  /// The graph itself. Throws Error(kInternal) for runs.
+  ir::Graph& change() const;
+  ir::NodeOverlay& overlay(int subgraph) const { return (*overlays_)[static_cast<size_t>(subgraph)]; }
+
+ private:
+  const ir::Graph* graph_;
+  ir::Graph* changed_ = nullptr;
+  std::vector<ir::NodeOverlay>* overlays_ = nullptr;
+};
+
+/// One subgraph of a target. Removed nodes keep their number until the editor is destroyed; for good they are erased
+/// then. Nodes stay in their order: the editor only changes nodes and adds constants.
 class Editor {
  public:
-  Editor(ir::Graph& graph, int subgraph);
+  Editor(PassTarget target, int subgraph);
   ~Editor();
   Editor(const Editor&) = delete;
   Editor& operator=(const Editor&) = delete;
 
-  ir::Graph& graph() { return graph_; }
-  ir::Subgraph& subgraph() { return graph_.subgraphs[static_cast<size_t>(index_)]; }
-  ir::Value& value(int v) { return subgraph().values[static_cast<size_t>(v)]; }
-  /// For looking; operands are changed by the functions below.
-  const ir::Node& node(int n) { return subgraph().nodes[static_cast<size_t>(n)]; }
-  int node_count() { return static_cast<int>(subgraph().nodes.size()); }
+  const ir::Graph& graph() const { return target_.graph(); }
+  const ir::Subgraph& subgraph() const { return graph().subgraphs[static_cast<size_t>(index_)]; }
+  /// Memory may not grow, and there are no new values.
+  bool for_runs() const { return target_.for_runs(); }
+  const ir::Value& value(int v) const { return subgraph().values[static_cast<size_t>(v)]; }
+  const ir::Node& node(int n) const { return *nodes_[static_cast<size_t>(n)]; }
+  int node_count() const { return static_cast<int>(nodes_.size()); }
   bool removed(int n) const { return removed_[static_cast<size_t>(n)]; }
 
   /// The node that writes `v`, or -1.
@@ -50,7 +72,7 @@ class Editor {
   bool is_output(int v) const { return is_output_[static_cast<size_t>(v)]; }
   bool is_input(int v) const { return is_input_[static_cast<size_t>(v)]; }
   /// One node reads `v`, in one of its operands, and nobody else.
-  bool used_once(int v);
+  bool used_once(int v) const;
 
   void set_inputs(int n, std::vector<int> inputs);
   void set_input(int n, int i, int v);
@@ -68,6 +90,12 @@ class Editor {
   /// and `to` cannot take its place.
   bool replace(int from, int to);
 
+  /// For good only.
+  ir::Value& change_value(int v);
+  /// The value becomes a constant with these bytes.
+  void make_constant(int v, std::vector<std::byte> bytes);
+  void make_constant(int v, ir::Source source);
+
   /// A new constant. Its name is `name`.
   int add_constant(const std::string& name, DType dtype, const Shape& shape, std::vector<std::byte> bytes);
   int add_constant(const std::string& name, DType dtype, const Shape& shape, ir::Source source);
@@ -77,23 +105,25 @@ class Editor {
     return add_constant(name, dtype, shape, std::vector<std::byte>(bytes.begin(), bytes.end()));
   }
 
-  bool is_constant(int v) { return v != ir::kAbsent && value(v).constant && !value(v).sparsity; }
+  bool is_constant(int v) const { return v != ir::kAbsent && value(v).constant && !value(v).sparsity; }
   /// Contents of a constant as a source, wherever they are.
-  ir::Source source_of(int v);
+  ir::Source source_of(int v) const;
   /// Reads a constant's source: the bytes are in memory afterwards.
   void materialize(int v);
   /// Contents of an int32 or int64 constant in memory.
-  std::optional<std::vector<int64_t>> ints(int v);
+  std::optional<std::vector<int64_t>> ints(int v) const;
   /// The one number of a float32 constant that has one.
-  std::optional<float> number(int v);
+  std::optional<float> number(int v) const;
   /// Contents of a float32 constant of at most `limit` elements; sources are read.
-  std::optional<std::vector<float>> floats(int v, int64_t limit);
+  std::optional<std::vector<float>> floats(int v, int64_t limit) const;
 
  private:
   int add_value(const std::string& name, DType dtype, const Shape& shape);
+  ir::Node& change(int n);
 
-  ir::Graph& graph_;
+  PassTarget target_;
   int index_;
+  std::vector<const ir::Node*> nodes_;  // of the graph, or of the overlay
   std::vector<int> producer_;
   std::vector<std::set<int>> consumers_;
   std::vector<bool> is_output_;
@@ -103,10 +133,10 @@ class Editor {
 
 /// Calls `rewrite(editor, subgraph)` for every subgraph; the sum of what it gives.
 template <typename Rewrite>
-int for_each_subgraph(ir::Graph& graph, Rewrite&& rewrite) {
+int for_each_subgraph(PassTarget target, Rewrite&& rewrite) {
   int changes = 0;
-  for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) {
-    Editor editor(graph, s);
+  for (int s = 0; s < target.subgraph_count(); ++s) {
+    Editor editor(target, s);
     changes += rewrite(editor, s);
   }
   return changes;
@@ -122,8 +152,8 @@ int for_each_node(Editor& editor, Rewrite&& rewrite) {
   return changes;
 }
 template <typename Rewrite>
-int for_each_node(ir::Graph& graph, Rewrite&& rewrite) {
-  return for_each_subgraph(graph, [&](Editor& editor, int) { return for_each_node(editor, rewrite); });
+int for_each_node(PassTarget target, Rewrite&& rewrite) {
+  return for_each_subgraph(target, [&](Editor& editor, int) { return for_each_node(editor, rewrite); });
 }
 
 /// The fused activation of attributes that have one; nothing for others.

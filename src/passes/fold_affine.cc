@@ -265,8 +265,8 @@ class Folder {
 
 }  // namespace
 
-int fold_affine(ir::Graph& graph) {
-  return for_each_subgraph(graph, [](Editor& editor, int) { return Folder(editor).run(); });
+int fold_affine(PassTarget target) {
+  return for_each_subgraph(target, [](Editor& editor, int) { return Folder(editor).run(); });
 }
 
 }  // namespace leadline::passes

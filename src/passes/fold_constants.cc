@@ -35,12 +35,6 @@ ir::Source compose(Editor& e, const ir::Node& node) {
   return nullptr;
 }
 
-void make_constant(Editor& e, int v, ir::Source source) {
-  ir::Value& value = e.value(v);
-  value.constant = true;
-  value.source = std::move(source);
-}
-
 bool fold_small(Editor& e, ops::Inference& inference, int n) {
   const ir::Node& node = e.node(n);
   const std::vector<int> inputs = node.inputs;
@@ -60,12 +54,10 @@ bool fold_small(Editor& e, ops::Inference& inference, int n) {
   const std::vector<int> outputs = node.outputs;
   e.remove(n);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    ir::Value& value = e.value(outputs[i]);
+    ir::Value& value = e.change_value(outputs[i]);
     value.shape = inference.fact(outputs[i]).shape;
     value.signature.reset();
-    e.graph().storage.push_back(std::make_shared<const std::vector<std::byte>>(std::move((*results)[i])));
-    value.constant = true;
-    value.data = *e.graph().storage.back();
+    e.make_constant(outputs[i], std::move((*results)[i]));
   }
   return true;
 }
@@ -86,15 +78,15 @@ bool fold(Editor& e, ops::Inference& inference, int n) {
   if (source == nullptr || bytes != source->bytes()) return false;
   const int result = node.outputs[0];
   e.remove(n);
-  make_constant(e, result, std::move(source));
+  e.make_constant(result, std::move(source));
   return true;
 }
 
 }  // namespace
 
-int fold_constants(ir::Graph& graph) {
-  return for_each_subgraph(graph, [&](Editor& editor, int s) {
-    ops::Inference inference(graph, s);
+int fold_constants(PassTarget target) {
+  return for_each_subgraph(target, [&](Editor& editor, int s) {
+    ops::Inference inference(editor.graph(), s);
     return for_each_node(editor, [&](Editor& e, int n) { return fold(e, inference, n); });
   });
 }

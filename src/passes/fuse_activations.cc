@@ -26,6 +26,6 @@ bool fuse(Editor& e, int n) {
 
 }  // namespace
 
-int fuse_activations(ir::Graph& graph) { return for_each_node(graph, fuse); }
+int fuse_activations(PassTarget target) { return for_each_node(target, fuse); }
 
 }  // namespace leadline::passes

@@ -97,6 +97,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_arithmetic(ir::Graph& graph) { return for_each_node(graph, merge); }
+int merge_arithmetic(PassTarget target) { return for_each_node(target, merge); }
 
 }  // namespace leadline::passes

@@ -54,9 +54,9 @@ int merge(Editor& e) {
 
 }  // namespace
 
-int merge_constants(ir::Graph& graph) {
-  share_bytes(graph);
-  return for_each_subgraph(graph, [](Editor& e, int) { return merge(e); });
+int merge_constants(PassTarget target) {
+  share_bytes(target.change());
+  return for_each_subgraph(target, [](Editor& e, int) { return merge(e); });
 }
 
 }  // namespace leadline::passes

@@ -50,6 +50,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_dilation(ir::Graph& graph) { return for_each_node(graph, merge); }
+int merge_dilation(PassTarget target) { return for_each_node(target, merge); }
 
 }  // namespace leadline::passes

@@ -207,8 +207,8 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_layer_norm(ir::Graph& graph) {
-  return for_each_subgraph(graph, [](Editor& editor, int) {
+int merge_layer_norm(PassTarget target) {
+  return for_each_subgraph(target, [](Editor& editor, int) {
     int changes = 0;
     for (int n = editor.node_count() - 1; n >= 0; --n) {  // from the end: gain and shift belong to it
       if (!editor.removed(n) && merge(editor, n)) ++changes;

@@ -151,8 +151,8 @@ bool merge(Editor& e, int last) {
 
 }  // namespace
 
-int merge_lookups(ir::Graph& graph) {
-  return for_each_subgraph(graph, [](Editor& editor, int) {
+int merge_lookups(PassTarget target) {
+  return for_each_subgraph(target, [](Editor& editor, int) {
     int changes = 0;
     for (int n = editor.node_count() - 1; n >= 0; --n) {  // from the end: chains are found whole
       if (!editor.removed(n) && merge(editor, n)) ++changes;

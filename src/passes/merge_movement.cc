@@ -83,7 +83,7 @@ bool join_transposes(Editor& e, int n, int before) {
 bool rewrite(Editor& e, int n) {
   const ir::Node& node = e.node(n);
   // For runs: reshapes cost nothing, and what the file says of shapes need not be true.
-  if (e.graph().fixed_numbers && !ir::is_one_of(node.op, {op::kTranspose, op::kCast, op::kQuantize})) return false;
+  if (e.for_runs() && !ir::is_one_of(node.op, {op::kTranspose, op::kCast, op::kQuantize})) return false;
   if (node.inputs.empty() || node.inputs[0] == ir::kAbsent || node.outputs.size() != 1) return false;
   if (e.value(node.inputs[0]).variable || e.value(node.outputs[0]).variable) return false;
   if (changes_nothing(e, node)) {
@@ -93,7 +93,7 @@ bool rewrite(Editor& e, int n) {
     if (!e.removed(n)) e.remove(n);
     return true;
   }
-  if (e.graph().fixed_numbers) return false;
+  if (e.for_runs()) return false;
   const int before = e.producer(node.inputs[0]);
   if (before < 0 || e.node(before).inputs.empty() || e.value(e.node(before).inputs[0]).variable) return false;
   return join_reshapes(e, n, before) || join_transposes(e, n, before);
@@ -101,6 +101,6 @@ bool rewrite(Editor& e, int n) {
 
 }  // namespace
 
-int merge_movement(ir::Graph& graph) { return for_each_node(graph, rewrite); }
+int merge_movement(PassTarget target) { return for_each_node(target, rewrite); }
 
 }  // namespace leadline::passes

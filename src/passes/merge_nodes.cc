@@ -21,7 +21,7 @@ bool is_eligible(Editor& e, int n) {
 /// For runs: when the second node runs, the result of the first is still there, so that no memory is held for it.
 bool keeps_memory(Editor& e, int first, int n) {
   const auto& readers = e.consumers(e.node(first).outputs[0]);
-  return !e.graph().fixed_numbers || (!readers.empty() && *readers.rbegin() >= n);
+  return !e.for_runs() || (!readers.empty() && *readers.rbegin() >= n);
 }
 
 bool are_equal(Editor& e, int first, int n) {
@@ -59,8 +59,8 @@ bool merge(Editor& e, int n, Seen& seen) {
 
 }  // namespace
 
-int merge_nodes(ir::Graph& graph) {
-  return for_each_subgraph(graph, [](Editor& editor, int) {
+int merge_nodes(PassTarget target) {
+  return for_each_subgraph(target, [](Editor& editor, int) {
     Seen seen;
     return for_each_node(editor, [&](Editor& e, int n) { return merge(e, n, seen); });
   });

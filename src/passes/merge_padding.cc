@@ -63,7 +63,7 @@ bool merge(Editor& e, int n) {
   const auto dims = dims_of(e.value(pad.inputs[0]));
   if (!pads || pads->size() != 8 || dims.size() != 4) return false;
   if ((*pads)[0] != 0 || (*pads)[1] != 0 || (*pads)[6] != 0 || (*pads)[7] != 0) return false;
-  if (e.graph().fixed_numbers) return !geometry->border.any() && merge_border(e, n, *geometry, pad, *pads);
+  if (e.for_runs()) return !geometry->border.any() && merge_border(e, n, *geometry, pad, *pads);
   if (e.value(pad.inputs[0]).dtype != DType::kFloat32) return false;
   if (same_padding(geometry->rows, dims[1]) != std::pair{(*pads)[2], (*pads)[3]}) return false;
   if (same_padding(geometry->columns, dims[2]) != std::pair{(*pads)[4], (*pads)[5]}) return false;
@@ -75,6 +75,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_padding(ir::Graph& graph) { return for_each_node(graph, merge); }
+int merge_padding(PassTarget target) { return for_each_node(target, merge); }
 
 }  // namespace leadline::passes

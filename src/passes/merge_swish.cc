@@ -33,6 +33,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_swish(ir::Graph& graph) { return for_each_node(graph, merge); }
+int merge_swish(PassTarget target) { return for_each_node(target, merge); }
 
 }  // namespace leadline::passes

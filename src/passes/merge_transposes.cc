@@ -40,6 +40,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_transposes(ir::Graph& graph) { return for_each_node(graph, merge); }
+int merge_transposes(PassTarget target) { return for_each_node(target, merge); }
 
 }  // namespace leadline::passes

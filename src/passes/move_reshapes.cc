@@ -54,8 +54,8 @@ bool move(Editor& e, int n) {
     e.swap_ops(before, n);
     e.set_inputs(before, std::move(first));
     e.set_inputs(n, std::move(second));
-    e.value(middle).shape = e.value(x).shape;
-    e.value(middle).signature = e.value(x).signature;
+    e.change_value(middle).shape = e.value(x).shape;
+    e.change_value(middle).signature = e.value(x).signature;
     return true;
   }
   return false;
@@ -63,6 +63,6 @@ bool move(Editor& e, int n) {
 
 }  // namespace
 
-int move_reshapes(ir::Graph& graph) { return for_each_node(graph, move); }
+int move_reshapes(PassTarget target) { return for_each_node(target, move); }
 
 }  // namespace leadline::passes

@@ -36,9 +36,6 @@ constexpr std::array kPasses = {
     Pass{"complete_biases", "convolutions without bias get one of zeros", complete_biases},
 };
 
-/// Done while memory is planned (PlanOptions::views); nothing changes in the graph.
-int share_parts(ir::Graph& /*graph*/) { return 0; }
-
 /// Static storage for lists of ops.
 template <const auto&... Ops>
 constexpr std::array<ir::OpId, sizeof...(Ops)> kOps = {Ops...};
@@ -59,8 +56,6 @@ constexpr std::array kPassesForRuns = {
     Pass{"fuse_activations", "RELUs become the activation of the node before", fuse_activations,
          kOps<op::kRelu, op::kRelu6, op::kReluN1To1>},
     Pass{"remove_dead", "nodes and values that nobody needs go", remove_dead},
-    Pass{"share_parts", "tensors lie inside those they are joined to or cut from, instead of being copied", share_parts,
-         kOps<op::kConcatenation, op::kPack, op::kSlice, op::kSplit, op::kSplitV, op::kStridedSlice, op::kUnpack>},
 };
 
 #ifdef NDEBUG
@@ -92,12 +87,20 @@ bool has_any(const std::set<ir::OpId>& ops, std::span<const ir::OpId> list) {
 std::span<const Pass> all_passes() { return kPasses; }
 std::span<const Pass> passes_for_runs() { return kPassesForRuns; }
 
-PassNames pass_names(std::span<const std::string> names, std::span<const Pass> known) {
+std::vector<PassName> names_for_converters() { return {kPasses.begin(), kPasses.end()}; }
+
+std::vector<PassName> names_for_runs() {
+  std::vector<PassName> names(kPassesForRuns.begin(), kPassesForRuns.end());
+  names.push_back(kShareParts);
+  return names;
+}
+
+PassNames pass_names(std::span<const std::string> names, const std::vector<PassName>& known) {
   PassNames result;
   for (const std::string& name : names) {
-    const auto found = std::find_if(known.begin(), known.end(), [&](const Pass& pass) { return pass.name == name; });
+    const auto found = std::find_if(known.begin(), known.end(), [&](const PassName& p) { return p.name == name; });
     std::vector<std::string_view> all;
-    for (const Pass& pass : known) all.emplace_back(pass.name);
+    for (const PassName& pass : known) all.emplace_back(pass.name);
     require(name == "all" || found != known.end(), ErrorCode::kInvalidArgument,
             "there is no pass called '{}'; there are {}, and 'all'", name, fmt::join(all, ", "));
     if (name == "all") {
@@ -131,13 +134,13 @@ ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disab
   for (const ir::Subgraph& subgraph : graph.subgraphs) {
     for (const ir::Node& node : subgraph.nodes) ops.insert(node.op);
   }
-  ir::Graph copy = graph;
-  copy.fixed_numbers = true;
+  std::vector<ir::NodeOverlay> overlays(graph.subgraphs.size());
   for (const Pass& pass : kPassesForRuns) {
     if (disabled.contains(pass.name) || !has_any(ops, pass.needs)) continue;
-    if (pass.run(copy) > 0 && verify_each) check(copy, pass.name);
+    const int changes = pass.run(PassTarget(graph, overlays));
+    if (changes > 0 && verify_each) check(ir::with_overlays(graph, overlays), pass.name);
   }
-  return ir::changed_nodes(graph, copy);
+  return ir::changed_nodes(graph, overlays);
 }
 
 ir::ChangedNodes changes_for_runs(const ir::Graph& graph, const PassNames& disabled) {

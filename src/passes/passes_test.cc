@@ -28,7 +28,20 @@ TEST(Passes, BodiesOfLoopsAreImprovedToo) {
   expect_same_results(before, *graph);
 }
 
+TEST(Passes, ForRunsLeaveTheGraphAsItIs) {
+  Bench b;
+  const int x = b.input("x", kF32, {1, 4, 4, 2});
+  const int padded = b.pad(b.node("MUL", {x, b.node("LOGISTIC", {x}, "gate")}, "swish"), {0, 0, 1, 0, 0, 1, 0, 0});
+  const auto graph = b.finish({b.node("RELU", {b.conv(padded, 2, 3, ir::Padding::kValid)}, "y")});
+  const std::string before = ir::to_text(*graph);
+  const ir::ChangedNodes changes = changes_for_runs(*graph, {}, true);
+  EXPECT_EQ(changes.subgraphs[0].absorbed.size(), 3U);  // LOGISTIC, PAD and RELU
+  EXPECT_EQ(changes.subgraphs[0].changed.size(), 2U);
+  EXPECT_EQ(ir::to_text(*graph), before);
+}
+
 TEST(Passes, AreListedByName) {
+  EXPECT_EQ(names_for_runs().size(), passes_for_runs().size() + 1);  // and what the planner does
   EXPECT_EQ(all_passes().size(), 14U);
   for (const Pass& pass : all_passes()) EXPECT_NE(std::string(pass.name), "");
 }

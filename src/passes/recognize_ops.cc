@@ -153,7 +153,7 @@ std::optional<Found> leaky_relu(Reader& read, const ir::Node& node) {
 
 /// relu(x) + c * relu(-x), where c is minus alpha.
 std::optional<Found> prelu(Editor& e, Reader& read, const ir::Node& node) {
-  if (e.graph().fixed_numbers) return {};  // alpha would be a new constant
+  if (e.for_runs()) return {};  // alpha would be a new constant
   for (size_t i : {size_t{0}, size_t{1}}) {
     const ir::Node* positive = read.made_by(node.inputs[i], op::kRelu);
     const ir::Node* negative = read.made_by(node.inputs[1 - i], op::kMul);
@@ -275,14 +275,14 @@ bool recognize(Editor& e, int n) {
   if (!found || e.value(found->inputs[0]).variable) return false;
   if (dims_of(e.value(found->inputs[0])) != dims_of(e.value(out))) return false;
   const std::vector<int> before = node.inputs;
-  if (e.graph().fixed_numbers && !frees_memory(e, n, found->inputs)) return false;
+  if (e.for_runs() && !frees_memory(e, n, found->inputs)) return false;
   e.become(n, found->op, std::move(found->inputs), std::move(found->attributes));
-  if (e.graph().fixed_numbers) remove_unread(e, before);
+  if (e.for_runs()) remove_unread(e, before);
   return true;
 }
 
 }  // namespace
 
-int recognize_ops(ir::Graph& graph) { return for_each_node(graph, recognize); }
+int recognize_ops(PassTarget target) { return for_each_node(target, recognize); }
 
 }  // namespace leadline::passes

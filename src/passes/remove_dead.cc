@@ -94,9 +94,10 @@ void release_storage(ir::Graph& graph) {
 
 }  // namespace
 
-int remove_dead(ir::Graph& graph) {
-  int changes = for_each_subgraph(graph, [](Editor& editor, int) { return remove_nodes(editor); });
-  if (graph.fixed_numbers) return changes;
+int remove_dead(PassTarget target) {
+  int changes = for_each_subgraph(target, [](Editor& editor, int) { return remove_nodes(editor); });
+  if (target.for_runs()) return changes;
+  ir::Graph& graph = target.change();
   for (int s = 0; s < static_cast<int>(graph.subgraphs.size()); ++s) changes += remove_values(graph, s);
   if (changes > 0) release_storage(graph);
   return changes;

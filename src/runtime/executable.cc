@@ -52,7 +52,7 @@ Executable::Executable(std::shared_ptr<const LoadedModel> model, InterpreterOpti
           "subgraph {} does not exist: there are {}", options_.subgraph, graph_->subgraphs.size());
   require(options_.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1",
           options_.max_loop_rounds);
-  disabled_passes_ = passes::pass_names(options_.disabled_passes, passes::passes_for_runs());
+  disabled_passes_ = passes::pass_names(options_.disabled_passes, passes::names_for_runs());
   ops::UserOpTable user_ops = ops::user_ops_of(*graph_);
   missing_ = find_missing_ops(*graph_, user_ops);
   if (!options_.plan_only) require_runnable();
@@ -68,7 +68,7 @@ Executable::Executable(std::shared_ptr<const LoadedModel> model, InterpreterOpti
   settings.preserve_all = options_.preserve_all_tensors;
   settings.owns_resources = shares_state_with == nullptr;
   settings.winograd = options_.winograd;
-  settings.share_parts = !disabled_passes_.contains("share_parts");
+  settings.share_parts = !disabled_passes_.contains(passes::kShareParts.name);
   auto resources =
       settings.owns_resources ? std::make_shared<ops::Resources>(budget_) : shares_state_with->environment_->resources;
   environment_ = std::make_unique<Environment>(graph_, model_->packed_weights(), budget_, std::move(resources),

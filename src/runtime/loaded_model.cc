@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loaded_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -89,7 +90,9 @@ std::shared_ptr<const LoadedModel> LoadedModel::from_graph(std::shared_ptr<const
 }
 
 std::shared_ptr<const ir::ChangedNodes> LoadedModel::changes_for_runs(const passes::PassNames& disabled) const {
-  if (disabled.size() == passes::passes_for_runs().size()) return nullptr;
+  const auto passes = passes::passes_for_runs();
+  if (std::all_of(passes.begin(), passes.end(), [&](const auto& p) { return disabled.contains(p.name); }))
+    return nullptr;
   const std::lock_guard lock(changes_mutex_);
   const auto known = changes_.find(disabled);
   if (known != changes_.end()) return known->second;
