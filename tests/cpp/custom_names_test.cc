@@ -318,6 +318,24 @@ TEST(CustomNames, QuantizationKeepsTheirFloats) {
   });
 }
 
+TEST(CustomNames, TheyHaveNoProductsToCount) {
+  int64_t others = 0;
+  for_each_float_model([&](const Model& model, int number, const std::string& op) {
+    const SubgraphInfo graph = model.subgraph(0);
+    EXPECT_EQ(graph.nodes[static_cast<size_t>(number)].macs, 0) << op;
+    for (const NodeInfo& node : graph.nodes) others += node.macs;
+  });
+  EXPECT_GT(others, 0);
+}
+
+TEST(CustomNames, EqualizationLeavesThemAlone) {
+  for_each_stranger([](ir::Graph& graph, const ir::Node& node) {
+    const auto read = constants(graph, node);
+    quantize::equalize(graph);
+    EXPECT_EQ(constants(graph, stranger(graph)), read);
+  });
+}
+
 TEST(CustomNames, RulesOfRecipesNameTheBuiltinOp) {
   for_each_float_model([](const Model& model, int number, const std::string& op) {
     QuantizerOptions options;
