@@ -9,6 +9,22 @@ leadline_sources(engine_sources
   src/jobs)
 leadline_sources(guard_sources src/guard)
 
+# Pictures: the decoders, or a file that says that there are none.
+if(LEADLINE_PICTURES)
+  find_package(PNG)
+  find_package(JPEG)
+endif()
+set(leadline_has_pictures OFF)
+set(picture_libraries)
+if(LEADLINE_PICTURES AND PNG_FOUND AND JPEG_FOUND)
+  set(leadline_has_pictures ON)
+  set(picture_libraries PNG::PNG JPEG::JPEG)
+  list(FILTER engine_sources EXCLUDE REGEX "/picture_none\\.cc$")
+else()
+  message(STATUS "leadline: built without pictures")
+  list(FILTER engine_sources EXCLUDE REGEX "/picture_(png|jpeg)\\.cc$")
+endif()
+
 # leadline_library(<target> <name in CMake packages> <source>...)
 function(leadline_library target exported)
   add_library(${target} ${ARGN})
@@ -37,7 +53,7 @@ target_include_directories(leadline_core
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 leadline_library(leadline leadline ${engine_sources})
-target_link_libraries(leadline PUBLIC leadline_core)
+target_link_libraries(leadline PUBLIC leadline_core PRIVATE ${picture_libraries})
 target_include_directories(leadline SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
 
 leadline_library(leadline_guard guard ${guard_sources})

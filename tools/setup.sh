@@ -14,6 +14,7 @@ cd "$(dirname "$0")/.."
 packages=(
   g++ make cmake ninja-build ccache
   flatbuffers-compiler libflatbuffers-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
+  libpng-dev libjpeg62-turbo-dev
   libgtest-dev libbenchmark-dev
   python3 python3-dev python3-venv
 )

@@ -17,23 +17,25 @@
 #include <string>
 #include <vector>
 
+#include "leadline/budget.h"
+#include "leadline/model.h"
 #include "leadline/types.h"
 
 namespace leadline {
 
 /// One tensor of a sample. The bytes belong to whoever made the sample.
 struct SampleTensor {
-  std::string name;  ///< of an input, as its signature or the file calls it; empty: by position
+  std::string name = {};  ///< of an input, as its signature or the file calls it; empty: by position
   DType dtype = DType::kFloat32;
-  Shape shape;
+  Shape shape = {};
   /// In C order. Integers of less than a byte take one byte each; strings are a buffer as the format lays it out.
-  std::span<const std::byte> data;
-  std::string type_name;  ///< what its owner calls the type, for messages; empty: dtype_name()
+  std::span<const std::byte> data = {};
+  std::string type_name = {};  ///< what its owner calls the type, for messages; empty: dtype_name()
 };
 
 /// One set of inputs.
 struct Sample {
-  std::string name;       ///< for messages, such as a file's; empty: its number
+  std::string name = {};  ///< for messages, such as a file's; empty: its number
   std::string signature;  ///< key of the signature it is for; empty: the main one
   int subgraph = 0;       ///< of that signature; SampleReader sets it
   std::vector<SampleTensor> inputs;
@@ -66,5 +68,47 @@ std::unique_ptr<SampleSource> callback_samples(std::function<bool(Sample&)> next
 /// Samples of arrays in memory, which are not copied: the first dimension of each counts samples, and a sample has the
 /// same dimension with size 1. Throws Error(kInvalidArgument) when the counts differ or a size does not fit.
 std::unique_ptr<SampleSource> array_samples(std::vector<SampleTensor> inputs, std::vector<SampleTensor> targets = {});
+
+/// How pictures become the values of an input: resized to the input's size (or the one given), then
+/// (value - mean) * scale for each channel. Without mean and scale an input takes the bytes 0 to 255 as they are; an
+/// int8 input takes them less 128.
+struct PictureOptions {
+  enum class Colors {
+    kAuto,  ///< grey for an input of one channel, else RGB
+    kRgb,
+    kBgr,
+    kGrey,
+  };
+  enum class Resize { kBilinear, kNearest };
+
+  int64_t height = 0;  ///< 0: the input's
+  int64_t width = 0;
+  std::vector<float> mean = {};   ///< one, or one for each channel; empty: 0
+  std::vector<float> scale = {};  ///< likewise; empty: 1
+  Colors colors = Colors::kAuto;
+  Resize resize = Resize::kBilinear;
+};
+
+struct SampleFileOptions {
+  PictureOptions pictures = {};
+  /// What the model should make of each sample: a .npy file, an array of a .npz file ("file.npz:name"), an array by
+  /// this name in the .npz files of the samples themselves, or a .csv file with lines of file,label, which then also
+  /// says which files of the folder are used, and in which order. Empty: none, but the names of class folders.
+  std::string labels = {};
+  /// Text file with one class name in each line, for labels that are names; empty: names of class folders in
+  /// alphabetical order, or the numbers that they are.
+  std::string classes = {};
+  std::shared_ptr<Budget> budget = {};  ///< charged for the sample that is read; null: the model's
+};
+
+/// Samples of files for `model`: a .npy or .npz file, a PNG or JPEG picture, a folder of either in the order of their
+/// names, or a folder of class folders with pictures. An array holds one sample (the shape of the input) or many along
+/// its first axis; arrays of a .npz file are named like the inputs, and for a model with one input the only array that
+/// fits will do. Reads the headers of all files, so that count and memory are known. Throws Error(kInvalidArgument,
+/// kIo) that names the file.
+std::unique_ptr<SampleSource> open_samples(const std::string& path, const Model& model, SampleFileOptions options = {});
+
+/// Whether this build of Leadline can read pictures.
+bool reads_pictures() noexcept;
 
 }  // namespace leadline

@@ -333,16 +333,20 @@ std::optional<std::string> npy_descr(DType type) {
   return fmt::format("{}{}{}", bits == 8 ? '|' : '<', kind, bits / 8);
 }
 
-std::string type_name(const ArrayType& type) {
-  if (type.kind == 'S' || type.kind == 'U') return "string";
+std::optional<DType> array_dtype(const ArrayType& type) {
+  if (type.kind == 'V') return std::nullopt;
+  const std::string wanted = fmt::format("{}{}", type.kind, type.item_bytes);
   for (int i = 0; i < kDTypeCount; ++i) {
     const std::optional<std::string> descr = npy_descr(static_cast<DType>(i));
-    if (type.kind != 'V' && descr &&
-        std::string_view(*descr).substr(1) == fmt::format("{}{}", type.kind, type.item_bytes)) {
-      return dtype_name(static_cast<DType>(i));
-    }
+    if (descr && std::string_view(*descr).substr(1) == wanted) return static_cast<DType>(i);
   }
-  return fmt::format("'{}'", printable(type.text));
+  return std::nullopt;
+}
+
+std::string type_name(const ArrayType& type) {
+  if (type.kind == 'S' || type.kind == 'U') return "string";
+  const std::optional<DType> dtype = array_dtype(type);
+  return dtype ? dtype_name(*dtype) : fmt::format("'{}'", printable(type.text));
 }
 
 std::string npy_header(std::string_view descr, const Shape& shape) {

@@ -70,6 +70,8 @@ std::vector<NamedArray> open_arrays(const std::string& path);
 /// numpy's name of `type` ("<f4"); nothing for types that have no fixed number of whole bytes. Types that numpy does
 /// not know (bfloat16, float8) are raw bytes: "<V2", "|V1".
 std::optional<std::string> npy_descr(DType type);
+/// The type of such an array; nothing for strings, raw bytes and what Leadline does not have.
+std::optional<DType> array_dtype(const ArrayType& type);
 /// The type of such a file as Leadline names it ("float32"), for messages.
 std::string type_name(const ArrayType& type);
 

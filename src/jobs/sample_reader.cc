@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "api/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/rethrow_if_fatal.h"
@@ -233,13 +234,16 @@ struct SampleReader::State {
   bool finished = false;  // all samples were read once
 };
 
-SampleReader::SampleReader(const Model& model, SampleSource& source, SampleReaderOptions options)
-    : state_(std::make_unique<State>(model, source, options)) {}
+SampleReader::SampleReader(const Model& model, SampleSource& source, SampleReaderOptions options) try
+    : state_(std::make_unique<State>(model, source, options)) {
+} catch (...) {
+  rethrow_as_error();
+}
 SampleReader::~SampleReader() = default;
 SampleReader::SampleReader(SampleReader&&) noexcept = default;
 SampleReader& SampleReader::operator=(SampleReader&&) noexcept = default;
 
-const Sample* SampleReader::next() {
+const Sample* SampleReader::next() try {
   State& s = *state_;
   check_cancelled();
   s.sample = {};
@@ -255,6 +259,8 @@ const Sample* SampleReader::next() {
   if (!s.finished && s.options.lint) s.lint.add_sample(s.sample);
   ++s.count;
   return &s.sample;
+} catch (...) {
+  rethrow_as_error();
 }
 
 int64_t SampleReader::count() const { return state_->count; }
@@ -273,12 +279,14 @@ bool SampleReader::rewind() {
 
 const std::vector<SampleFinding>& SampleReader::findings() const { return state_->lint.findings(); }
 
-void SampleReader::look_at(const Calibration& calibration, const std::optional<NotFiniteValue>& first_not_finite) {
+void SampleReader::look_at(const Calibration& calibration, const std::optional<NotFiniteValue>& first_not_finite) try {
   state_->lint.look_at(calibration, state_->inputs);
   if (first_not_finite) state_->lint.add_not_finite(state_->model, *first_not_finite);
+} catch (...) {
+  rethrow_as_error();
 }
 
-void set_inputs(Interpreter& interpreter, const Sample& sample) {
+void set_inputs(Interpreter& interpreter, const Sample& sample) try {
   const std::vector<int>& indices = interpreter.inputs();
   require(sample.inputs.size() == indices.size(), kBadArgument, "the sample has {} tensors, the model {} inputs",
           sample.inputs.size(), indices.size());
@@ -297,6 +305,8 @@ void set_inputs(Interpreter& interpreter, const Sample& sample) {
     jobs::convert(sample.inputs[i], interpreter.tensor_info(indices[i]),
                   {memory.data, static_cast<size_t>(memory.bytes)});
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
 int64_t for_each_sample(SampleReader& reader, const Progress& progress, const std::function<void(const Sample&)>& use) {
