@@ -4,9 +4,10 @@
 
 #include <map>
 
-#include "cli/samples.h"
 #include "cli/tensor_io.h"
 #include "leadline/error.h"
+#include "leadline/sample_reader.h"
+#include "leadline/samples.h"
 #include "readers/archive.h"
 #include "readers/models.h"
 #include "readers/readers.h"
@@ -15,9 +16,9 @@ namespace leadline::fuzz {
 namespace {
 
 void read_arrays(const std::string& path) {
-  for (cli::NamedArray& named : cli::open_arrays(path)) {
-    const cli::ArrayHeader& header = named.array->header();
-    use(cli::type_name(header.type));
+  for (NamedArray& named : open_arrays(path)) {
+    const ArrayHeader& header = named.array->header();
+    use(type_name(header.type));
     if (header.type.kind == 'S' || header.type.kind == 'U') {
       for (const std::string& text : named.array->read_strings()) use(text);
     } else if (header.bytes <= kBudget) {
@@ -30,7 +31,7 @@ void read_arrays(const std::string& path) {
 
 /// As `leadline run --input` does it.
 void read_inputs(const std::string& path, Interpreter& interpreter) {
-  for (cli::NamedArray& named : cli::open_arrays(path)) {
+  for (NamedArray& named : open_arrays(path)) {
     for (const int index : interpreter.inputs()) {
       const TensorInfo info = interpreter.tensor_info(index);
       if (!named.name.empty() && named.name != info.name) continue;
@@ -56,9 +57,12 @@ void run(Bytes bytes) {
   read_inputs(file.path(), interpreter);
   static const Model one_input = float_model();
   static Interpreter calibrated(one_input);
-  calibrated.allocate();
-  cli::SampleReader samples(file.path(), one_input, 20);
-  while (samples.next(calibrated)) calibrated.invoke();
+  const auto source = open_samples(file.path(), one_input);
+  SampleReader samples(one_input, *source, {.limit = 20});
+  while (const Sample* sample = samples.next()) {
+    set_inputs(calibrated, *sample);
+    calibrated.invoke();
+  }
 }
 
 std::string npy(const std::string& dictionary, const std::string& data, int version = 1) {

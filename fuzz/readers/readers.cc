@@ -8,10 +8,10 @@ namespace leadline::fuzz {
 
 std::span<const Reader> readers() {
   static const std::array all = {
-      tflite_reader(), quantize_reader(),    keras_file_reader(),  keras_config_reader(),
-      hdf5_reader(),   saved_model_reader(), bundle_reader(),      snappy_reader(),
-      npy_reader(),    recipe_reader(),      calibration_reader(), flight_reader(),
-      elf_reader(),    requirement_reader(), flexbuffer_reader(),  string_tensor_reader(),
+      tflite_reader(),        quantize_reader(), keras_file_reader(), keras_config_reader(), hdf5_reader(),
+      saved_model_reader(),   bundle_reader(),   snappy_reader(),     npy_reader(),          recipe_reader(),
+      calibration_reader(),   flight_reader(),   elf_reader(),        requirement_reader(),  flexbuffer_reader(),
+      string_tensor_reader(), picture_reader(),
   };
   return all;
 }

@@ -15,6 +15,7 @@ Reader saved_model_reader();    // saved_model.cc
 Reader bundle_reader();         // bundle.cc
 Reader snappy_reader();         // bundle.cc
 Reader npy_reader();            // npy.cc
+Reader picture_reader();        // picture.cc
 Reader recipe_reader();         // recipe.cc
 Reader calibration_reader();    // calibration.cc
 Reader flight_reader();         // flight.cc

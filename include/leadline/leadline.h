@@ -11,6 +11,7 @@
 #include "leadline/debugger.h"             // IWYU pragma: export
 #include "leadline/devices.h"              // IWYU pragma: export
 #include "leadline/error.h"                // IWYU pragma: export
+#include "leadline/evaluate.h"             // IWYU pragma: export
 #include "leadline/interpreter.h"          // IWYU pragma: export
 #include "leadline/interpreter_options.h"  // IWYU pragma: export
 #include "leadline/job_plan.h"             // IWYU pragma: export

@@ -9,6 +9,7 @@
 //   for (const leadline::SampleFinding& finding : reader.findings()) std::cerr << finding.message << '\n';
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -74,6 +75,9 @@ class SampleReader {
 /// Puts a sample of a SampleReader into the inputs of an interpreter of its subgraph: resizes where shapes differ,
 /// allocates, converts types, quantizes floats for integer inputs.
 void set_inputs(Interpreter& interpreter, const Sample& sample);
+
+/// The values of a tensor of such a sample as bytes of the input it is for, as set_inputs() writes them.
+std::vector<std::byte> input_bytes(const SampleTensor& tensor, const TensorInfo& input);
 
 /// Calls `use` for each sample that is left. An Error of `use` gets the sample's number in front of its message.
 /// `progress` is called after each with the number done and size(), or -1 where that is unknown. Returns the number of

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "leadline/budget.h"
@@ -88,6 +89,10 @@ struct PictureOptions {
   Colors colors = Colors::kAuto;
   Resize resize = Resize::kBilinear;
 };
+
+/// "auto", "rgb", "bgr", "grey"; "bilinear", "nearest". Throw Error(kInvalidArgument) that lists the names.
+PictureOptions::Colors parse_picture_colors(std::string_view name);
+PictureOptions::Resize parse_picture_resize(std::string_view name);
 
 struct SampleFileOptions {
   PictureOptions pictures = {};

@@ -22,6 +22,7 @@ from leadline._leadline import (
     Device,
     DType,
     Error,
+    EvaluateResult,
     Finding,
     InvalidArgumentError,
     InvalidModelError,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:  # __getattr__ imports these when they are needed: running doe
     from leadline.jobs.calibrate import calibrate, lint_dataset
     from leadline.jobs.dataset import DatasetWarning
     from leadline.jobs.debug import DebugResult, debug
+    from leadline.jobs.evaluate import evaluate
     from leadline.jobs.quantize import quantize
     from leadline.jobs.tune import TuneResult, tune
 
@@ -75,6 +77,7 @@ __all__ = [
     "DeviceList",
     "DoctorReport",
     "Error",
+    "EvaluateResult",
     "Finding",
     "GuardError",
     "InvalidArgumentError",
@@ -103,6 +106,7 @@ __all__ = [
     "debug",
     "devices",
     "doctor",
+    "evaluate",
     "format_bytes",
     "guard",
     "known_ops",
@@ -146,6 +150,7 @@ _LATER = {
     "debug": "jobs.debug",
     "devices": "_guard.doctor",
     "doctor": "_guard.doctor",
+    "evaluate": "jobs.evaluate",
     "guard": "_guard.guard",
     "laps": "_guard.laps",
     "largest_objects": "_guard.largest",

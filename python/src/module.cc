@@ -19,6 +19,7 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_op_list(m);
   leadline::python::init_observer(m);
   leadline::python::init_plan(m);
+  leadline::python::init_job_plan(m);
   leadline::python::init_devices(m);
   leadline::python::init_interpreter(m);
   leadline::python::init_custom_op(m);
@@ -31,5 +32,7 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_object_census(m);
   leadline::python::init_calibration(m);
   leadline::python::init_quantizer(m);
+  leadline::python::init_samples(m);
+  leadline::python::init_evaluate(m);
   leadline::python::init_records(m);  // the last: it looks at what the others bound
 }

@@ -34,6 +34,7 @@ void init_model_builder(nb::module_& m);
 void init_converter(nb::module_& m);
 void init_keras_layer(nb::module_& m);
 void init_debugger(nb::module_& m);
+void init_evaluate(nb::module_& m);
 void init_guard(nb::module_& m);
 void init_watch(nb::module_& m);
 void init_devices(nb::module_& m);
@@ -45,10 +46,12 @@ void init_op_list(nb::module_& m);
 void init_observer(nb::module_& m);
 void init_plan(nb::module_& m);
 void init_interpreter(nb::module_& m);
+void init_job_plan(nb::module_& m);
 void init_custom_op(nb::module_& m);
 void init_calibration(nb::module_& m);
 void init_quantizer(nb::module_& m);
 void init_records(nb::module_& m);
+void init_samples(nb::module_& m);
 
 /// A budget as users may give it: none, one, its bytes, or a text such as "200MB".
 using BudgetArgument = std::optional<std::variant<std::shared_ptr<Budget>, int64_t, std::string>>;

@@ -50,6 +50,7 @@ std::unique_ptr<Command> convert_command(CLI::App& program);
 std::unique_ptr<Command> debug_command(CLI::App& program);
 std::unique_ptr<Command> devices_command(CLI::App& program);
 std::unique_ptr<Command> doctor_command(CLI::App& program);
+std::unique_ptr<Command> evaluate_command(CLI::App& program);
 std::unique_ptr<Command> guard_command(CLI::App& program);
 std::unique_ptr<Command> inspect_command(CLI::App& program);
 std::unique_ptr<Command> ops_command(CLI::App& program);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/sample_options.h"
 #include "cli/samples.h"
 #include "io/output_file.h"
 #include "leadline/budget.h"
@@ -37,8 +38,7 @@ class DebugCommand final : public Command {
       : Command(program, "debug", "Compare a quantized model with its float model, layer by layer", kExamples) {
     app().add_option("FLOAT", float_path_, "The float .tflite file")->required()->type_name("");
     app().add_option("QUANTIZED", quantized_path_, "The quantized .tflite file")->required()->type_name("");
-    app().add_option("--data", data_, "Samples for the float model: .npy, .npz or a folder of them")->type_name("PATH");
-    app().add_option("--samples", limit_, "Use at most so many; 0: all")->capture_default_str()->type_name("N");
+    add_sample_options(app(), samples_, "Samples for the float model");
     add_timeout();
     app().add_option("--report", report_path_, "Write a page for a browser")->type_name("FILE.html");
     app().add_option("--csv", csv_path_, "Write one line per layer")->type_name("FILE");
@@ -73,18 +73,19 @@ class DebugCommand final : public Command {
       if (json()) print_json({{"peak_bytes", plan.peak_bytes}, {"layers", plan.layers}});
       return;
     }
-    if (data_.empty()) {
+    if (!samples_) {
       throw Error(ErrorCode::kInvalidArgument, "no samples to run: add --data samples.npz, or --plan to only plan");
     }
-    debugger.interpreter().allocate();
-    for_each_sample(SampleReader(data_, reference, limit_), debugger.interpreter(), "Debugging",
-                    [&] { debugger.add_sample(); });
+    const std::unique_ptr<SampleSource> source = samples_.open(reference, options_.budget);
+    SampleReader reader(reference, *source, {.limit = samples_.max_samples});
+    run_samples(reader, debugger.interpreter(), "Debugging", [&] { debugger.add_sample(); });
+    print_findings(reader.findings());
     const DebugResult result = debugger.result();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (!csv_path_.empty()) write_file(csv_path_, result.to_csv());
     if (!report_path_.empty()) {
       write_file(report_path_,
-                 result.to_html({float_path_, quantized_path_, data_, took.count(), options_.budget->peak()}));
+                 result.to_html({float_path_, quantized_path_, samples_.data, took.count(), options_.budget->peak()}));
     }
     if (json()) {
       fmt::print("{}\n", result.to_json());
@@ -99,11 +100,10 @@ class DebugCommand final : public Command {
  private:
   std::string float_path_;
   std::string quantized_path_;
-  std::string data_;
+  SampleOptions samples_;
   std::string report_path_;
   std::string csv_path_;
   std::string memory_;
-  int64_t limit_ = 0;
   bool no_own_error_ = false;
   bool equalized_ = false;
   bool plan_only_ = false;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -99,6 +100,7 @@ class QuantizationJob {
   int64_t run_bytes_ = 0;         // of the interpreter that calibrates, the model included
   int64_t statistics_bytes_ = 0;  // what it gathers
   QuantizationPlan plan_;
+  std::unique_ptr<SampleSource> source_;
   Calibration calibration_;
   std::optional<ChannelMeans> means_;  // for bias correction
   int64_t samples_ = 0;
@@ -111,10 +113,11 @@ QuantizationJob::QuantizationJob(const Model& model, const QuantizationOptions& 
   calibrates_ =
       std::any_of(nodes.begin(), nodes.end(), [](const QuantizedNode& node) { return is_integer(node.mode); });
   if (calibrates_) {
-    if (options_.data.empty()) {
+    if (!options_.samples) {
       throw Error(ErrorCode::kInvalidArgument,
                   fmt::format("mode {} needs samples of what the model will see: --data samples.npz", options_.mode));
     }
+    source_ = options_.samples.open(quantizer_.model());
     Calibrator probe(quantizer_.model(), calibrator_options());
     run_bytes_ = probe.interpreter().plan().peak_bytes;
     statistics_bytes_ = probe.statistics_bytes();
@@ -133,7 +136,7 @@ std::vector<Phase> QuantizationJob::phases() const {
   std::vector<Phase> result = {{"load", load_bytes_, "the file and its graph", {}}};
   if (calibrates_) {
     // The statistics are there twice for a moment: gathered, and handed over.
-    const int64_t peak = std::max(run_bytes_, load_bytes_) + 2 * statistics_bytes_;
+    const int64_t peak = std::max(run_bytes_, load_bytes_) + 2 * statistics_bytes_ + source_->peak_bytes();
     result.push_back({"calibrate",
                       peak,
                       fmt::format("run {}, statistics {}", format_bytes(run_bytes_), format_bytes(statistics_bytes_)),
@@ -141,7 +144,7 @@ std::vector<Phase> QuantizationJob::phases() const {
   }
   const int64_t held = options_.bias_correction ? run_bytes_ : load_bytes_;
   result.push_back({"quantize",
-                    held + statistics_bytes_ + plan_.peak_bytes,
+                    held + statistics_bytes_ + plan_.peak_bytes + (source_ ? source_->peak_bytes() : 0),
                     fmt::format("result {}", format_bytes(plan_.result_bytes)),
                     {{"result_bytes", plan_.result_bytes}}});
   return result;
@@ -164,17 +167,18 @@ Json QuantizationJob::memory_json() const {
 
 void QuantizationJob::calibrate() {
   if (!calibrates_) return;
-  const auto samples = [&] { return SampleReader(options_.data, quantizer_.model(), options_.samples); };
+  SampleReader reader(quantizer_.model(), *source_, {.limit = options_.samples.max_samples});
   {
     Calibrator calibrator(quantizer_.model(), calibrator_options());
-    calibrator.interpreter().allocate();
-    samples_ = for_each_sample(samples(), calibrator.interpreter(), "Calibrating", [&] { calibrator.add_sample(); });
+    samples_ = run_samples(reader, calibrator.interpreter(), "Calibrating", [&] { calibrator.add_sample(); });
     calibration_ = calibrator.calibration();
+    reader.look_at(calibration_, calibrator.first_not_finite());
   }
+  print_findings(reader.findings(), true);
   if (!options_.bias_correction) return;
   means_.emplace(quantizer_.model(), options_.threads);
-  means_->interpreter().allocate();
-  for_each_sample(samples(), means_->interpreter(), "Correcting biases", [&] { means_->add_sample(); });
+  reader.rewind();
+  run_samples(reader, means_->interpreter(), "Correcting biases", [&] { means_->add_sample(); });
 }
 
 std::vector<std::byte> QuantizationJob::quantize() const {
@@ -212,9 +216,7 @@ Json QuantizationJob::nodes_json() const {
 }  // namespace
 
 void QuantizationOptions::add_to(CLI::App& app) {
-  app.add_option("--data", data, "Samples for int8 and int16x8: a .npz or .npy file, or a folder of them")
-      ->type_name("PATH");
-  app.add_option("--samples", samples, "Use at most so many samples; 0: all")->capture_default_str()->type_name("N");
+  add_sample_options(app, samples, "Samples for int8 and int16x8");
   app.add_option("--input-type", input_type, io_type_names())->capture_default_str()->type_name("TYPE");
   app.add_option("--output-type", output_type, io_type_names())->capture_default_str()->type_name("TYPE");
   app.add_option("--recipe", recipe, "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")

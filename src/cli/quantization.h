@@ -6,14 +6,14 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/sample_options.h"
 #include "leadline/model.h"
 
 namespace leadline::cli {
 
 struct QuantizationOptions {
   std::string mode = "int8";
-  std::string data;
-  int64_t samples = 0;
+  SampleOptions samples;
   std::string input_type = "float32";
   std::string output_type = "float32";
   std::string recipe;

@@ -147,3 +147,22 @@ void write_picture(const Picture& picture, const PictureForm& form, const Pictur
 }
 
 }  // namespace leadline::jobs
+
+namespace leadline {
+
+PictureOptions::Colors parse_picture_colors(std::string_view name) {
+  using Colors = PictureOptions::Colors;
+  if (name == "auto") return Colors::kAuto;
+  if (name == "rgb") return Colors::kRgb;
+  if (name == "bgr") return Colors::kBgr;
+  if (name == "grey" || name == "gray") return Colors::kGrey;
+  fail(ErrorCode::kInvalidArgument, "unknown colors '{}'; expected one of: auto, rgb, bgr, grey", name);
+}
+
+PictureOptions::Resize parse_picture_resize(std::string_view name) {
+  if (name == "bilinear") return PictureOptions::Resize::kBilinear;
+  if (name == "nearest") return PictureOptions::Resize::kNearest;
+  fail(ErrorCode::kInvalidArgument, "unknown way to resize '{}'; expected one of: bilinear, nearest", name);
+}
+
+}  // namespace leadline

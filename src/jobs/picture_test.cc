@@ -3,6 +3,7 @@
 #include "jobs/picture.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>

@@ -309,6 +309,17 @@ void set_inputs(Interpreter& interpreter, const Sample& sample) try {
   rethrow_as_error();
 }
 
+std::vector<std::byte> input_bytes(const SampleTensor& tensor, const TensorInfo& input) try {
+  if (tensor.dtype == DType::kString) return {tensor.data.begin(), tensor.data.end()};
+  const std::optional<int64_t> bytes = storage_bytes(input.dtype, tensor.shape);
+  require(bytes.has_value(), kBad, "shape {} does not fit into memory", tensor.shape.to_string());
+  std::vector<std::byte> result(static_cast<size_t>(*bytes));
+  jobs::convert(tensor, input, result);
+  return result;
+} catch (...) {
+  rethrow_as_error();
+}
+
 int64_t for_each_sample(SampleReader& reader, const Progress& progress, const std::function<void(const Sample&)>& use) {
   const int64_t total = reader.size().value_or(-1);
   while (const Sample* sample = reader.next()) {

@@ -109,7 +109,7 @@ def to_numpy(memory: TensorMemory, spec: TensorSpec) -> Array:
         return as_array(memory, memory.shape, spec.dtype)
     raw = as_array(memory, memory.nbytes, np.uint8)
     if spec.type is DType.STRING:
-        return _read_strings(raw, memory.shape)
+        return read_strings(raw, memory.shape)
     if spec.type in (DType.RESOURCE, DType.VARIANT):
         return np.empty(memory.shape, np.object_)
     if spec.type in _PACKED_BITS:
@@ -117,7 +117,8 @@ def to_numpy(memory: TensorMemory, spec: TensorSpec) -> Array:
     return raw.view(spec.dtype)  # the values of a sparse constant, as the file holds them
 
 
-def _read_strings(raw: Array, shape: tuple[int, ...]) -> Array:
+def read_strings(raw: Array, shape: tuple[int, ...]) -> Array:
+    """The strings of a string tensor's bytes."""
     count = int(np.prod(shape, dtype=np.int64))
     result = np.empty(count, np.object_)
     result[:] = b""
@@ -155,7 +156,7 @@ def to_bytes(value: Any, spec: TensorSpec) -> Array:
     if array.shape != spec.shape:
         _refuse_shape(array.shape, spec)
     if spec.type is DType.STRING:
-        return _write_strings(array, spec)
+        return string_buffer(array, f"input {spec.index}, name: {shown(spec.name)}")
     if spec.type in _PACKED_BITS:
         return _pack(array, spec)
     array = np.ascontiguousarray(array)
@@ -208,24 +209,22 @@ def _refuse_shape(shape: tuple[int, ...], spec: TensorSpec) -> None:
     )
 
 
-def _write_strings(array: Array, spec: TensorSpec) -> Array:
-    """int32 count, count + 1 int32 offsets from the start of the buffer, characters."""
+def string_buffer(array: Array, where: str) -> Array:
+    """The bytes of a string tensor: int32 count, count + 1 int32 offsets from the start of the buffer, characters."""
     items = []
     for item in array.reshape(-1).tolist():
         if isinstance(item, str):
             item = item.encode()
         elif not isinstance(item, bytes):
             raise InvalidArgumentError(
-                f"Cannot set tensor: Got an element of type {type(item).__name__} but expected str or bytes "
-                f"for input {spec.index}, name: {shown(spec.name)}"
+                f"Cannot set tensor: Got an element of type {type(item).__name__} but expected str or bytes for {where}"
             )
         items.append(item)
     header = 4 * (len(items) + 2)
     ends = header + np.cumsum([0] + [len(item) for item in items], dtype=np.int64)
     if ends[-1] > np.iinfo(np.int32).max:
         raise InvalidArgumentError(
-            f"Cannot set tensor: {ends[-1]} bytes of strings for input {spec.index}, name: {shown(spec.name)}; "
-            "the format's offsets end at 2 GiB"
+            f"Cannot set tensor: {ends[-1]} bytes of strings for {where}; the format's offsets end at 2 GiB"
         )
     head = np.concatenate([[len(items)], ends]).astype("<i4").tobytes()
     return np.frombuffer(head + b"".join(items), np.uint8)

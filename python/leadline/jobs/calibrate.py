@@ -163,7 +163,7 @@ class _Held:
         self.digest = digest
         self.model = model
         self.budget = budget
-        self.idle: list[tuple[str, _Runner]] = []
+        self.idle: list[tuple[str, Any]] = []
 
 
 _held: _Held | None = None
@@ -238,6 +238,8 @@ def _run_chunk(
 class _Distributed:
     """Sends chunks to an executor and merges the answers in their order."""
 
+    _doing = "calibrating"
+
     def __init__(self, executor, source: Any, model: Model, budget: Budget | None, options: dict[str, Any]):
         if not hasattr(executor, "submit"):
             raise InvalidArgumentError(
@@ -254,11 +256,11 @@ class _Distributed:
         self._options = options
         self._model = model
         self._in_flight = 2 * _workers_of(executor)
-        self._pending: deque[tuple[int, list[Sample], concurrent.futures.Future]] = deque()
+        self._pending: deque[tuple[int, list, concurrent.futures.Future]] = deque()
         self._result = Calibration()
         self.first_not_finite: tuple[int, int, int] | None = None
 
-    def run(self, samples: Iterator[Sample], total: int | None, progress) -> Calibration:
+    def run(self, samples: Iterator[Any], total: int | None, progress) -> Calibration:
         # Threads of this process find the model here, and so do processes that are forked from it.
         _hold(self._digest, self._model, self._budget)
         try:
@@ -277,7 +279,7 @@ class _Distributed:
         limit = None if self._budget is None else self._budget.limit
         try:
             future = self._executor.submit(
-                _run_chunk, self._digest, self._path, content, limit, self._options, first, chunk
+                self._task(), self._digest, self._path, content, limit, self._options, first, chunk
             )
         except RuntimeError as error:  # a pool that is broken or was shut down
             raise Error(f"the executor takes no more work: {error}") from error
@@ -290,10 +292,10 @@ class _Distributed:
         try:
             answer = _result_of(future)
         except concurrent.futures.CancelledError as error:
-            raise Error(f"calibration of samples {first} to {last} was cancelled") from error
+            raise Error(f"{self._doing} samples {first} to {last} was cancelled") from error
         except Exception as error:
             raise Error(
-                f"a worker failed while calibrating samples {first} to {last}: {type(error).__name__}: {error}"
+                f"a worker failed while {self._doing} samples {first} to {last}: {type(error).__name__}: {error}"
             ) from error
         if answer[0] == "model":
             self._submit(first, chunk, content=self._content, front=True)
@@ -301,9 +303,16 @@ class _Distributed:
         if answer[0] == "error":
             _, name, message, details = answer
             raise _like(getattr(_leadline, name, Error), message, details)
+        self._merge(answer)
+        tell(progress, last + 1, total)
+
+    def _task(self) -> Callable[..., tuple]:
+        """What a worker does."""
+        return _run_chunk
+
+    def _merge(self, answer: tuple) -> None:
         self._result.merge(Calibration.from_bytes(answer[1], self._budget))
         self.first_not_finite = self.first_not_finite or answer[2]
-        tell(progress, last + 1, total)
 
     def _stop(self) -> None:
         """After a failure: nothing of ours goes on running."""
@@ -335,7 +344,7 @@ def _workers_of(executor: concurrent.futures.Executor) -> int:
     return workers or _WORKERS_UNKNOWN
 
 
-def _chunks(samples: Iterator[Sample]) -> Iterator[tuple[int, list[Sample]]]:
+def _chunks(samples: Iterator[Any]) -> Iterator[tuple[int, list]]:
     """Chunks of a few samples or a few megabytes, with the number of their first sample."""
     first, chunk, size = 0, [], 0
     for sample in samples:

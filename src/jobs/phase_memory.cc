@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/phase_memory.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "runtime/loaded_model.h"
+
+namespace leadline::jobs {
+
+PhaseMemory PhaseMemory::of(const Model& model) {
+  return PhaseMemory()
+      .add(MemoryCategory::kModelFile, model.loaded()->file_bytes())
+      .add(MemoryCategory::kGraph, model.loaded()->graph_bytes());
+}
+
+PhaseMemory PhaseMemory::of(std::span<const CategoryBytes> categories) {
+  PhaseMemory memory;
+  for (const CategoryBytes& c : categories) memory.add(c.category, c.bytes);
+  return memory;
+}
+
+PhaseMemory PhaseMemory::of_run(const Interpreter& interpreter) {
+  return of(interpreter.plan().categories) - of(interpreter.model());
+}
+
+PhaseMemory& PhaseMemory::add(MemoryCategory category, int64_t bytes) {
+  bytes_[static_cast<size_t>(category)] += bytes;
+  return *this;
+}
+
+int64_t PhaseMemory::total() const { return std::accumulate(bytes_.begin(), bytes_.end(), int64_t{0}); }
+
+PhaseMemory operator+(PhaseMemory a, const PhaseMemory& b) {
+  for (size_t i = 0; i < a.bytes_.size(); ++i) a.bytes_[i] += b.bytes_[i];
+  return a;
+}
+
+PhaseMemory operator-(PhaseMemory a, const PhaseMemory& b) {
+  for (size_t i = 0; i < a.bytes_.size(); ++i) a.bytes_[i] -= b.bytes_[i];
+  return a;
+}
+
+JobPhase PhaseMemory::phase(std::string name, std::string detail) const {
+  JobPhase phase;
+  phase.name = std::move(name);
+  phase.detail = std::move(detail);
+  phase.peak_bytes = total();
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    if (bytes_[i] > 0) phase.categories.push_back({static_cast<MemoryCategory>(i), bytes_[i]});
+  }
+  return phase;
+}
+
+JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_bytes, bool complete) {
+  JobPlan plan;
+  plan.job = std::move(job);
+  plan.phases = std::move(phases);
+  plan.result_bytes = result_bytes;
+  plan.complete = complete;
+  for (const JobPhase& phase : plan.phases) plan.peak_bytes = std::max(plan.peak_bytes, phase.peak_bytes);
+  return plan;
+}
+
+}  // namespace leadline::jobs

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sums that job plans are made of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "leadline/budget.h"
+#include "leadline/interpreter.h"
+#include "leadline/job_plan.h"
+#include "leadline/model.h"
+
+namespace leadline::jobs {
+
+/// Bytes by category.
+class PhaseMemory {
+ public:
+  /// What a model takes before anything runs it: its file and its graph.
+  static PhaseMemory of(const Model& model);
+  static PhaseMemory of(std::span<const CategoryBytes> categories);
+  /// What running takes besides the model.
+  static PhaseMemory of_run(const Interpreter& interpreter);
+
+  PhaseMemory& add(MemoryCategory category, int64_t bytes);
+  int64_t total() const;
+  friend PhaseMemory operator+(PhaseMemory a, const PhaseMemory& b);
+  friend PhaseMemory operator-(PhaseMemory a, const PhaseMemory& b);
+
+  JobPhase phase(std::string name, std::string detail) const;
+
+ private:
+  std::array<int64_t, kMemoryCategoryCount> bytes_{};
+};
+
+/// A plan of these phases; its peak is the largest of them.
+JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_bytes, bool complete);
+
+}  // namespace leadline::jobs
