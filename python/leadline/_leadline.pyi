@@ -843,6 +843,47 @@ class Plan:
     def __str__(self) -> str: ...
     def __repr__(self) -> str: ...
 
+class JobPhase:
+    """A stretch of a job and the most memory that is in use meanwhile."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def categories(self) -> dict[str, int]:
+        """Bytes by category at the peak; their sum is peak_bytes."""
+
+    @property
+    def peak_bytes(self) -> int: ...
+    @property
+    def detail(self) -> str: ...
+    def __repr__(self) -> str: ...
+
+class JobPlan:
+    """What a job takes, known before it takes anything."""
+
+    @property
+    def job(self) -> str: ...
+    @property
+    def phases(self) -> list[JobPhase]:
+        """In the order they run."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """Of the largest phase: what the budget is asked for."""
+
+    @property
+    def result_bytes(self) -> int:
+        """At most, of the file that comes out; 0: it is not a file."""
+
+    @property
+    def complete(self) -> bool:
+        """False while some shapes depend on data of a run."""
+
+    def to_text(self) -> str: ...
+    def to_json(self) -> str: ...
+    def __str__(self) -> str: ...
+    def __repr__(self) -> str: ...
+
 class Device:
     """A device of this machine, named as in TensorFlow."""
 
@@ -2084,3 +2125,172 @@ class Quantizer:
         """
         The same as a model to run, in memory that goes back to the system with it.
         """
+
+class SampleSource:
+    """Samples one after the other, one in memory at a time."""
+
+    @property
+    def size(self) -> int | None:
+        """How many samples there are, or None where that is not known."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most bytes it holds at a time."""
+
+    def __repr__(self) -> str: ...
+
+def callback_samples(next: object, rewind: object | None, size: int | None) -> SampleSource:
+    """Samples of a function that returns the next one, or None."""
+
+def open_samples(
+    path: str,
+    model: Model,
+    budget: Budget | None,
+    image_size: tuple[int, int],
+    mean: Sequence[float],
+    scale: Sequence[float],
+    colors: str,
+    resize: str,
+    labels: str,
+    classes: str,
+) -> SampleSource:
+    """Samples of numpy's files or pictures."""
+
+def reads_pictures() -> bool:
+    """Whether this build can read pictures."""
+
+class SampleReader:
+    """Samples brought to the form a model takes, and checked on the way."""
+
+    def __init__(self, model: Model, source: SampleSource, limit: int = 0, lint: bool = True) -> None: ...
+    def next(
+        self,
+    ) -> tuple[int, list[tuple[DType, tuple[int, ...], bytes]], list[tuple[DType, tuple[int, ...], bytes]]] | None:
+        """The next sample as (subgraph, inputs, targets), or None."""
+
+    def next_converted(
+        self, inputs: Sequence[Sequence[TensorInfo]]
+    ) -> tuple[int, list[tuple[tuple[int, ...], bytes]]] | None:
+        """
+        The next sample as (subgraph, inputs) in the types of `inputs`, those of each subgraph; or None.
+        """
+
+    def look_at(self, calibration: Calibration, first_not_finite: tuple[int, int, int] | None) -> None:
+        """Adds what shows when the samples were run."""
+
+    @property
+    def count(self) -> int:
+        """Samples read so far."""
+
+    @property
+    def size(self) -> int | None:
+        """Of all samples, or None."""
+
+    @property
+    def findings(self) -> list[tuple[str, str, int | None, str | None]]:
+        """What was found, each as (severity, message, sample, input)."""
+
+class EvaluateOptions:
+    """How a model is evaluated."""
+
+    def __init__(
+        self,
+        *,
+        metric: str = "accuracy",
+        top_k: int = 1,
+        output: int = 0,
+        reference: Model | None = None,
+        function: object | None = None,
+        num_threads: int = 1,
+        max_samples: int = 0,
+        per_sample: bool = False,
+        budget: Budget | None = None,
+    ) -> None: ...
+
+class EvaluateResult:
+    """What evaluating a model came to."""
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+
+    @property
+    def value(self) -> float:
+        """The mean of the metric."""
+
+    @property
+    def samples(self) -> int:
+        """How many samples were run."""
+
+    @property
+    def answers(self) -> int:
+        """Labels that were compared."""
+
+    @property
+    def correct(self) -> int:
+        """How many of them the model got right."""
+
+    @property
+    def classes(self) -> int:
+        """Rows of the table of answers; 0: there is none."""
+
+    @property
+    def confusion(self) -> list[int]:
+        """Answers by label, row after row."""
+
+    @property
+    def per_sample(self) -> list[float]:
+        """The metric of each sample, where it was asked for."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+
+    @property
+    def counted_peak_bytes(self) -> int:
+        """The most memory that was charged at a time."""
+
+    @property
+    def findings(self) -> list[tuple[str, str, int | None, str | None]]:
+        """
+        What was found about the samples, each as (severity, message, sample, input).
+        """
+
+    def to_json(self) -> str:
+        """All of it as JSON."""
+
+    def __str__(self) -> str: ...
+
+class EvaluateJob:
+    """Runs samples on threads of this process."""
+
+    def __init__(self, model: Model, options: EvaluateOptions) -> None: ...
+    def plan(self, samples: SampleSource | None) -> JobPlan:
+        """What it will take."""
+
+    def admit(self, samples: SampleSource | None) -> None:
+        """Raises BudgetError with the plan when it does not fit."""
+
+    def run(self, samples: SampleSource, progress: object | None) -> EvaluateResult:
+        """Runs all samples."""
+
+class Evaluator:
+    """Runs single samples and scores them."""
+
+    def __init__(self, model: Model, options: EvaluateOptions) -> None: ...
+    def run(
+        self, index: int, subgraph: int, inputs: object, targets: object
+    ) -> tuple[float, list[tuple[int, int]], int]:
+        """
+        The score of a sample: value, pairs of label and answer, how many are right.
+        """
+
+class ScoreSum:
+    """Sums up scores in the order of the samples."""
+
+    def __init__(self, options: EvaluateOptions) -> None: ...
+    def add(self, score: tuple[float, Sequence[tuple[int, int]], int]) -> None:
+        """Adds the score of the next sample."""
+
+    def result(self, seconds: float) -> EvaluateResult:
+        """The result so far, which took this long."""

@@ -86,6 +86,7 @@ void init_evaluate(nb::module_& m) {
       .def_ro("counted_peak_bytes", &EvaluateResult::counted_peak_bytes, "The most memory that was charged at a time.")
       .def_prop_ro(
           "findings", [](const EvaluateResult& r) { return to_list(r.findings); },
+          nb::for_getter(nb::sig("def findings(self) -> list[tuple[str, str, int | None, str | None]]")),
           "What was found about the samples, each as (severity, message, sample, input).")
       .def("to_json", &EvaluateResult::to_json, "All of it as JSON.")
       .def("__str__", &EvaluateResult::to_text);

@@ -190,8 +190,14 @@ void init_samples(nb::module_& m) {
             new (self) SampleReader(model, source, {limit, lint});
           },
           nb::arg("model"), nb::arg("source"), nb::arg("limit") = 0, nb::arg("lint") = true, nb::keep_alive<1, 3>())
-      .def("next", &next_tuple, "The next sample as (subgraph, inputs, targets), or None.")
+      .def("next", &next_tuple,
+           nb::sig("def next(self) -> tuple[int, list[tuple[DType, tuple[int, ...], bytes]], list[tuple[DType, "
+                   "tuple[int, ...], bytes]]] | None"),
+           "The next sample as (subgraph, inputs, targets), or None.")
       .def("next_converted", &next_converted, nb::arg("inputs"),
+           nb::sig("def next_converted(self, inputs: collections.abc.Sequence[collections.abc.Sequence[TensorInfo]]) "
+                   "-> tuple[int, "
+                   "list[tuple[tuple[int, ...], bytes]]] | None"),
            "The next sample as (subgraph, inputs) in the types of `inputs`, those of each subgraph; or None.")
       .def("look_at", &look_at, nb::arg("calibration"), nb::arg("first_not_finite").none(),
            "Adds what shows when the samples were run.")
@@ -199,6 +205,7 @@ void init_samples(nb::module_& m) {
       .def_prop_ro("size", &SampleReader::size, "Of all samples, or None.")
       .def_prop_ro(
           "findings", [](const SampleReader& self) { return to_list(self.findings()); },
+          nb::for_getter(nb::sig("def findings(self) -> list[tuple[str, str, int | None, str | None]]")),
           "What was found, each as (severity, message, sample, input).");
 }
 

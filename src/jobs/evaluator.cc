@@ -167,11 +167,6 @@ EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& opti
     const Interpreter interpreter(runs, std::move(plain));
     const Plan plan = interpreter.plan();
     memory.complete = memory.complete && plan.complete;
-    for (const int index : interpreter.inputs()) {
-      for (const int32_t size : interpreter.tensor_info(index).shape_signature) {
-        memory.complete = memory.complete && size >= 0;
-      }
-    }
     PhaseMemory own = PhaseMemory::of_run(interpreter);
     int64_t packed = 0;
     for (const CategoryBytes& c : plan.categories) packed += c.category == MemoryCategory::kPackedWeights ? c.bytes : 0;
@@ -179,7 +174,6 @@ EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& opti
     memory.shared.add(MemoryCategory::kPackedWeights, packed);
     own.add(MemoryCategory::kPackedWeights, -packed);
     memory.own = memory.own + own;
-    return interpreter.outputs();
   };
   add(model);
   if (options.reference) add(*options.reference);
