@@ -348,7 +348,7 @@ class Exercise {
 
   void quantize(const Model& model, const std::shared_ptr<Budget>& budget) {
     enter(Stage::kQuantize);
-    QuantizerOptions options;
+    QuantizeOptions options;
     options.mode = random_.pick({QuantizationMode::kDynamicRange, QuantizationMode::kDynamicRange,
                                  QuantizationMode::kInt8, QuantizationMode::kInt16x8, QuantizationMode::kFloat16,
                                  QuantizationMode::kWeightOnlyInt8, QuantizationMode::kWeightOnlyInt4});

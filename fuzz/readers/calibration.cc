@@ -32,7 +32,7 @@ void run(Bytes bytes) {
     }
   }
   if (calibration.is_of(model)) {
-    QuantizerOptions options;
+    QuantizeOptions options;
     options.mode = QuantizationMode::kInt8;
     load_and_run(Quantizer(model, options).quantize_to_model(&calibration));
   }
@@ -43,7 +43,7 @@ void run(Bytes bytes) {
 std::vector<std::string> seeds() {
   std::vector<std::string> result = {as_string(Calibration().to_bytes())};
   for (const bool histograms : {false, true}) {
-    CalibratorOptions options;
+    CalibrateOptions options;
     options.histograms = histograms;
     Calibrator calibrator(float_model(), options);
     calibrator.interpreter().allocate();

@@ -11,7 +11,7 @@ namespace {
 
 void run(Bytes bytes) {
   static const Model model = float_model();
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.mode = QuantizationMode::kDynamicRange;
   options.min_weight_elements = 1;
   options.recipe = parse_recipe(as_string(bytes));

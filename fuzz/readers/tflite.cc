@@ -49,7 +49,7 @@ void run_quantize(Bytes bytes) {
   const Model model = Model::from_bytes(bytes, nullptr, small_budget());
   for (const QuantizationMode mode : {QuantizationMode::kDynamicRange, QuantizationMode::kFloat16,
                                       QuantizationMode::kWeightOnlyInt4, QuantizationMode::kInt8}) {
-    QuantizerOptions options;
+    QuantizeOptions options;
     options.mode = mode;
     options.min_weight_elements = 1;
     const Quantizer quantizer(model, options);

@@ -92,7 +92,7 @@ class Calibration {
   std::unique_ptr<Data> data_;
 };
 
-struct CalibratorOptions {
+struct CalibrateOptions {
   int num_threads = 1;
   std::shared_ptr<Budget> budget;  ///< null: the model's
   /// Keep histograms, which every method but kMinMax and kMovingAverage needs.
@@ -100,6 +100,7 @@ struct CalibratorOptions {
   /// Variables keep their values from sample to sample: the samples are one stream. Otherwise each sample begins with
   /// the model's initial state, so that the order and the splitting of samples do not matter.
   bool keep_state = false;
+  int64_t max_samples = 0;  ///< use at most this many; 0: all
 };
 
 /// Runs a float model and watches its tensors, one node at a time: no activations are kept. Watched are the float
@@ -108,7 +109,7 @@ struct CalibratorOptions {
 class Calibrator {
  public:
   /// Plans; takes no memory that grows with the model before the first sample.
-  explicit Calibrator(const Model& model, CalibratorOptions options = {});
+  explicit Calibrator(const Model& model, CalibrateOptions options = {});
   ~Calibrator();
   Calibrator(Calibrator&&) noexcept;
   Calibrator& operator=(Calibrator&&) noexcept;
@@ -126,6 +127,8 @@ class Calibrator {
   /// Bytes the statistics take besides the interpreters, known from the start; charged to the budget as
   /// MemoryCategory::kStatistics from the first sample on.
   int64_t statistics_bytes() const;
+  /// The same of what calibration() returns.
+  int64_t calibration_bytes() const;
 
  private:
   struct State;

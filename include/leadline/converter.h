@@ -17,6 +17,7 @@
 
 #include "leadline/budget.h"
 #include "leadline/error.h"
+#include "leadline/job_plan.h"
 #include "leadline/keras_layer.h"
 #include "leadline/model.h"
 #include "leadline/progress.h"
@@ -68,6 +69,8 @@ class Converter {
                                     const ConversionOptions& options = {});
 
   ConversionPlan plan() const;
+  /// What convert_to() takes, phase by phase: "read" was taken already.
+  JobPlan job_plan() const;
   /// The .tflite file. Throws BudgetError before anything is read when it does not fit. `progress` counts bytes.
   std::vector<std::byte> convert(const Progress& progress = {}) const;
   /// The same into memory of exactly plan().result_bytes.

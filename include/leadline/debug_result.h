@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "leadline/plan.h"
+#include "leadline/job_plan.h"
 #include "leadline/types.h"
 
 namespace leadline {
@@ -126,15 +126,6 @@ struct DebugOutput {
   int64_t rows = 0;
 };
 
-/// Memory of a debugging job, known before it starts.
-struct DebugPlan {
-  std::vector<CategoryBytes> categories;  ///< both files, both graphs, the run and the statistics
-  int64_t peak_bytes = 0;
-  int64_t statistics_bytes = 0;
-  int layers = 0;
-  std::string to_text() const;
-};
-
 /// How a result came about, for its page. What is empty or 0 is left out of it.
 struct DebugRun {
   std::string float_model;  ///< paths, as commands can repeat them
@@ -149,7 +140,7 @@ struct DebugResult {
   int64_t samples = 0;
   int64_t float_bytes = 0;  ///< of the files
   int64_t quantized_bytes = 0;
-  DebugPlan plan;
+  JobPlan plan;
   std::vector<LayerDebug> layers;  ///< in the order they run
   std::vector<DebugOutput> outputs;
   std::vector<DebugSuspect> suspects;
@@ -164,6 +155,31 @@ struct DebugResult {
   std::string to_html(const DebugRun& run = {}) const;
   /// For the output of a notebook's cell: the verdict, and the page in a frame that can reach nothing around it.
   std::string to_notebook_html(const DebugRun& run = {}) const;
+};
+
+/// A NumericVerify of a debug model.
+struct VerifiedLayer {
+  int subgraph = 0;
+  int node = 0;  ///< the NumericVerify
+  std::string output_name;
+  int output_tensor = 0;
+  int tensor = 0;  ///< the quantized tensor
+  int reference = 0;
+  std::string tensor_name;  ///< as the model without debugging calls it
+  std::string op;           ///< that computes the tensor
+  std::vector<float> scales;
+  std::vector<int64_t> zero_points;
+};
+
+/// TensorFlow's five numbers, each the mean over samples. NaN in a sample makes them NaN, and is counted.
+struct VerifiedStatistics {
+  int64_t samples = 0;
+  int64_t not_finite = 0;
+  double num_elements = 0.0;
+  double stddev = 0.0;
+  double mean_error = 0.0;
+  double max_abs_error = 0.0;
+  double mean_squared_error = 0.0;
 };
 
 }  // namespace leadline

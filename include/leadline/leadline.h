@@ -4,9 +4,12 @@
 #pragma once
 
 #include "leadline/budget.h"               // IWYU pragma: export
+#include "leadline/calibrate.h"            // IWYU pragma: export
 #include "leadline/calibration.h"          // IWYU pragma: export
 #include "leadline/converter.h"            // IWYU pragma: export
 #include "leadline/custom_op.h"            // IWYU pragma: export
+#include "leadline/debug.h"                // IWYU pragma: export
+#include "leadline/debug_model.h"          // IWYU pragma: export
 #include "leadline/debug_result.h"         // IWYU pragma: export
 #include "leadline/debugger.h"             // IWYU pragma: export
 #include "leadline/devices.h"              // IWYU pragma: export
@@ -26,11 +29,13 @@
 #include "leadline/passes.h"               // IWYU pragma: export
 #include "leadline/plan.h"                 // IWYU pragma: export
 #include "leadline/progress.h"             // IWYU pragma: export
+#include "leadline/quantize.h"             // IWYU pragma: export
 #include "leadline/quantizer.h"            // IWYU pragma: export
 #include "leadline/recipe.h"               // IWYU pragma: export
 #include "leadline/sample_reader.h"        // IWYU pragma: export
 #include "leadline/samples.h"              // IWYU pragma: export
 #include "leadline/tensor_memory.h"        // IWYU pragma: export
+#include "leadline/tune.h"                 // IWYU pragma: export
 #include "leadline/types.h"                // IWYU pragma: export
 #include "leadline/version.h"              // IWYU pragma: export
 #include "leadline/work_limit.h"           // IWYU pragma: export

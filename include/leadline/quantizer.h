@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Float .tflite -> quantized .tflite, after training.
 //
-//   leadline::QuantizerOptions options;
+//   leadline::QuantizeOptions options;
 //   options.mode = leadline::QuantizationMode::kInt8;
 //   const leadline::Quantizer quantizer(model, options);
 //   leadline::Calibrator calibrator(quantizer.model());
@@ -27,20 +27,23 @@
 
 namespace leadline {
 
-struct QuantizerOptions {
+struct QuantizeOptions {
   QuantizationMode mode = QuantizationMode::kInt8;
   /// Types of the model's float inputs and outputs after full integer quantization: float32, int8, uint8 or int16.
   DType input_type = DType::kFloat32;
   DType output_type = DType::kFloat32;
   /// Nodes without an integer form stay float; otherwise they are an error that lists them.
   bool allow_float = true;
-  bool per_channel = true;        ///< a scale for each output channel of convolutions
-  bool per_channel_dense = true;  ///< and of FULLY_CONNECTED
-  CalibrationRule calibration;
-  std::vector<RecipeRule> recipe;      ///< the last line that matches a node decides; without one: `mode`
+  bool per_channel = true;                         ///< a scale for each output channel of convolutions
+  bool per_channel_dense = true;                   ///< and of FULLY_CONNECTED
+  CalibrationRule calibration_rule;                ///< how ranges are chosen from samples
+  std::shared_ptr<const Calibration> calibration;  ///< made before, of QuantizeJob::model(), instead of samples
+  std::vector<RecipeRule> recipe;                  ///< the last line that matches a node decides; without one: `mode`
   bool bias_correction = false;        ///< biases make up for the mean error of integer weights (needs ChannelMeans)
   bool equalize = false;               ///< cross-layer equalization before quantizing: see Quantizer::model()
   int64_t min_weight_elements = 1024;  ///< weights of fewer elements stay float in modes that quantize only weights
+  int64_t max_samples = 0;             ///< use at most this many; 0: all
+  int num_threads = 1;                 ///< for runs on samples; -1: as many as CPUs are usable
   std::shared_ptr<Budget> budget;      ///< null: the model's
 };
 
@@ -56,7 +59,9 @@ struct QuantizedNode {
 
 struct QuantizationPlan {
   int64_t result_bytes = 0;
-  int64_t peak_bytes = 0;  ///< the result, the largest tensor on its way into it, and the graphs
+  int64_t extra_bytes = 0;  ///< the largest tensor on its way into it
+  int64_t graph_bytes = 0;  ///< of the quantized graph
+  int64_t peak_bytes = 0;   ///< all of them
 };
 
 /// Means of each channel of what CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED read, over samples: what bias
@@ -87,7 +92,7 @@ class Quantizer {
  public:
   /// Throws Error(kUnsupported) for a model that is quantized already, and when integers are required of nodes that
   /// have no integer form; Error(kInvalidArgument) for options that contradict each other.
-  explicit Quantizer(const Model& model, QuantizerOptions options = {});
+  explicit Quantizer(const Model& model, QuantizeOptions options = {});
 
   /// The float model that is quantized, and has to be calibrated: the given one, or with `equalize` its equalized form.
   const Model& model() const;
@@ -96,6 +101,8 @@ class Quantizer {
   /// Exact with the calibration; without, an upper bound: as if no two values had the same scale. Nodes that have to
   /// stay float because a calibration has no range for them are known only with it.
   QuantizationPlan plan(const Calibration* calibration = nullptr) const;
+  /// A model to plan with: the structure of the quantized model. Its large constants are zeros without memory.
+  Model outline() const;
   /// The quantized file. Modes of full integers need a calibration of model(), and bias correction means of it.
   /// `progress` counts bytes of the file.
   std::vector<std::byte> quantize(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr,

@@ -32,4 +32,9 @@ std::vector<RecipeRule> parse_recipe(const std::string& json);
 /// The same from a file. Throws Error(kIo) too.
 std::vector<RecipeRule> load_recipe(const std::string& path);
 
+/// A recipe that parse_recipe() reads, one rule per line.
+std::string recipe_to_json(const std::vector<RecipeRule>& rules);
+/// A rule for the nodes that compute the tensor of this name, and no other.
+RecipeRule rule_for_tensor(const std::string& name, QuantizationMode mode);
+
 }  // namespace leadline

@@ -27,7 +27,7 @@ namespace {
 
 void init_calibrator(Calibrator* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget,
                      bool histograms, bool keep_state) {
-  CalibratorOptions options;
+  CalibrateOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
   options.histograms = histograms;

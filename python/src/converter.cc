@@ -109,6 +109,7 @@ void init_converter(nb::module_& m) {
                   "A SavedModel directory. No signature keys: all of them; no tags: \"serve\". With allow_custom_ops, "
                   "ops without a conversion become custom ops.")
       .def("plan", &Converter::plan, "What the conversion gives and takes.")
+      .def("job_plan", &Converter::job_plan, "What convert_to() takes, phase by phase.")
       .def("convert", &convert, nb::arg("progress").none() = nb::none(),
            nb::sig("def convert(self, progress: typing.Callable[[int, int], typing.Any] | None = None) -> bytes"),
            "The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.")

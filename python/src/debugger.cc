@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine_call.h"
+#include "leadline/debug_model.h"
 #include "live_objects.h"
 #include "module.h"
 
@@ -20,7 +21,7 @@ namespace {
 
 void init(QuantizationDebugger* self, const Model& float_model, const Model& quantized_model, int num_threads,
           std::shared_ptr<Budget> budget, int subgraph, bool own_error, int worst_channels, int histograms) {
-  DebuggerOptions options;
+  DebugOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
   options.subgraph = subgraph;
@@ -97,13 +98,6 @@ void bind_observer(nb::module_& m) {
 }  // namespace
 
 void init_debugger(nb::module_& m) {
-  nb::class_<DebugPlan>(m, "DebugPlan", "Memory of a debugging job, known before it starts.")
-      .def_prop_ro("categories", [](const DebugPlan& self) { return to_dict(self.categories); })
-      .def_ro("peak_bytes", &DebugPlan::peak_bytes)
-      .def_ro("statistics_bytes", &DebugPlan::statistics_bytes)
-      .def_ro("layers", &DebugPlan::layers)
-      .def("to_text", [](const DebugPlan& self) { return text_in_engine([&] { return self.to_text(); }); })
-      .def("__str__", [](const DebugPlan& self) { return text_in_engine([&] { return self.to_text(); }); });
   nb::class_<DebugRun>(m, "DebugRun", "How a result came about, for its page.")
       .def(nb::new_(&make_run), nb::arg("float_model") = "", nb::arg("quantized_model") = "", nb::arg("data") = "",
            nb::arg("seconds") = 0.0, nb::arg("counted_bytes") = 0);

@@ -32,6 +32,7 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_object_census(m);
   leadline::python::init_calibration(m);
   leadline::python::init_quantizer(m);
+  leadline::python::init_jobs(m);
   leadline::python::init_samples(m);
   leadline::python::init_evaluate(m);
   leadline::python::init_records(m);  // the last: it looks at what the others bound

@@ -47,6 +47,7 @@ void init_observer(nb::module_& m);
 void init_plan(nb::module_& m);
 void init_interpreter(nb::module_& m);
 void init_job_plan(nb::module_& m);
+void init_jobs(nb::module_& m);
 void init_custom_op(nb::module_& m);
 void init_calibration(nb::module_& m);
 void init_quantizer(nb::module_& m);

@@ -64,6 +64,11 @@ void bind_options(nb::module_& m) {
         "The mode called so; '-' and '_' are the same.");
   m.def("parse_calibration_method", &parse_calibration_method, nb::arg("name"), nb::arg("what") = "method",
         "The method called so; '-' and '_' are the same.");
+  nb::enum_<AgreementMetric>(m, "AgreementMetric", "How a quantized model is compared with its float model.")
+      .value("COSINE", AgreementMetric::kCosine, "Cosine of the angle between their outputs.")
+      .value("SAME_TOP", AgreementMetric::kSameTop, "Share of rows whose largest value is at the same place.");
+  m.def("parse_agreement_metric", &parse_agreement_metric, nb::arg("name"), nb::arg("what") = "metric",
+        "The metric called so; '-' and '_' are the same.");
   m.def("parse_io_type", &parse_io_type, nb::arg("name"), nb::arg("what"),
         "The type called so, of a quantized model's inputs or outputs.");
   m.def("is_integer", &is_integer, nb::arg("mode"), "Whether a mode has integer activations, and so needs samples.");
@@ -71,20 +76,27 @@ void bind_options(nb::module_& m) {
   m.def("parse_recipe", &parse_recipe, nb::arg("json"), InEngine(),
         "The rules of a recipe in JSON: Leadline's own or ai-edge-quantizer's.");
 
-  nb::class_<QuantizerOptions>(m, "QuantizerOptions", "What a quantized model is to be.")
+  nb::class_<QuantizeOptions>(m, "QuantizerOptions", "What a quantized model is to be.")
       .def(nb::init<>())
-      .def_rw("mode", &QuantizerOptions::mode)
-      .def_rw("input_type", &QuantizerOptions::input_type)
-      .def_rw("output_type", &QuantizerOptions::output_type)
-      .def_rw("allow_float", &QuantizerOptions::allow_float)
-      .def_rw("per_channel", &QuantizerOptions::per_channel)
-      .def_rw("per_channel_dense", &QuantizerOptions::per_channel_dense)
-      .def_rw("calibration", &QuantizerOptions::calibration)
-      .def_rw("recipe", &QuantizerOptions::recipe, "Assign a list; changes to the list that is read have no effect.")
-      .def_rw("bias_correction", &QuantizerOptions::bias_correction)
-      .def_rw("equalize", &QuantizerOptions::equalize)
-      .def_rw("min_weight_elements", &QuantizerOptions::min_weight_elements)
-      .def_rw("budget", &QuantizerOptions::budget, nb::arg().none());
+      .def_rw("mode", &QuantizeOptions::mode)
+      .def_rw("input_type", &QuantizeOptions::input_type)
+      .def_rw("output_type", &QuantizeOptions::output_type)
+      .def_rw("allow_float", &QuantizeOptions::allow_float)
+      .def_rw("per_channel", &QuantizeOptions::per_channel)
+      .def_rw("per_channel_dense", &QuantizeOptions::per_channel_dense)
+      .def_rw("calibration_rule", &QuantizeOptions::calibration_rule)
+      .def(
+          "set_calibration",
+          [](QuantizeOptions& self, const nb::object& calibration) {
+            self.calibration = {keep_alive(calibration), nb::cast<const Calibration*>(calibration)};
+          },
+          nb::arg("calibration"), nb::sig("def set_calibration(self, calibration: Calibration) -> None"),
+          "Made before, instead of samples.")
+      .def_rw("recipe", &QuantizeOptions::recipe, "Assign a list; changes to the list that is read have no effect.")
+      .def_rw("bias_correction", &QuantizeOptions::bias_correction)
+      .def_rw("equalize", &QuantizeOptions::equalize)
+      .def_rw("min_weight_elements", &QuantizeOptions::min_weight_elements)
+      .def_rw("budget", &QuantizeOptions::budget, nb::arg().none());
 }
 
 }  // namespace
@@ -117,7 +129,7 @@ void init_quantizer(nb::module_& m) {
       .def_ro("result_bytes", &QuantizationPlan::result_bytes, "Of the quantized file.")
       .def_ro("peak_bytes", &QuantizationPlan::peak_bytes, "The file, the graphs and the largest tensor on its way.");
   nb::class_<Quantizer>(m, "Quantizer", "A model on its way to another number format. `leadline.quantize` uses it.")
-      .def(nb::init<const Model&, QuantizerOptions>(), nb::arg("model"), nb::arg("options") = QuantizerOptions(),
+      .def(nb::init<const Model&, QuantizeOptions>(), nb::arg("model"), nb::arg("options") = QuantizeOptions(),
            InEngine())
       .def_prop_ro("model", &Quantizer::model, "The float model that has to be calibrated: given, or equalized.")
       .def("nodes", &Quantizer::nodes, InEngine(), "Every node of the float model and what will become of it.")

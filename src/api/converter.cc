@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/converter.h"
 
+#include <array>
 #include <exception>
 
 #include "api/boundary.h"
@@ -67,6 +68,13 @@ struct Converter::Data {
   Charge charge;
   model::FileWriter writer;
   int64_t held_bytes = budget->used();  // by the graph, and by what had to be unpacked
+  std::array<int64_t, kMemoryCategoryCount> held = by_category(*budget);
+
+  static std::array<int64_t, kMemoryCategoryCount> by_category(const Budget& budget) {
+    std::array<int64_t, kMemoryCategoryCount> bytes{};
+    for (size_t c = 0; c < bytes.size(); ++c) bytes[c] = budget.used(static_cast<MemoryCategory>(c));
+    return bytes;
+  }
 };
 
 Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget> budget,
@@ -137,6 +145,32 @@ ConversionPlan Converter::plan() const try {
     plan.nodes += static_cast<int>(subgraph.nodes.size());
     plan.tensors += static_cast<int>(subgraph.values.size());
   }
+  return plan;
+} catch (...) {
+  rethrow_as_error();
+}
+
+JobPlan Converter::job_plan() const try {
+  JobPlan plan;
+  plan.job = "convert";
+  plan.result_bytes = data_->writer.bytes();
+  JobPhase phase;
+  phase.name = "read";
+  phase.detail = "the graph, and what had to be unpacked";
+  for (int c = 0; c < kMemoryCategoryCount; ++c) {
+    const auto category = static_cast<MemoryCategory>(c);
+    // What is written to the file is a model file, and always there.
+    const int64_t bytes = data_->held[static_cast<size_t>(c)];
+    if (bytes > 0 || category == MemoryCategory::kModelFile) phase.categories.push_back({category, bytes});
+  }
+  phase.peak_bytes = data_->held_bytes;
+  plan.phases.push_back(phase);
+  phase.name = "convert";
+  phase.detail = fmt::format("result {}", format_bytes(plan.result_bytes));
+  phase.categories[0].bytes += data_->writer.sink_bytes();
+  phase.peak_bytes += data_->writer.sink_bytes();
+  plan.phases.push_back(phase);
+  plan.peak_bytes = phase.peak_bytes;
   return plan;
 } catch (...) {
   rethrow_as_error();

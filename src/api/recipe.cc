@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "api/boundary.h"
 #include "core/error.h"
+#include "io/json.h"
 #include "io/mapped_file.h"
 #include "quantize/recipe.h"
 
@@ -18,6 +20,31 @@ std::string describe(const RecipeRule& rule) {
   if (!rule.name.empty()) add("name '" + rule.name + "'");
   if (rule.node >= 0) add("node " + std::to_string(rule.node));
   return text.empty() ? "any node" : text;
+}
+
+std::string recipe_to_json(const std::vector<RecipeRule>& rules) {
+  std::string text = "{\"rules\": [";
+  for (const RecipeRule& rule : rules) {
+    OrderedJson json = OrderedJson::object();
+    if (!rule.op.empty()) json["op"] = rule.op;
+    if (!rule.name.empty()) json["name"] = rule.name;
+    if (rule.node >= 0) json["node"] = rule.node;
+    json["mode"] = quantization_mode_name(rule.mode);
+    text += (&rule == rules.data() ? "\n " : ",\n ") + json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
+  }
+  return text + "\n]}\n";
+}
+
+RecipeRule rule_for_tensor(const std::string& name, QuantizationMode mode) {
+  RecipeRule rule;
+  rule.mode = mode;
+  rule.name = "^";
+  for (const char c : name) {
+    if (std::string_view("\\.^$*+?()[]{}|").find(c) != std::string_view::npos) rule.name += '\\';
+    rule.name += c;
+  }
+  rule.name += '$';
+  return rule;
 }
 
 std::vector<RecipeRule> parse_recipe(const std::string& json) try {

@@ -58,5 +58,6 @@ std::unique_ptr<Command> plan_command(CLI::App& program);
 std::unique_ptr<Command> postmortem_command(CLI::App& program);
 std::unique_ptr<Command> quantize_command(CLI::App& program);
 std::unique_ptr<Command> run_command(CLI::App& program);
+std::unique_ptr<Command> tune_command(CLI::App& program);
 
 }  // namespace leadline::cli

@@ -45,6 +45,12 @@ class ConvertCommand final : public Command {
     quantization_.mode.clear();  // none unless it is asked for
     app().add_option("--quantize", quantization_.mode, "Quantize too: " + quantization_mode_names())->type_name("MODE");
     quantization_.add_to(app());
+    app()
+        .add_option("--recipe", quantization_.recipe,
+                    "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
+        ->type_name("FILE");
+    app().add_flag("--bias-correction", quantization_.bias_correction,
+                   "Biases make up for the mean error of quantized weights");
     app().add_flag("--allow-custom-ops", options_.allow_custom_ops,
                    "Of a SavedModel: ops without a conversion become custom ops");
     app()
@@ -77,7 +83,8 @@ class ConvertCommand final : public Command {
                                     : Converter::from_keras(model_path_, budget, options_);
     if (!quantization_.mode.empty()) return convert_quantized(converter, budget, output);
     const ConversionPlan plan = converter.plan();
-    if (!json()) print_plan(output, plan);
+    const JobPlan job = converter.job_plan();
+    if (!json()) print_plan(output, plan, job);
     if (!plan_only_) write(converter, output);
     if (json()) {
       print_json({{"model", model_path_},
@@ -86,18 +93,19 @@ class ConvertCommand final : public Command {
                   {"result_bytes", plan.result_bytes},
                   {"peak_bytes", plan.file_peak_bytes},
                   {"nodes", plan.nodes},
-                  {"tensors", plan.tensors}});
+                  {"tensors", plan.tensors},
+                  {"plan", Json::parse(job.to_json())}});
     } else if (!plan_only_) {
       fmt::print("Wrote {}\n", printable(output));
     }
   }
 
  private:
-  void print_plan(const std::string& output, const ConversionPlan& plan) const {
+  void print_plan(const std::string& output, const ConversionPlan& plan, const JobPlan& job) const {
     fmt::print("Reads  {}\n", printable(model_path_));
     fmt::print("Writes {}: {}, {} nodes, {} tensors\n", printable(output), format_bytes(plan.result_bytes), plan.nodes,
                plan.tensors);
-    fmt::print("Takes  {} of memory at most\n", format_bytes(plan.file_peak_bytes));
+    fmt::print("{}", job.to_text());
     std::fflush(stdout);
   }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline debug`: what quantization did to a model, layer by layer.
+#include "leadline/debug.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -9,13 +11,12 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/job_bars.h"
 #include "cli/sample_options.h"
-#include "cli/samples.h"
 #include "io/output_file.h"
 #include "leadline/budget.h"
-#include "leadline/debugger.h"
 #include "leadline/error.h"
-#include "leadline/quantizer.h"
+#include "leadline/samples.h"
 #include "leadline/types.h"
 
 namespace leadline::cli {
@@ -45,7 +46,7 @@ class DebugCommand final : public Command {
     app().add_option("--threads", options_.num_threads, "Threads; -1: all CPUs")->capture_default_str()->type_name("N");
     app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
     app().add_flag("--no-own-error", no_own_error_, "Only compare with the float model: half the time");
-    app().add_flag("--equalized", equalized_,
+    app().add_flag("--equalized", options_.equalized,
                    "The quantized model was made with --equalize: compare with even channels");
     app().add_flag("--plan", plan_only_, "Only say what memory it takes");
   }
@@ -55,37 +56,32 @@ class DebugCommand final : public Command {
     const auto limit = memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_));
     options_.budget = limit->child();  // counts this job alone
     options_.own_error = !no_own_error_;
-    Model reference = Model::load(float_path_, options_.budget);
-    if (equalized_) {
-      QuantizerOptions equalizing;
-      equalizing.equalize = true;
-      equalizing.budget = options_.budget;
-      reference = Quantizer(reference, equalizing).model();
-    }
+    const Model reference = Model::load(float_path_, options_.budget);
     const Model quantized = Model::load(quantized_path_, options_.budget);
-    QuantizationDebugger debugger(reference, quantized, options_);
-    const DebugPlan plan = debugger.plan();
+    options_.max_samples = samples_.max_samples;
+    DebugJob job(reference, quantized, options_);
+    const std::unique_ptr<SampleSource> samples = samples_ ? samples_.open(reference, options_.budget) : nullptr;
+    const JobPlan plan = job.plan(samples.get());
     if (!json()) {
       fmt::print("{}\n", plan.to_text());
       std::fflush(stdout);
     }
     if (plan_only_) {
-      if (json()) print_json({{"peak_bytes", plan.peak_bytes}, {"layers", plan.layers}});
+      if (json()) fmt::print("{}\n", plan.to_json());
       return;
     }
-    if (!samples_) {
+    if (samples == nullptr) {
       throw Error(ErrorCode::kInvalidArgument, "no samples to run: add --data samples.npz, or --plan to only plan");
     }
-    const std::unique_ptr<SampleSource> source = samples_.open(reference, options_.budget);
-    SampleReader reader(reference, *source, {.limit = samples_.max_samples});
-    run_samples(reader, debugger.interpreter(), "Debugging", [&] { debugger.add_sample(); });
-    print_findings(reader.findings());
-    const DebugResult result = debugger.result();
+    JobBars bars;
+    const DebugJobResult found = job.run(*samples, bars.observer());
+    const DebugResult& result = found.debug;
+    print_findings(found.findings);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (!csv_path_.empty()) write_file(csv_path_, result.to_csv());
     if (!report_path_.empty()) {
       write_file(report_path_,
-                 result.to_html({float_path_, quantized_path_, samples_.data, took.count(), options_.budget->peak()}));
+                 result.to_html({float_path_, quantized_path_, samples_.data, took.count(), found.counted_peak_bytes}));
     }
     if (json()) {
       fmt::print("{}\n", result.to_json());
@@ -105,9 +101,8 @@ class DebugCommand final : public Command {
   std::string csv_path_;
   std::string memory_;
   bool no_own_error_ = false;
-  bool equalized_ = false;
   bool plan_only_ = false;
-  DebuggerOptions options_;
+  DebugOptions options_;
 };
 
 }  // namespace

@@ -160,6 +160,7 @@ int guarded_main(int argc, char** argv) {
   commands.push_back(leadline::cli::quantize_command(program));
   commands.push_back(leadline::cli::debug_command(program));
   commands.push_back(leadline::cli::evaluate_command(program));
+  commands.push_back(leadline::cli::tune_command(program));
   commands.push_back(leadline::cli::bench_command(program));
   commands.push_back(leadline::cli::ops_command(program));
   commands.push_back(leadline::cli::guard_command(program));

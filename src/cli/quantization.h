@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `quantize` and `convert --quantize` share: options, the two phases, and what is said about them.
+// What `quantize`, `tune` and `convert --quantize` share: options, and what is said about the result.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/sample_options.h"
 #include "leadline/model.h"
+#include "leadline/quantize.h"
+#include "leadline/sample_reader.h"
 
 namespace leadline::cli {
 
@@ -28,6 +31,8 @@ struct QuantizationOptions {
 
   /// All but the mode.
   void add_to(CLI::App& app);
+  /// As the job takes them.
+  QuantizeOptions parsed() const;
 };
 
 struct QuantizationReport {
@@ -37,7 +42,10 @@ struct QuantizationReport {
   bool json = false;
 };
 
-/// Says what memory each phase takes, calibrates, quantizes, writes the file and says what was done.
+/// Says what memory each phase takes, runs the job, writes the file and says what was done.
 void quantize_and_report(const Model& model, const QuantizationOptions& options, const QuantizationReport& report);
+
+/// The messages.
+Json findings_json(const std::vector<SampleFinding>& findings);
 
 }  // namespace leadline::cli

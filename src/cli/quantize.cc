@@ -28,6 +28,12 @@ class QuantizeCommand final : public Command {
     app().add_option("--mode", options_.mode, quantization_mode_names())->capture_default_str()->type_name("MODE");
     options_.add_to(app());
     app()
+        .add_option("--recipe", options_.recipe,
+                    "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
+        ->type_name("FILE");
+    app().add_flag("--bias-correction", options_.bias_correction,
+                   "Biases make up for the mean error of quantized weights");
+    app()
         .add_option("--threads", options_.threads, "Threads for calibration; -1: all CPUs")
         ->capture_default_str()
         ->type_name("N");

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // make_debug_graph(): the form TensorFlow's debugger takes.
-#include <array>
-
 #include "core/cancel.h"
 #include "core/error.h"
 #include "debug/comparison_graph.h"
 #include "debug/match.h"
 #include "debug/twin.h"
+#include "io/flexbuffer_map_builder.h"
 #include "ir/verifier.h"
 #include "ops/registry.h"
 
@@ -14,39 +13,6 @@ namespace leadline::debug {
 namespace {
 
 size_t at(int index) { return static_cast<size_t>(index); }
-
-/// FlexBuffers of {log_if_failed: false, tolerance: 5.0}: 0 and 1 are the places of the keys, then the map.
-std::vector<std::byte> verify_options() {
-  std::vector<std::byte> bytes;
-  const auto text = [&](const char* characters) {
-    const size_t place = bytes.size();
-    for (const char* c = characters; *c != '\0'; ++c) bytes.push_back(static_cast<std::byte>(*c));
-    bytes.push_back(std::byte{0});
-    return place;
-  };
-  const auto word = [&](uint32_t value) {
-    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<std::byte>(value >> shift & 0xFFU));
-  };
-  const std::array<size_t, 2> keys = {text("log_if_failed"), text("tolerance")};  // in order, as maps are searched
-  while (bytes.size() % 4 != 0) bytes.push_back(std::byte{0});
-  word(2);
-  const size_t key_vector = bytes.size();
-  for (size_t key : keys) word(static_cast<uint32_t>(bytes.size() - key));
-  word(static_cast<uint32_t>(bytes.size() - key_vector));
-  word(4);  // bytes of an element of the key vector
-  word(2);
-  const size_t map = bytes.size();
-  word(0);
-  word(0x40A00000U);                              // 5.0F
-  constexpr auto kBool = std::byte{26 << 2 | 2};  // type, and 4 bytes wide
-  constexpr auto kFloat = std::byte{3 << 2 | 2};
-  bytes.push_back(kBool);
-  bytes.push_back(kFloat);
-  bytes.push_back(static_cast<std::byte>(bytes.size() - map));
-  bytes.push_back(std::byte{9 << 2 | 2});  // a map, its elements 4 bytes wide
-  bytes.push_back(std::byte{1});
-  return bytes;
-}
 
 void add_verify(ir::Subgraph& target, int value, int expected, std::span<const std::byte> options) {
   ir::Value difference;
@@ -66,7 +32,8 @@ void add_verify(ir::Subgraph& target, int value, int expected, std::span<const s
 
 ir::Graph make_debug_graph(const ir::Graph& reference, const ir::Graph& quantized) {
   ir::Graph graph = quantized;
-  graph.storage.push_back(std::make_shared<const std::vector<std::byte>>(verify_options()));
+  graph.storage.push_back(std::make_shared<const std::vector<std::byte>>(
+      build_flex_map({{"log_if_failed", false}, {"tolerance", 5.0F}})));
   const std::span<const std::byte> options = *graph.storage.back();
   const size_t count = std::min(graph.subgraphs.size(), reference.subgraphs.size());
   for (size_t s = 0; s < count; ++s) {

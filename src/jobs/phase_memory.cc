@@ -53,6 +53,17 @@ JobPhase PhaseMemory::phase(std::string name, std::string detail) const {
   return phase;
 }
 
+JobPlan with_samples(JobPlan plan, int64_t bytes) {
+  std::vector<JobPhase> phases;
+  for (const JobPhase& phase : plan.phases) {
+    const bool reads = phase.name != "load" && phase.name != "equalize";
+    PhaseMemory memory = PhaseMemory::of(phase.categories);
+    memory.add(MemoryCategory::kInputsOutputs, reads ? bytes : 0);
+    phases.push_back(memory.phase(phase.name, phase.detail));
+  }
+  return make_plan(plan.job, std::move(phases), plan.result_bytes, plan.complete);
+}
+
 JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_bytes, bool complete) {
   JobPlan plan;
   plan.job = std::move(job);

@@ -35,6 +35,9 @@ class PhaseMemory {
   std::array<int64_t, kMemoryCategoryCount> bytes_{};
 };
 
+/// The same with what samples hold from the first one on: in every phase after those that only load and prepare.
+JobPlan with_samples(JobPlan plan, int64_t bytes);
+
 /// A plan of these phases; its peak is the largest of them.
 JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_bytes, bool complete);
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "jobs/picture.h"
 #include "io/input_file.h"
+#include "jobs/picture.h"
 
 namespace leadline {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -314,15 +315,24 @@ struct FileWriter::Layout {
 
 namespace {
 
-/// The file in memory.
+/// The file in memory, its constants of at most `largest` bytes.
 class MemoryTarget {
  public:
-  explicit MemoryTarget(std::span<std::byte> out) : rest_(out) {}
+  explicit MemoryTarget(std::span<std::byte> out, int64_t largest = std::numeric_limits<int64_t>::max())
+      : rest_(out), largest_(largest) {}
   void copy(std::span<const std::byte> bytes) {
     const std::span<std::byte> place = take(bytes.size());
     copy_bytes(place.data(), bytes.data(), static_cast<int64_t>(bytes.size()));
   }
-  void make(const ir::ConstantSource& source) { source.read(take(static_cast<size_t>(source.bytes()))); }
+  void constant(const Contents& contents) {
+    if (contents.bytes() > largest_) {
+      take(static_cast<size_t>(contents.bytes()));
+    } else if (contents.source != nullptr) {
+      contents.source->read(take(static_cast<size_t>(contents.bytes())));
+    } else {
+      copy(contents.data);
+    }
+  }
 
  private:
   std::span<std::byte> take(size_t bytes) {
@@ -331,6 +341,7 @@ class MemoryTarget {
     return place;
   }
   std::span<std::byte> rest_;
+  int64_t largest_;
 };
 
 /// The file in pieces, made in memory that one constant after another uses.
@@ -338,7 +349,9 @@ class PieceTarget {
  public:
   explicit PieceTarget(const FileWriter::Sink& sink) : sink_(sink) {}
   void copy(std::span<const std::byte> bytes) { sink_(bytes); }
-  void make(const ir::ConstantSource& source) {
+  void constant(const Contents& contents) {
+    if (contents.source == nullptr) return copy(contents.data);
+    const ir::ConstantSource& source = *contents.source;
     const std::span<const std::byte> view = ir::view_of(source);
     const auto bytes = static_cast<size_t>(source.bytes());
     for (size_t begin = 0; begin < view.size(); begin += ir::kViewPiece) {
@@ -416,11 +429,7 @@ void FileWriter::emit(Target& target, const Progress& progress) const {
                                static_cast<flatbuffers::uoffset_t>(contents.bytes()));
     }
     target.copy(std::span(gap).first(gap_bytes));
-    if (contents.source != nullptr) {
-      target.make(*contents.source);
-    } else {
-      target.copy(contents.data);
-    }
+    target.constant(contents);
     written = layout_->places[b] + contents.bytes();
     counter.add(written - start);
   }
@@ -431,6 +440,13 @@ void FileWriter::write(std::span<std::byte> out, const Progress& progress) const
           "a file of {} bytes cannot be written to {}", layout_->bytes, out.size());
   MemoryTarget target(out);
   emit(target, progress);
+}
+
+void FileWriter::write_outline(std::span<std::byte> out, int64_t largest) const {
+  require(static_cast<int64_t>(out.size()) == layout_->bytes, ErrorCode::kInternal,
+          "a file of {} bytes cannot be outlined in {}", layout_->bytes, out.size());
+  MemoryTarget target(out, largest);
+  emit(target, {});
 }
 
 void FileWriter::write_to(const Sink& sink, const Progress& progress) const {

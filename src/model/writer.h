@@ -34,6 +34,10 @@ class FileWriter {
   /// `out` has exactly bytes() bytes. Sources read straight into their place, one after another from front to back.
   void write(std::span<std::byte> out, const Progress& progress = {}) const;
 
+  /// The same without the constants of more than `largest` bytes: `out`, which holds zeros, is not touched where they
+  /// would be. What is read from it has the structure of the file, which is what plans depend on.
+  void write_outline(std::span<std::byte> out, int64_t largest) const;
+
   /// Takes the file piece by piece, from front to back.
   using Sink = std::function<void(std::span<const std::byte> piece)>;
   /// The same without holding the file: at most one constant is in memory. Takes sink_bytes() of memory.

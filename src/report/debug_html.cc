@@ -114,8 +114,7 @@ void add_cards(std::string& page, const DebugResult& result, const DebugRun& run
   }
   if (result.plan.peak_bytes > 0) {
     card(page, "Memory planned", format_bytes(result.plan.peak_bytes),
-         run.counted_bytes > 0 ? fmt::format("counted: {}", format_bytes(run.counted_bytes))
-                               : fmt::format("statistics: {}", format_bytes(result.plan.statistics_bytes)));
+         run.counted_bytes > 0 ? fmt::format("counted: {}", format_bytes(run.counted_bytes)) : "");
   }
   const std::string samples = plural(static_cast<size_t>(std::max<int64_t>(result.samples, 0)), "sample");
   if (run.seconds > 0.0) {
@@ -175,12 +174,14 @@ void add_outputs(std::string& page, const DebugResult& result) {
   page += "</tbody></table></div></div></section>\n";
 }
 
-void add_memory(std::string& page, const DebugPlan& plan) {
+void add_memory(std::string& page, const JobPlan& plan) {
+  const auto peak = std::find_if(plan.phases.begin(), plan.phases.end(),
+                                 [&](const JobPhase& phase) { return phase.peak_bytes == plan.peak_bytes; });
+  if (peak == plan.phases.end() || plan.peak_bytes <= 0) return;
   int64_t largest = 1;
-  for (const CategoryBytes& c : plan.categories) largest = std::max(largest, c.bytes);
-  if (plan.categories.empty() || plan.peak_bytes <= 0) return;
+  for (const CategoryBytes& c : peak->categories) largest = std::max(largest, c.bytes);
   page += "<section><h2>Memory of debugging, as planned</h2><div class=\"panel bars\">\n";
-  for (const CategoryBytes& c : plan.categories) {
+  for (const CategoryBytes& c : peak->categories) {
     print(page,
           "<span>{}</span><div class=track><span style=\"width:{:.2f}%;background:var(--c{})\"></span></div>"
           "<span class=num>{}<i>{:.1f} %</i></span>\n",

@@ -110,15 +110,6 @@ Json layer_json(const LayerDebug& layer) {
   return json;
 }
 
-Json plan_json(const DebugPlan& plan) {
-  Json categories = Json::object();
-  for (const CategoryBytes& c : plan.categories) categories[memory_category_name(c.category)] = c.bytes;
-  return json_object({{"peak_bytes", plan.peak_bytes},
-                      {"statistics_bytes", plan.statistics_bytes},
-                      {"layers", plan.layers},
-                      {"categories", std::move(categories)}});
-}
-
 /// A name of a model as a cell. A leading apostrophe keeps spreadsheets from computing what looks like a formula.
 std::string csv_cell(const std::string& name) {
   std::string text = printable(name);
@@ -137,22 +128,12 @@ std::string csv_errors(const std::optional<ErrorStatistics>& e) {
 
 }  // namespace
 
-std::string DebugPlan::to_text() const {
-  std::string text =
-      fmt::format("Debugging {} layers takes {} ({} bytes):\n", layers, format_bytes(peak_bytes), peak_bytes);
-  for (const CategoryBytes& c : categories) {
-    text += fmt::format("  {:<16} {:>14} bytes  {:>10}\n", memory_category_name(c.category), c.bytes,
-                        format_bytes(c.bytes));
-  }
-  return text;
-}
-
 std::string DebugResult::to_json() const {
   Json json = json_object({{"samples", samples},
                            {"float_bytes", float_bytes},
                            {"quantized_bytes", quantized_bytes},
                            {"rounding_yardstick", kRoundingYardstick},
-                           {"plan", plan_json(plan)}});
+                           {"plan", Json::parse(plan.to_json())}});
   json["outputs"] = Json::array();
   for (const DebugOutput& output : outputs) {
     json["outputs"].push_back(json_object({{"name", output.name},

@@ -318,7 +318,7 @@ struct Samples {
 void sweep_quantizer(const char* name, QuantizationMode mode) {
   const Samples samples;
   const bool integers = mode == QuantizationMode::kInt8 || mode == QuantizationMode::kInt16x8;
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.mode = mode;
   options.min_weight_elements = 1;
   options.equalize = mode == QuantizationMode::kInt8;
@@ -349,7 +349,7 @@ TEST(AllocationFaults, QuantizeInt16x8) { sweep_quantizer("16x8", QuantizationMo
 
 TEST(AllocationFaults, Debug) {
   const Samples samples;
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.mode = QuantizationMode::kInt8;
   const Quantizer quantizer(samples.model, options);
   const Model quantized = quantizer.quantize_to_model(&samples.calibration);

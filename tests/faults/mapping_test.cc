@@ -90,7 +90,7 @@ TEST_F(CutOff, BetweenRuns) {
   cut(4096);
   expect_change_told([&] { interpreter.invoke(); });
   expect_change_told([&] { interpreter.invoke(); });
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.mode = QuantizationMode::kFloat16;
   expect_change_told([&] { Quantizer(model, options).quantize(); });
 }

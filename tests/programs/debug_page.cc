@@ -95,11 +95,12 @@ DebugResult make_result(int count) {
   result.float_bytes = 14'200'000;
   result.quantized_bytes = 3'900'000;
   result.plan.peak_bytes = 25'400'000;
-  result.plan.statistics_bytes = 1'100'000;
-  result.plan.layers = count;
-  result.plan.categories = {{leadline::MemoryCategory::kModelFile, 18'100'000},
-                            {leadline::MemoryCategory::kArena, 6'200'000},
-                            {leadline::MemoryCategory::kGraph, 1'100'000}};
+  result.plan.phases = {{.name = "compare",
+                         .categories = {{leadline::MemoryCategory::kModelFile, 18'100'000},
+                                        {leadline::MemoryCategory::kArena, 6'200'000},
+                                        {leadline::MemoryCategory::kGraph, 1'100'000}},
+                         .peak_bytes = 25'400'000,
+                         .detail = ""}};
   for (int i = 0; i < count; ++i) result.layers.push_back(make_layer(i, count));
   if (count == 0) return result;
   const auto planted = static_cast<size_t>(count / 3);

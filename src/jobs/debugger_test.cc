@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "leadline/debug_model.h"
 #include "model/writer.h"
 #include "ops/graph_builder.h"
 
@@ -42,7 +43,7 @@ Model quantized_model(bool integer_input, float input_scale = 1.0F / 64) {
 }
 
 DebugResult run(const Model& reference, const Model& quantized, const std::vector<std::vector<float>>& samples,
-                DebuggerOptions options = {}) {
+                DebugOptions options = {}) {
   QuantizationDebugger debugger(reference, quantized, std::move(options));
   for (const auto& sample : samples) {
     Interpreter& interpreter = debugger.interpreter();
@@ -126,7 +127,7 @@ TEST(QuantizationDebugger, RoundsLeaveNothingBehind) {
   const auto budget = Budget::with_limit(1 << 20);
   const Model reference = float_model(), quantized = quantized_model(false);
   for (int round = 0; round < 3; ++round) {
-    DebuggerOptions options;
+    DebugOptions options;
     options.budget = budget;
     EXPECT_EQ(run(reference, quantized, {kSample}, options).layers.size(), 3U);
     EXPECT_EQ(budget->used(), 0);

@@ -9,6 +9,7 @@
 #include "core/charge.h"
 #include "core/error.h"
 #include "ir/verifier.h"
+#include "jobs/model_writing.h"
 #include "model/writer.h"
 #include "passes/passes.h"
 #include "quantize/bias_correction.h"
@@ -80,7 +81,7 @@ Model equalized(const Model& model, const std::shared_ptr<Budget>& budget) {
 }  // namespace
 
 struct Quantizer::Data {
-  Data(const Model& given, QuantizerOptions chosen)
+  Data(const Model& given, QuantizeOptions chosen)
       : options(std::move(chosen)),
         budget((options.budget ? options.budget : given.budget())->child()),
         model(options.equalize ? equalized(given, budget) : given),
@@ -143,10 +144,10 @@ struct Quantizer::Data {
     require(calibration->is_of(model), ErrorCode::kInvalidArgument, "the calibration is of another model{}",
             options.equalize ? "; with equalization it has to be of the quantizer's own" : "");
     require(!integers || calibration->samples() > 0, ErrorCode::kInvalidArgument, "the calibration has no samples");
-    return ranges_of(*calibration, options.calibration);
+    return ranges_of(*calibration, options.calibration_rule);
   }
 
-  QuantizerOptions options;
+  QuantizeOptions options;
   std::shared_ptr<Budget> budget;
   Model model;
   quantize::Recipe recipe;
@@ -154,7 +155,7 @@ struct Quantizer::Data {
   bool integers = false;
 };
 
-Quantizer::Quantizer(const Model& model, QuantizerOptions options) try
+Quantizer::Quantizer(const Model& model, QuantizeOptions options) try
     : data_(std::make_shared<const Data>(model, std::move(options))) {
 } catch (...) {
   rethrow_as_error();
@@ -192,8 +193,14 @@ std::vector<QuantizedNode> Quantizer::nodes() const try {
 QuantizationPlan Quantizer::plan(const Calibration* calibration) const try {
   const ir::Graph graph = data_->rewrite(data_->ranges(calibration), nullptr);
   const model::FileWriter writer(graph);
-  return {writer.bytes(), writer.bytes() + writer.extra_bytes() + ir::graph_bytes(graph)};
+  QuantizationPlan plan{writer.bytes(), writer.extra_bytes(), ir::graph_bytes(graph), 0};
+  plan.peak_bytes = plan.result_bytes + plan.extra_bytes + plan.graph_bytes;
+  return plan;
 } catch (...) {
+  rethrow_as_error();
+}
+
+Model Quantizer::outline() const try { return jobs::outline_of(data_->rewrite(unequal_range, nullptr)); } catch (...) {
   rethrow_as_error();
 }
 

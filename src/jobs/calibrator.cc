@@ -43,7 +43,7 @@ quantize::ModelStatistics empty_statistics(const ir::Graph& graph, bool histogra
 }  // namespace
 
 struct Calibrator::State final : Observer {
-  State(const Model& source, CalibratorOptions chosen)
+  State(const Model& source, CalibrateOptions chosen)
       : model(source),
         options(std::move(chosen)),
         budget(options.budget ? options.budget : source.budget()),
@@ -210,7 +210,7 @@ struct Calibrator::State final : Observer {
   }
 
   Model model;
-  CalibratorOptions options;
+  CalibrateOptions options;
   std::shared_ptr<Budget> budget;
   Charge charge;
   const ir::Graph& graph;  // of model
@@ -231,7 +231,7 @@ struct Calibrator::State final : Observer {
   std::map<int, std::unique_ptr<Interpreter>> interpreters;
 };
 
-Calibrator::Calibrator(const Model& model, CalibratorOptions options) try
+Calibrator::Calibrator(const Model& model, CalibrateOptions options) try
     : state_(std::make_unique<State>(model, std::move(options))) {
 } catch (...) {
   rethrow_as_error();
@@ -249,6 +249,7 @@ void Calibrator::add_sample(int subgraph) try { state_->add_sample(subgraph); } 
 }
 std::optional<NotFiniteValue> Calibrator::first_not_finite() const { return state_->first_not_finite; }
 int64_t Calibrator::statistics_bytes() const { return state_->bytes; }
+int64_t Calibrator::calibration_bytes() const { return state_->statistics.bytes(); }
 
 Calibration Calibrator::calibration() const try {
   return Calibration(Calibration::Data::copy_of(state_->statistics, state_->budget));

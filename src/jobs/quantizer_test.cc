@@ -71,7 +71,7 @@ float error(const Model& model, const std::vector<std::byte>& quantized) {
 TEST(Quantizer, IntegersComputeNearlyTheSame) {
   const Model model = small_model().load();
   const Calibration calibration = calibrate(model);
-  QuantizerOptions options;
+  QuantizeOptions options;
   EXPECT_LT(error(model, Quantizer(model, options).quantize(&calibration)), 0.03F);
   options.mode = QuantizationMode::kInt16x8;
   EXPECT_LT(error(model, Quantizer(model, options).quantize(&calibration)), 0.02F);
@@ -80,7 +80,7 @@ TEST(Quantizer, IntegersComputeNearlyTheSame) {
 TEST(Quantizer, InputsAndOutputsMayBeIntegers) {
   const Model model = small_model().load();
   const Calibration calibration = calibrate(model);
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.input_type = DType::kUInt8;
   options.output_type = DType::kInt8;
   const Model result = Model::from_bytes(Quantizer(model, options).quantize(&calibration));
@@ -104,7 +104,7 @@ TEST(Quantizer, SaysWhatBecomesOfEachNode) {
 }
 
 TEST(Quantizer, IntegersAloneAreRefusedForOpsWithoutThem) {
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.allow_float = false;
   const Model model = small_model("COS").load();
   const auto thrown = thrown_by([&] { Quantizer(model, options); });
@@ -114,7 +114,7 @@ TEST(Quantizer, IntegersAloneAreRefusedForOpsWithoutThem) {
 
 TEST(Quantizer, ARecipeKeepsNodesFloat) {
   const Model model = small_model().load();
-  QuantizerOptions options;
+  QuantizeOptions options;
   RecipeRule rule;
   rule.name = "^g$";
   options.recipe = {rule};
@@ -132,7 +132,7 @@ TEST(Quantizer, QuantizedModelsAndContradictionsAreRefused) {
   EXPECT_EQ(thrown_by([&] { Quantizer(model).quantize(); }).code, ErrorCode::kInvalidArgument);
   const Calibration other = calibrate(small_model("COS").load());
   EXPECT_EQ(thrown_by([&] { Quantizer(model).quantize(&other); }).code, ErrorCode::kInvalidArgument);
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.input_type = DType::kInt16;
   EXPECT_EQ(thrown_by([&] { Quantizer(model, options); }).code, ErrorCode::kInvalidArgument);
   options.mode = QuantizationMode::kFloat16;
@@ -141,7 +141,7 @@ TEST(Quantizer, QuantizedModelsAndContradictionsAreRefused) {
 
 TEST(Quantizer, EqualizedModelsAreCalibratedAsSuch) {
   const Model model = small_model().load();
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.equalize = true;
   options.per_channel_dense = false;
   const Quantizer quantizer(model, options);
@@ -157,7 +157,7 @@ TEST(Quantizer, EqualizedModelsAreCalibratedAsSuch) {
 
 TEST(Quantizer, BiasCorrectionNeedsMeans) {
   const Model model = small_model().load();
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.bias_correction = true;
   const Quantizer quantizer(model, options);
   const Calibration calibration = calibrate(model);
@@ -215,7 +215,7 @@ TEST(Quantizer, ThePlanWithoutACalibrationIsAnUpperBound) {
         set<float>(means.interpreter(), 0, sample(i));
         means.add_sample();
       }
-      QuantizerOptions options;
+      QuantizeOptions options;
       options.mode = mode;
       options.bias_correction = corrects;
       const Quantizer quantizer(model, options);

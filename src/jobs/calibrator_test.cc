@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calibration through the public API: what is recorded, what it takes, and what failures leave behind.
-#include "leadline/calibration.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 #include <vector>
 
+#include "leadline/calibration.h"
 #include "tests/cpp/sketch.h"
 
 namespace leadline {
@@ -181,7 +180,7 @@ TEST(Calibration, VariablesAreRecordedAndEachSampleBeginsAnew) {
   expect_range(find(calibrator.calibration().tensors(), 0, "state"), 4, 0, 20);
   expect_range(find(calibrator.calibration().tensors(), 0, "y"), 4, 1, 22);
 
-  CalibratorOptions options;
+  CalibrateOptions options;
   options.keep_state = true;
   Calibrator stream(s.load(), options);
   set<float>(stream.interpreter(), x, {1, 2});
@@ -255,7 +254,7 @@ TEST(Calibration, StatisticsThatDoNotFitAreRefused) {
   Calibrator calibrator(picking_model().load(budget));
   EXPECT_EQ(thrown_by([&] { add_sample(calibrator, {1, 2, 3, 4}, 0); }).code, ErrorCode::kBudget);
   EXPECT_EQ(calibrator.calibration().samples(), 0);
-  CalibratorOptions options;
+  CalibrateOptions options;
   options.histograms = false;
   Calibrator lean(picking_model().load(budget), options);
   add_sample(lean, {1, 2, 3, 4}, 0);

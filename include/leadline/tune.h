@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job that searches the smallest set of nodes to keep out of quantization so that a metric reaches its target.
+//
+//   leadline::TuneOptions options;
+//   options.target = 0.999;  // cosine between the outputs of both models
+//   leadline::TuneJob job(model, options);
+//   std::cout << job.plan().to_text();
+//   const leadline::TuneResult result = job.run({.calibration = samples.get()});
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "leadline/debug_result.h"
+#include "leadline/job_plan.h"
+#include "leadline/job_progress.h"
+#include "leadline/model.h"
+#include "leadline/quantize.h"
+#include "leadline/recipe.h"
+#include "leadline/sample_reader.h"
+#include "leadline/samples.h"
+
+namespace leadline {
+
+/// One quantized model that was measured.
+struct TuneTrial {
+  std::vector<std::string> kept;
+  double value = 0.0;
+  int64_t file_bytes = 0;
+};
+
+/// What a quantized file is worth; larger is better.
+using TuneMetric = std::function<double(std::span<const std::byte> file)>;
+
+struct TuneOptions {
+  /// How nodes are quantized that are not kept. Its recipe and calibration are the job's own: they must be empty.
+  QuantizeOptions quantize;
+  QuantizationMode keep = QuantizationMode::kFloat;  ///< what becomes of the nodes that are kept
+  double target = 0.99;
+  int max_trials = 64;
+  /// Agreement with the float model on samples, unless `metric` is set.
+  AgreementMetric agreement = AgreementMetric::kCosine;
+  TuneMetric metric;
+  std::function<void(const TuneTrial&)> on_trial;  ///< called after each
+};
+
+struct TuneSamples {
+  SampleSource* calibration = nullptr;  ///< for modes that need it, and for what is null below; read more than once
+  SampleSource* debug = nullptr;        ///< to order the layers by
+  SampleSource* agreement = nullptr;    ///< to measure agreement on
+};
+
+struct TuneResult {
+  std::vector<std::byte> file;  ///< the quantized model; empty where the caller gave its memory
+  std::vector<RecipeRule> recipe;
+  std::vector<std::string> kept;    ///< names of the tensors whose nodes are not quantized as the others
+  std::vector<std::string> causes;  ///< those of them that read from no other: the layers to look at
+  double value = 0.0;               ///< of the metric
+  double target = 0.0;
+  bool reached = false;
+  std::vector<TuneTrial> trials;
+  std::optional<DebugResult> debug;  ///< of the model with everything quantized, where that was not enough
+  std::vector<SampleFinding> findings;
+  int64_t counted_peak_bytes = 0;  ///< of what the job was charged, the model included
+};
+
+/// First the layer that loses most signal by itself is kept alone, then with the nodes that read it, those that read
+/// them and so on (4 steps): weights that spoil a layer are cured by keeping that layer, but a range that is too wide
+/// for 8 bits travels on, and whatever rounds to it has to be kept too. If that is not enough, layers are taken in the
+/// order of the signal they lose, and how many are needed is found by bisection. In the end each kept node is given
+/// back if the target holds without it. No set is proven to be the smallest: that would take 2^layers trials.
+class TuneJob {
+ public:
+  explicit TuneJob(const Model& model, TuneOptions options = {});
+  ~TuneJob();
+  TuneJob(TuneJob&&) noexcept;
+  TuneJob& operator=(TuneJob&&) noexcept;
+
+  /// For the shapes of the model and for every set of kept nodes: files and runs of trials are bounds. What a metric of
+  /// the caller takes is not part of it.
+  JobPlan plan(const SampleSource* samples = nullptr) const;
+  /// Throws BudgetError with the plan when it does not fit the budget; run() begins with it.
+  void admit(const SampleSource* samples = nullptr) const;
+  /// `allocate`: where trials are written, instead of memory of the job; what it returned last is the result. Throws
+  /// BudgetError with the plan, before the first sample is read, when it does not fit.
+  TuneResult run(const TuneSamples& samples, const JobObserver& observer = {},
+                 const QuantizeJob::Allocate& allocate = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace leadline

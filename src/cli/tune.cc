@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// `leadline tune`: quantizes, and keeps as few nodes out of it as a target needs.
+#include "leadline/tune.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/job_bars.h"
+#include "cli/printing.h"
+#include "cli/quantization.h"
+#include "io/output_file.h"
+#include "leadline/budget.h"
+#include "leadline/error.h"
+#include "leadline/names.h"
+#include "leadline/recipe.h"
+
+namespace leadline::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  leadline tune model.tflite --data samples.npz --target 0.999\n"
+    "  leadline tune model.tflite --data samples/ --metric same_top --target 0.98 --keep int16x8\n"
+    "  leadline tune model.tflite --data samples.npz --save-recipe recipe.json\n"
+    "  leadline tune model.tflite --plan                        what it would take";
+
+void write_file(const std::string& path, std::span<const std::byte> content) {
+  OutputFile file(path);
+  file.write(content);
+  file.finish();
+}
+
+class TuneCommand final : public Command {
+ public:
+  explicit TuneCommand(CLI::App& program)
+      : Command(program, "tune", "Quantize, and keep as few nodes out of it as a target needs", kExamples) {
+    app().add_option("MODEL", model_path_, "The float .tflite file")->required()->type_name("");
+    app().add_option("-o,--output", output_path_, "The quantized file; by default beside the model")->type_name("FILE");
+    add_timeout();
+    app().add_option("--mode", options_.mode, quantization_mode_names())->capture_default_str()->type_name("MODE");
+    app()
+        .add_option("--keep", keep_, "What becomes of kept nodes: float or a mode")
+        ->capture_default_str()
+        ->type_name("MODE");
+    app()
+        .add_option("--metric", metric_, "Agreement with the float model: " + agreement_metric_names())
+        ->capture_default_str()
+        ->type_name("NAME");
+    app().add_option("--target", tune_.target, "The metric to reach")->capture_default_str()->type_name("VALUE");
+    app()
+        .add_option("--max-trials", tune_.max_trials, "Measure at most this many models")
+        ->capture_default_str()
+        ->type_name("N");
+    app().add_option("--save-recipe", recipe_path_, "Write the recipe, for quantize --recipe")->type_name("FILE");
+    options_.add_to(app());
+    app()
+        .add_option("--threads", options_.threads, "Threads for runs on samples; -1: all CPUs")
+        ->capture_default_str()
+        ->type_name("N");
+    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
+    app().add_flag("--plan", plan_only_, "Only say what memory it takes");
+  }
+
+  void run() override {
+    const auto budget =
+        (memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_)))->child();
+    tune_.quantize = options_.parsed();
+    tune_.keep = parse_quantization_mode(keep_, "--keep");
+    tune_.agreement = parse_agreement_metric(metric_, "--metric");
+    const Model model = Model::load(model_path_, budget);
+    TuneJob job(model, tune_);
+    const std::unique_ptr<SampleSource> samples = options_.samples ? options_.samples.open(model, budget) : nullptr;
+    const JobPlan plan = job.plan(samples.get());
+    if (!json()) {
+      fmt::print("{}\n", plan.to_text());
+      std::fflush(stdout);
+    }
+    if (plan_only_) {
+      if (json()) fmt::print("{}\n", plan.to_json());
+      return;
+    }
+    if (samples == nullptr) {
+      throw Error(ErrorCode::kInvalidArgument, "no samples to run: add --data samples.npz, or --plan to only plan");
+    }
+    JobBars bars;
+    const TuneResult result = job.run({.calibration = samples.get()}, bars.observer());
+    print_findings(result.findings);
+    report(plan, result);
+  }
+
+ private:
+  void report(const JobPlan& plan, const TuneResult& result) const {
+    std::string output = output_path_;
+    if (output.empty()) {
+      output = std::filesystem::path(model_path_).replace_extension(options_.mode + ".tflite").string();
+    }
+    write_file(output, result.file);
+    const std::string recipe = recipe_to_json(result.recipe);
+    if (!recipe_path_.empty()) write_file(recipe_path_, std::as_bytes(std::span(recipe)));
+    if (json()) {
+      Json document = {{"model", model_path_},
+                       {"output", output},
+                       {"metric", metric_},
+                       {"value", result.value},
+                       {"target", result.target},
+                       {"reached", result.reached},
+                       {"kept", result.kept},
+                       {"causes", result.causes},
+                       {"trials", result.trials.size()},
+                       {"result_bytes", result.file.size()},
+                       {"counted_peak_bytes", result.counted_peak_bytes}};
+      document["recipe"] = Json::parse(recipe)["rules"];
+      document["plan"] = Json::parse(plan.to_json());
+      document["findings"] = findings_json(result.findings);
+      print_json(document);
+      return;
+    }
+    fmt::print("{} {:.6g} after {} trials, target {:.6g}: {}\n", metric_, result.value, result.trials.size(),
+               result.target, result.reached ? "reached" : "not reached");
+    Table table("l");
+    for (const std::string& name : result.kept) table.add({name});
+    fmt::print("Kept as {}: {} nodes\n{}", keep_, result.kept.size(), table.text());
+    fmt::print("Wrote {}: {}\n", printable(output), format_bytes(static_cast<int64_t>(result.file.size())));
+    if (!recipe_path_.empty()) fmt::print("Wrote {}\n", printable(recipe_path_));
+  }
+
+  std::string model_path_;
+  std::string output_path_;
+  std::string recipe_path_;
+  std::string keep_ = "float";
+  std::string metric_ = "cosine";
+  std::string memory_;
+  QuantizationOptions options_;
+  TuneOptions tune_;
+  bool plan_only_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> tune_command(CLI::App& program) { return std::make_unique<TuneCommand>(program); }
+
+}  // namespace leadline::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search of TuneJob, over names and numbers alone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "leadline/tune.h"
+
+namespace leadline::jobs {
+
+using Names = std::vector<std::string>;
+
+class TuneSearch {
+ public:
+  /// Measures the model in which these are kept.
+  using Measure = std::function<TuneTrial(const Names& kept)>;
+  /// For each tensor the results of the nodes that read it.
+  using Readers = std::map<std::string, Names>;
+
+  TuneSearch(Measure measure, double target, int max_trials)
+      : measure_(std::move(measure)), target_(target), max_trials_(static_cast<size_t>(max_trials)) {}
+
+  /// The nodes to keep; `order` has those that can be kept, the most suspected first.
+  Names find(const Names& order, const Readers& readers);
+  /// Each set is measured once.
+  const TuneTrial& measure(const Names& kept);
+  bool enough(const Names& kept) { return measure(kept).value >= target_; }
+  const std::vector<TuneTrial>& trials() const { return trials_; }
+
+ private:
+  bool exhausted() const { return trials_.size() >= max_trials_; }
+  /// The first of `order`, with as many steps of its readers as are enough; nothing when none are.
+  Names grow(const Names& order, const Readers& readers);
+  /// The shortest beginning of `order` that is enough; all of it when nothing is.
+  Names bisect(const Names& order);
+  /// Without the nodes that are not needed, the least suspected first.
+  Names give_back(Names kept);
+
+  Measure measure_;
+  double target_;
+  size_t max_trials_;
+  std::map<std::set<std::string>, TuneTrial> known_;
+  std::vector<TuneTrial> trials_;
+};
+
+}  // namespace leadline::jobs
