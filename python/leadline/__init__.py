@@ -27,6 +27,8 @@ from leadline._leadline import (
     InvalidArgumentError,
     InvalidModelError,
     IoError,
+    JobPhase,
+    JobPlan,
     MemoryLimits,
     Model,
     OpInfo,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:  # __getattr__ imports these when they are needed: running doe
     from leadline._guard.postmortem import all_postmortems, postmortem
     from leadline._guard.watch import MemoryLimitError, Watch, WatchReport, watch
     from leadline.jobs.calibrate import calibrate, lint_dataset
+    from leadline.jobs.convert import convert
     from leadline.jobs.dataset import DatasetWarning
     from leadline.jobs.debug import DebugResult, debug
     from leadline.jobs.evaluate import evaluate
@@ -83,6 +86,8 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidModelError",
     "IoError",
+    "JobPhase",
+    "JobPlan",
     "LapReport",
     "Laps",
     "LiveObject",
@@ -103,6 +108,7 @@ __all__ = [
     "__version__",
     "all_postmortems",
     "calibrate",
+    "convert",
     "debug",
     "devices",
     "doctor",
@@ -147,6 +153,7 @@ _LATER = {
     "WatchReport": "_guard.watch",
     "all_postmortems": "_guard.postmortem",
     "calibrate": "jobs.calibrate",
+    "convert": "jobs.convert",
     "debug": "jobs.debug",
     "devices": "_guard.doctor",
     "doctor": "_guard.doctor",

@@ -207,6 +207,14 @@ Model Converter::convert_to_model(const Progress& progress, std::shared_ptr<Budg
 }
 
 void Converter::convert_to(const std::string& path, const Progress& progress) const try {
+  const int64_t available = data_->budget->available();
+  if (data_->writer.sink_bytes() > available) {
+    const JobPlan plan = job_plan();
+    throw BudgetError(fmt::format("convert needs {} ({} bytes), the budget is {}; {} of it are left.\n{}",
+                                  format_bytes(plan.peak_bytes), plan.peak_bytes, format_bytes(data_->budget->limit()),
+                                  format_bytes(available), plan.to_text()),
+                      plan.peak_bytes, data_->budget->limit());
+  }
   const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.sink_bytes());
   OutputFile file(path);
   data_->writer.write_to([&](std::span<const std::byte> piece) { file.write(piece); }, progress);

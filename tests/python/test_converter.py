@@ -240,6 +240,6 @@ def test_command_line(tmp_path):
     assert_close(run(lite.Interpreter, target.read_bytes(), model, values), predict(model, values))
     target.unlink()
     planned = subprocess.run([*command[:-1], "--plan"], capture_output=True, check=True, text=True)
-    assert "Takes" in planned.stdout and planned.stderr == "" and not target.exists()
+    assert "convert takes at most" in planned.stdout and planned.stderr == "" and not target.exists()
     refused = subprocess.run([PROGRAM, "convert", tmp_path / "none.keras"], capture_output=True, text=True)
     assert refused.returncode == 5 and "none.keras" in refused.stderr

@@ -20,16 +20,19 @@ from typing import Any
 from leadline import _leadline
 from leadline._leadline import (
     Budget,
+    CalibrateJob,
     Calibration,
     CalibrationMethod,
     Calibrator,
     Error,
     InvalidArgumentError,
+    JobPlan,
     Model,
 )
 from leadline._native import tensors
 from leadline._native.arguments import as_budget, as_method, as_model, as_threads
 from leadline.jobs.dataset import DatasetReader, Finding, Sample, lint_dataset as _lint_model_dataset, open_dataset
+from leadline.jobs.job import planned_by
 from leadline.jobs.progress import progress_of, tell, with_timeout
 
 # A chunk is sent at once; with 2 for each worker no worker waits for the next.
@@ -39,6 +42,31 @@ _WORKERS_UNKNOWN = 4
 _QUIETLY_CANCELLED = (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor)
 
 
+def _plan(
+    model,
+    dataset=None,
+    method=None,
+    *,
+    executor=None,
+    budget=None,
+    num_threads=1,
+    keep_state=False,
+    progress=None,
+    timeout=None,
+) -> JobPlan:
+    budget = as_budget(budget)
+    return CalibrateJob(as_model(model, budget), budget=budget, **_options(method, num_threads, keep_state)).plan()
+
+
+def _options(method, num_threads, keep_state) -> dict[str, Any]:
+    return {
+        "histograms": method is None or _leadline.needs_histograms(as_method(method)),
+        "keep_state": bool(keep_state),
+        "num_threads": as_threads(num_threads),
+    }
+
+
+@planned_by(_plan)
 @with_timeout
 def calibrate(
     model: Model | bytes | str | os.PathLike,
@@ -54,6 +82,7 @@ def calibrate(
 ) -> Calibration:
     """Runs a float model on samples and returns what its tensors held.
 
+        print(leadline.calibrate.plan("model.tflite"))  # what it will take, phase by phase
         calibration = leadline.calibrate("model.tflite", lambda: ([image] for image in images))
         calibration.range(subgraph=0, tensor=5)
 
@@ -82,17 +111,14 @@ def calibrate(
     del timeout  # kept by with_timeout
     budget = as_budget(budget)
     loaded = as_model(model, budget)
-    options = {
-        "histograms": method is None or _leadline.needs_histograms(as_method(method)),
-        "keep_state": bool(keep_state),
-        "num_threads": as_threads(num_threads),
-    }
+    options = _options(method, num_threads, keep_state)
     if executor is not None and keep_state:
         raise InvalidArgumentError("keep_state needs the samples in one piece: leave out executor=")
     reader = DatasetReader(loaded)
     samples, total = open_dataset(dataset)
     with progress_of(progress, "Calibrating") as report:
         if executor is None:
+            CalibrateJob(loaded, budget=budget, **options).admit()
             runner = _Runner(loaded, budget, options)
             for number, sample in enumerate(reader.samples(samples)):
                 runner.run(number, sample)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from leadline import _leadline
-from leadline._leadline import Budget, InvalidArgumentError, Model
+from leadline._leadline import Budget, InvalidArgumentError, JobPlan, Model
 from leadline._native import tensors
 from leadline._native.arguments import as_budget, as_model, as_threads
 from leadline.jobs.dataset import DatasetReader, open_dataset
+from leadline.jobs.job import planned_by
 from leadline.jobs.progress import progress_of, tell, with_timeout
 
 
@@ -92,6 +93,34 @@ class DebugResult:
         return self._native.to_notebook_html(self._run)
 
 
+def _plan(
+    float_model,
+    quantized_model,
+    dataset=None,
+    *,
+    own_error=True,
+    equalized=False,
+    num_threads=None,
+    budget=None,
+    worst_channels=8,
+    histograms=16,
+    progress=None,
+    timeout=None,
+) -> JobPlan:
+    budget = as_budget(budget)
+    return _leadline.DebugJob(
+        as_model(float_model, budget),
+        as_model(quantized_model, budget),
+        num_threads=as_threads(num_threads),
+        budget=budget,
+        own_error=own_error,
+        worst_channels=worst_channels,
+        histograms=histograms,
+        equalized=equalized,
+    ).plan()
+
+
+@planned_by(_plan)
 @with_timeout
 def debug(
     float_model,
@@ -109,6 +138,7 @@ def debug(
 ) -> DebugResult:
     """Compares a quantized model with its float model on samples, layer by layer.
 
+        print(leadline.debug.plan("model.tflite", "model_int8.tflite"))  # what it will take, phase by phase
         result = leadline.debug("model.tflite", "model_int8.tflite", [[image] for image in images])
         print(result.suspects[0]["why"])
         result.save("report.html")
@@ -130,6 +160,17 @@ def debug(
         budget = float_model.budget if isinstance(float_model, Model) else Budget.machine_default()
     budget = budget.child()  # counts this job alone
     reference, quantized = as_model(float_model, budget), as_model(quantized_model, budget)
+    job = _leadline.DebugJob(
+        reference,
+        quantized,
+        num_threads=as_threads(num_threads),
+        budget=budget,
+        own_error=own_error,
+        worst_channels=worst_channels,
+        histograms=histograms,
+        equalized=equalized,
+    )
+    job.admit()
     if equalized:
         from leadline.jobs.quantize import equalized as equalized_form
 

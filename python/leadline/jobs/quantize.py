@@ -5,14 +5,39 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 
 from leadline import _leadline
-from leadline._leadline import Budget, DType, InvalidArgumentError, Model
+from leadline._leadline import Budget, DType, InvalidArgumentError, JobPlan, Model
 from leadline._native.arguments import as_budget, as_method, as_mode, as_model
+from leadline.jobs.job import planned_by
 from leadline.jobs.progress import progress_of, tell, with_timeout
 
 
+def _plan(
+    model,
+    mode="int8",
+    representative_dataset=None,
+    *,
+    calibration=None,
+    executor=None,
+    budget=None,
+    progress=None,
+    timeout=None,
+    **settings,
+) -> JobPlan:
+    budget = as_budget(budget)
+    return _job(as_model(model, budget), make_options(mode, budget=budget, **settings), calibration).plan()
+
+
+def _job(model: Model, options: _leadline.QuantizerOptions, calibration) -> _leadline.QuantizeJob:
+    if calibration is not None:
+        options.set_calibration(calibration)
+    return _leadline.QuantizeJob(model, options)
+
+
+@planned_by(_plan)
 @with_timeout
 def quantize(
     model,
@@ -38,6 +63,7 @@ def quantize(
 ) -> bytes:
     """The bytes of a quantized .tflite file.
 
+    >>> print(leadline.quantize.plan("model.tflite", "int8"))  # what it will take, phase by phase
     >>> content = leadline.quantize("model.tflite", "int8", [[sample] for sample in samples])
 
     model: path, bytes, or leadline.Model.
@@ -102,6 +128,11 @@ def _quantize(
     source, model = model, as_model(model, budget)
     options = make_options(mode, bias_correction=bias_correction, equalize=equalize, budget=budget, **settings)
     quantizer = _leadline.Quantizer(model, options)
+    job = _job(model, options, calibration)
+    for rule in job.unmatched_rules:
+        warnings.warn(f"a rule of the recipe matches no node: {rule}", stacklevel=4)
+    if executor is None:
+        job.admit()
     if calibration is None and needs_calibration(quantizer):
         if representative_dataset is None:
             raise InvalidArgumentError(
@@ -117,7 +148,7 @@ def _quantize(
         calibration = calibrate(
             quantizer.model if executor is None or equalize else source,
             representative_dataset,
-            options.calibration.method,
+            options.calibration_rule.method,
             executor=executor,
             budget=budget,
             progress=progress,
@@ -184,7 +215,7 @@ def make_options(
     rule.method = as_method(method)
     if percentile is not None:
         rule.percentile = float(percentile)
-    options.calibration = rule
+    options.calibration_rule = rule
     for name, value in settings.items():
         setattr(options, name, value)
     return options

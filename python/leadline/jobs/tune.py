@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from leadline import _leadline
-from leadline._leadline import Budget, InvalidArgumentError, Model
+from leadline._leadline import Budget, InvalidArgumentError, JobPlan, Model
 from leadline._native.arguments import as_budget, as_mode, as_model
 from leadline.jobs.calibrate import calibrate
 from leadline.jobs.debug import DebugResult, debug
+from leadline.jobs.job import planned_by
 from leadline.jobs.progress import progress_of, tell
-from leadline.jobs.quantize import equalized, quantize
+from leadline.jobs.quantize import equalized, make_options, quantize
 
 _STEPS = 4  # from a layer to nodes that read it, when a range travels on
 
@@ -62,10 +63,34 @@ class TuneResult:
         )
 
 
+def _plan(
+    float_model,
+    dataset=None,
+    metric="cosine",
+    target=None,
+    mode="int8",
+    *,
+    keep="float",
+    debug_dataset=None,
+    recipe=None,
+    max_trials=64,
+    budget=None,
+    progress=None,
+    **settings,
+) -> JobPlan:
+    budget = as_budget(budget)
+    options = make_options(mode, budget=budget, **settings)
+    agreement = metric if isinstance(metric, str) else None
+    return _leadline.TuneJob(
+        as_model(float_model, budget), options, as_mode(keep, "keep"), agreement, max_trials
+    ).plan()
+
+
+@planned_by(_plan)
 def tune(
     float_model: Model | bytes | str | os.PathLike,
     dataset: Any,
-    metric: Callable[[bytes], float],
+    metric: Callable[[bytes], float] | str,
     target: float,
     mode: str = "int8",
     *,
@@ -82,6 +107,7 @@ def tune(
         def accuracy(content):
             interpreter = leadline.lite.Interpreter(model_content=content)
             ...
+        print(leadline.tune.plan("model.tflite", samples, accuracy))  # what it will take, phase by phase
         result = leadline.tune("model.tflite", samples, accuracy, target=0.91)
         result.save_recipe("recipe.json")
 
@@ -93,7 +119,8 @@ def tune(
 
     Args:
       dataset: samples for calibration. It is gone through once, or twice without debug_dataset: a function or a list.
-      metric: larger is better; gets the bytes of a quantized model.
+      metric: larger is better; gets the bytes of a quantized model. Or agreement with the float model on the samples:
+        "cosine" (of the angle between their outputs) or "same_top" (share of rows with the same largest value).
       keep: what becomes of the nodes that are kept: "float", "int16x8", or another mode.
       debug_dataset: samples to order the layers by; by default the same.
       recipe: where to write the recipe as JSON.
@@ -104,8 +131,13 @@ def tune(
         raise InvalidArgumentError("tune makes recipe and calibration itself")
     budget = as_budget(budget)
     model = as_model(float_model, budget)
+    agreement = metric if isinstance(metric, str) else None
+    options = make_options(mode, budget=budget, **settings)
+    _leadline.TuneJob(model, options, as_mode(keep, "keep"), agreement, max_trials).admit()
     if settings.pop("equalize", False):
         model = equalized(model, budget)  # once; layers are compared with it too
+    if isinstance(metric, str):
+        metric = _agreement(metric, model, dataset)
     integers = any(_leadline.is_integer(as_mode(name, argument)) for argument, name in (("mode", mode), ("keep", keep)))
     method = settings.get("method", "min_max")
     bar = False if callable(progress) else progress
@@ -139,6 +171,19 @@ def tune(
     if recipe is not None:
         found.save_recipe(recipe)
     return found
+
+
+def _agreement(name: str, model: Model, dataset: Any) -> Callable[[bytes], float]:
+    """How a quantized model agrees with its float model: the worst of its outputs."""
+    cosine = _leadline.parse_agreement_metric(name) == _leadline.AgreementMetric.COSINE
+
+    def measure(content: bytes) -> float:
+        found = debug(model, content, dataset, own_error=False, worst_channels=0, histograms=0, progress=False)
+        if cosine:
+            return min(output["accumulated"]["cosine"] for output in found.outputs)
+        return min(output["same_argmax"] for output in found.outputs)
+
+    return measure
 
 
 def _order(result: DebugResult, model: Model) -> list[str]:
