@@ -312,7 +312,7 @@ void set_inputs(Interpreter& interpreter, const Sample& sample) try {
 std::vector<std::byte> input_bytes(const SampleTensor& tensor, const TensorInfo& input) try {
   if (tensor.dtype == DType::kString) return {tensor.data.begin(), tensor.data.end()};
   const std::optional<int64_t> bytes = storage_bytes(input.dtype, tensor.shape);
-  require(bytes.has_value(), kBad, "shape {} does not fit into memory", tensor.shape.to_string());
+  require(bytes.has_value(), kBadArgument, "shape {} does not fit into memory", tensor.shape.to_string());
   std::vector<std::byte> result(static_cast<size_t>(*bytes));
   jobs::convert(tensor, input, result);
   return result;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "leadline/custom_op.h"
+#include "leadline/debug_model.h"
 #include "leadline/debugger.h"
 #include "leadline/quantizer.h"
 #include "ops/batch_matmul.h"
@@ -278,7 +279,7 @@ void add_samples(Interpreter& interpreter, const std::function<void()>& add) {
 
 /// Quantizes with everything that looks at ops.
 Model quantized(const Model& model, QuantizationMode mode, int stranger) {
-  QuantizerOptions options;
+  QuantizeOptions options;
   options.mode = mode;
   options.equalize = true;
   options.bias_correction = mode == QuantizationMode::kInt8 || mode == QuantizationMode::kInt16x8;
@@ -338,9 +339,11 @@ TEST(CustomNames, EqualizationLeavesThemAlone) {
 
 TEST(CustomNames, RulesOfRecipesNameTheBuiltinOp) {
   for_each_float_model([](const Model& model, int number, const std::string& op) {
-    QuantizerOptions options;
+    QuantizeOptions options;
     options.mode = QuantizationMode::kWeightOnlyInt8;
-    options.recipe = {{.op = op, .mode = QuantizationMode::kFloat16}};
+    RecipeRule& rule = options.recipe.emplace_back();
+    rule.op = op;
+    rule.mode = QuantizationMode::kFloat16;
     const std::vector<QuantizedNode> nodes = Quantizer(model, options).nodes();
     EXPECT_EQ(nodes[static_cast<size_t>(number)].mode, QuantizationMode::kFloat);
   });
