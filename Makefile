@@ -13,6 +13,10 @@ BENCH_MODELS ?= $(wildcard $(addprefix ../shared/models/,$(addsuffix .tflite,\
 SOAK_SECONDS ?= 3600
 # What `make test` runs under the sanitizers. They are built beside the other tests, which leave half of the machine idle.
 SANITIZED_FEW := leadline_fuzz fuzz_readers
+# `make check` leaves out what takes long: large data that is interrupted, and Python tests that start other programs.
+SLOW_CPP := *Interruption*
+QUICK_PYTHON := $(addprefix tests/python/,$(addsuffix .py,test_lite test_budget test_tensors test_cli test_docs test_package \
+  test_reprs test_stubs test_layering test_model_builder test_outputs test_job_plans))
 export PYTHON
 # Real models and data for tests and benchmarks, where they are at hand; tests that need them skip elsewhere.
 ifneq ($(wildcard ../shared),)
@@ -21,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test asan tsan bench bench-models soak soak-process soak-notebook instruction-counts \
-  fuzz fuzz-readers lint format clean
+  fuzz fuzz-readers check lint format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -45,14 +49,21 @@ build: setup ## build (release) and install the package and the program into .ve
 demo: build ## run the main job on a model made on the spot
 	$(VENV_PYTHON) examples/demo.py
 
-test: build ## build and run all tests: layering, C++, examples, installation, Python, notebooks, beside TensorFlow, fuzzing
+check: build ## what to run before every commit: format, lint, types, layering, the C++ tests, the quick Python tests
+	@tools/setup.sh --lint
+	cmake --build --preset release -j $(JOBS) --target leadline_tests
+	@status=0; tools/lint.sh || status=1; \
+	build/release/leadline_tests --gtest_brief=1 --gtest_filter=-$(SLOW_CPP) || status=1; \
+	$(VENV_PYTHON) -m pytest $(QUICK_PYTHON) || status=1; \
+	exit $$status
+
+test: check ## build and run all tests: `make check`, C++, examples, installation, Python, notebooks, beside TensorFlow, fuzzing
 	@tools/setup.sh --tests
 	cmake --build --preset release -j $(JOBS)
 	@tools/install_venv.sh build/release .venv-tensorflow
 	@$(MAKE) --no-print-directory build/asan/build.ninja
 	@nice -n 19 cmake --build --preset asan -j $(JOBS) --target $(SANITIZED_FEW) >build/asan/build.log 2>&1 & sanitized=$$!; \
 	status=0; \
-	$(VENV_PYTHON) tools/check_layering.py || status=1; \
 	ctest --preset release -j $(JOBS) || status=1; \
 	$(VENV_PYTHON) -m pytest || status=1; \
 	.venv-tensorflow/bin/python -m pytest tests/tensorflow || status=1; \
@@ -114,10 +125,12 @@ fuzz-readers: setup ## libFuzzer on every reader of files, FUZZ_MINUTES=5 each; 
 	$(VENV_PYTHON) fuzz/readers/run.py build/fuzz/fuzz/fuzz_readers --work build/fuzz/readers --jobs $(JOBS) \
 	  --minutes $(or $(FUZZ_MINUTES),5) $(READERS)
 
-lint: setup ## check formatting, clang-tidy's short list, and the layering
-	@tools/lint.sh build/release
+lint: build ## format, lint, types and layering of everything, then clang-tidy's short list
+	@tools/setup.sh --lint
+	@tools/lint.sh
+	@tools/lint.sh --tidy build/release
 
-format: ## format the C++ sources
+format: ## rewrite C++, Python, JavaScript and CSS in the project's format
 	@tools/setup.sh --lint
 	@tools/lint.sh --format
 

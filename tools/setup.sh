@@ -3,7 +3,7 @@
 # Installs what Leadline needs to be built and tested: Debian packages, and .venv with the packages of
 # requirements-dev.txt. Does nothing, quickly, when all of it is there.
 # usage: tools/setup.sh [--lint | --tests | --bench | --fuzz]
-#   --lint: also clang-format, clang-tidy and npm
+#   --lint: also clang-format, clang-tidy and npm, and ruff and mypy in .venv-lint
 #   --tests: also what only tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL device,
 #            valgrind to count instructions
 #   --bench: also the engines that benchmarks run beside Leadline, in .venv-bench
@@ -77,7 +77,9 @@ install_venv() {
 
 install_packages
 install_venv .venv requirements-dev.txt
-if [[ ${1:-} == --tests ]]; then
+if [[ ${1:-} == --lint ]]; then
+  install_venv .venv-lint requirements-lint.txt
+elif [[ ${1:-} == --tests ]]; then
   install_venv .venv-tensorflow requirements-tensorflow.txt
 elif [[ ${1:-} == --bench ]]; then
   install_venv .venv-bench requirements-bench.txt

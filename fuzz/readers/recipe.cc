@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes, and the patterns in them, searched in the names of a model.
-#include "leadline/quantizer.h"
 #include "leadline/recipe.h"
 
+#include "leadline/quantizer.h"
 #include "readers/models.h"
 #include "readers/readers.h"
 

@@ -32,8 +32,8 @@ void add_verify(ir::Subgraph& target, int value, int expected, std::span<const s
 
 ir::Graph make_debug_graph(const ir::Graph& reference, const ir::Graph& quantized) {
   ir::Graph graph = quantized;
-  graph.storage.push_back(std::make_shared<const std::vector<std::byte>>(
-      build_flex_map({{"log_if_failed", false}, {"tolerance", 5.0F}})));
+  graph.storage.push_back(
+      std::make_shared<const std::vector<std::byte>>(build_flex_map({{"log_if_failed", false}, {"tolerance", 5.0F}})));
   const std::span<const std::byte> options = *graph.storage.back();
   const size_t count = std::min(graph.subgraphs.size(), reference.subgraphs.size());
   for (size_t s = 0; s < count; ++s) {
