@@ -580,6 +580,9 @@ class Converter:
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes."""
 
+    def job_plan(self) -> JobPlan:
+        """What convert_to() takes, phase by phase."""
+
     def convert(self, progress: Callable[[int, int], Any] | None = None) -> bytes:
         """
         The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.
@@ -1093,20 +1096,6 @@ def decode_options(content: bytes) -> Any:
     A FlexBuffers document as dicts, lists, numbers and texts; None when the bytes are none.
     """
 
-class DebugPlan:
-    """Memory of a debugging job, known before it starts."""
-
-    @property
-    def categories(self) -> dict[str, int]: ...
-    @property
-    def peak_bytes(self) -> int: ...
-    @property
-    def statistics_bytes(self) -> int: ...
-    @property
-    def layers(self) -> int: ...
-    def to_text(self) -> str: ...
-    def __str__(self) -> str: ...
-
 class DebugRun:
     """How a result came about, for its page."""
 
@@ -1154,7 +1143,7 @@ class QuantizationDebugger:
     def add_sample(self) -> None:
         """Runs and records."""
 
-    def plan(self) -> DebugPlan: ...
+    def plan(self) -> JobPlan: ...
     def result(self) -> DebugResult: ...
     def clear(self) -> None: ...
 
@@ -1976,6 +1965,18 @@ def parse_quantization_mode(name: str, what: str = "mode") -> QuantizationMode:
 def parse_calibration_method(name: str, what: str = "method") -> CalibrationMethod:
     """The method called so; '-' and '_' are the same."""
 
+class AgreementMetric(enum.Enum):
+    """How a quantized model is compared with its float model."""
+
+    COSINE = 0
+    """Cosine of the angle between their outputs."""
+
+    SAME_TOP = 1
+    """Share of rows whose largest value is at the same place."""
+
+def parse_agreement_metric(name: str, what: str = "metric") -> AgreementMetric:
+    """The metric called so; '-' and '_' are the same."""
+
 def parse_io_type(name: str, what: str) -> DType:
     """The type called so, of a quantized model's inputs or outputs."""
 
@@ -2017,9 +2018,12 @@ class QuantizerOptions:
     @per_channel_dense.setter
     def per_channel_dense(self, arg: bool, /) -> None: ...
     @property
-    def calibration(self) -> CalibrationRule: ...
-    @calibration.setter
-    def calibration(self, arg: CalibrationRule, /) -> None: ...
+    def calibration_rule(self) -> CalibrationRule: ...
+    @calibration_rule.setter
+    def calibration_rule(self, arg: CalibrationRule, /) -> None: ...
+    def set_calibration(self, calibration: Calibration) -> None:
+        """Made before, instead of samples."""
+
     @property
     def recipe(self) -> list[RecipeRule]:
         """Assign a list; changes to the list that is read have no effect."""
@@ -2125,6 +2129,74 @@ class Quantizer:
         """
         The same as a model to run, in memory that goes back to the system with it.
         """
+
+class CalibrateJob:
+    """leadline.calibrate() before it starts."""
+
+    def __init__(
+        self,
+        model: Model,
+        num_threads: int = 1,
+        budget: Budget | None = None,
+        histograms: bool = True,
+        keep_state: bool = False,
+    ) -> None: ...
+    def plan(self) -> JobPlan:
+        """What it takes, phase by phase."""
+
+    def admit(self) -> None:
+        """Raises BudgetError with the plan when it does not fit the budget."""
+
+class QuantizeJob:
+    """leadline.quantize() before it starts."""
+
+    def __init__(self, model: Model, options: QuantizerOptions) -> None: ...
+    @property
+    def unmatched_rules(self) -> list[str]:
+        """Rules of the recipe that match no node."""
+
+    def plan(self) -> JobPlan:
+        """What it takes, phase by phase."""
+
+    def admit(self) -> None:
+        """Raises BudgetError with the plan when it does not fit the budget."""
+
+class DebugJob:
+    """leadline.debug() before it starts."""
+
+    def __init__(
+        self,
+        float_model: Model,
+        quantized_model: Model,
+        num_threads: int = 1,
+        budget: Budget | None = None,
+        own_error: bool = True,
+        worst_channels: int = 8,
+        histograms: int = 16,
+        equalized: bool = False,
+    ) -> None: ...
+    def plan(self) -> JobPlan:
+        """What it takes, phase by phase."""
+
+    def admit(self) -> None:
+        """Raises BudgetError with the plan when it does not fit the budget."""
+
+class TuneJob:
+    """leadline.tune() before it starts."""
+
+    def __init__(
+        self,
+        model: Model,
+        options: QuantizerOptions,
+        keep: QuantizationMode,
+        agreement: str | None = None,
+        max_trials: int = 64,
+    ) -> None: ...
+    def plan(self) -> JobPlan:
+        """What it takes, phase by phase."""
+
+    def admit(self) -> None:
+        """Raises BudgetError with the plan when it does not fit the budget."""
 
 class SampleSource:
     """Samples one after the other, one in memory at a time."""

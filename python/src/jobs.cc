@@ -81,7 +81,7 @@ void init_jobs(nb::module_& m) {
                       .def(nb::init<const Model&, QuantizeOptions>(), nb::arg("model"), nb::arg("options"), InEngine())
                       .def_prop_ro(
                           "unmatched_rules",
-                          [](const QuantizeJob& self) {
+                          [](const QuantizeJob& self) -> nb::typed<nb::list, nb::str> {
                             nb::list rules;
                             for (const RecipeRule& rule : self.unmatched_rules()) rules.append(to_str(describe(rule)));
                             return rules;

@@ -35,12 +35,13 @@ nb::str describe(nb::handle self) {
   return to_str(text + ">");
 }
 
-/// Whether a class has fields, nothing else that users would call, and no __repr__ yet.
+/// Whether a class has fields, nothing else that users would call but setters, and no __repr__ yet.
 bool is_record(nb::handle type) {
   bool fields = false;
   for (const nb::handle item : members(type)) {
     const std::string name = nb::str(item[0]).c_str();
-    if (name == "__repr__" || (!name.starts_with("_") && !is_property(item[1]))) return false;
+    const bool hidden = name.starts_with("_") || name.starts_with("set_");
+    if (name == "__repr__" || (!hidden && !is_property(item[1]))) return false;
     fields = fields || is_property(item[1]);
   }
   return fields;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,7 @@ struct DebugJob::State {
   JobPlan plan_for(int subgraph) const {
     DebugOptions planning = options;
     planning.subgraph = subgraph;
+    planning.budget = Budget::with_limit(std::numeric_limits<int64_t>::max());  // admit() compares with the caller's
     JobPlan plan = QuantizationDebugger(equalized ? equalized->outline() : reference, quantized, planning).plan();
     if (!equalized || !equalized->changed()) return plan;
     // The given model stays beside the one with even channels.

@@ -112,6 +112,7 @@ struct QuantizeJob::State {
       CalibrateResult found = jobs::run_calibration(calibrator, *reader, budget, observer);
       calibration = std::move(found.calibration);
     }
+    budget.count_models();  // the calibrator's packed weights are gone
     std::optional<ChannelMeans> means;
     if (corrects_biases())
       run_means(means.emplace(source, options.num_threads, budget.own()), *reader, budget, observer);

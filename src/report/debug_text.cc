@@ -8,6 +8,7 @@
 #include "core/cancel.h"
 #include "io/json.h"
 #include "leadline/debug_result.h"
+#include "report/job_plan.h"
 
 namespace leadline {
 namespace {
@@ -133,7 +134,7 @@ std::string DebugResult::to_json() const {
                            {"float_bytes", float_bytes},
                            {"quantized_bytes", quantized_bytes},
                            {"rounding_yardstick", kRoundingYardstick},
-                           {"plan", Json::parse(plan.to_json())}});
+                           {"plan", report::plan_json(plan)}});
   json["outputs"] = Json::array();
   for (const DebugOutput& output : outputs) {
     json["outputs"].push_back(json_object({{"name", output.name},

@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "leadline/job_plan.h"
+#include "report/job_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-
-#include "io/json.h"
+#include <utility>
 
 namespace leadline {
+
+OrderedJson report::plan_json(const JobPlan& plan) {
+  OrderedJson json = json_object({{"job", plan.job},
+                                  {"peak_bytes", plan.peak_bytes},
+                                  {"result_bytes", plan.result_bytes},
+                                  {"complete", plan.complete}});
+  json["phases"] = OrderedJson::array();
+  for (const JobPhase& phase : plan.phases) {
+    OrderedJson categories = OrderedJson::object();
+    for (const CategoryBytes& c : phase.categories) categories[memory_category_name(c.category)] = c.bytes;
+    json["phases"].push_back(json_object({{"name", phase.name},
+                                          {"peak_bytes", phase.peak_bytes},
+                                          {"categories", std::move(categories)},
+                                          {"detail", phase.detail}}));
+  }
+  return json;
+}
 
 std::string JobPlan::to_text() const {
   size_t name = 0, bytes = 0, size = 0;
@@ -35,17 +51,7 @@ std::string JobPlan::to_text() const {
 }
 
 std::string JobPlan::to_json() const {
-  OrderedJson json = {{"job", job}, {"peak_bytes", peak_bytes}, {"result_bytes", result_bytes}, {"complete", complete}};
-  json["phases"] = OrderedJson::array();
-  for (const JobPhase& phase : phases) {
-    OrderedJson categories = OrderedJson::object();
-    for (const CategoryBytes& c : phase.categories) categories[memory_category_name(c.category)] = c.bytes;
-    json["phases"].push_back({{"name", phase.name},
-                              {"peak_bytes", phase.peak_bytes},
-                              {"categories", std::move(categories)},
-                              {"detail", phase.detail}});
-  }
-  return json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
+  return report::plan_json(*this).dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace leadline

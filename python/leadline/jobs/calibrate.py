@@ -109,7 +109,31 @@ def calibrate(
     Warns with leadline.DatasetWarning about samples that may not be what was meant (see lint_dataset).
     """
     del timeout  # kept by with_timeout
-    budget = as_budget(budget)
+    return run_calibration(
+        model,
+        dataset,
+        method,
+        executor=executor,
+        budget=as_budget(budget),
+        num_threads=num_threads,
+        keep_state=keep_state,
+        progress=progress,
+    )
+
+
+def run_calibration(
+    model,
+    dataset,
+    method,
+    *,
+    executor=None,
+    budget=None,
+    num_threads=1,
+    keep_state=False,
+    progress=None,
+    admitted=False,
+) -> Calibration:
+    """calibrate() for jobs that calibrate on their way: `admitted` when their plan, which includes this, was."""
     loaded = as_model(model, budget)
     options = _options(method, num_threads, keep_state)
     if executor is not None and keep_state:
@@ -118,7 +142,8 @@ def calibrate(
     samples, total = open_dataset(dataset)
     with progress_of(progress, "Calibrating") as report:
         if executor is None:
-            CalibrateJob(loaded, budget=budget, **options).admit()
+            if not admitted:
+                CalibrateJob(loaded, budget=budget, **options).admit()
             runner = _Runner(loaded, budget, options)
             for number, sample in enumerate(reader.samples(samples)):
                 runner.run(number, sample)

@@ -16,6 +16,9 @@ _R = TypeVar("_R")
 class Job(Generic[_P, _R]):
     """Calls a function; `plan` takes the same arguments and takes nothing else: no sample is read."""
 
+    __name__: str
+    __qualname__: str  # of the function, as update_wrapper() copies it
+
     def __init__(self, run: Callable[_P, _R], plan: Callable[..., JobPlan]):
         self._run = run
         self._plan = plan

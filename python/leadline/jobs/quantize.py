@@ -127,12 +127,12 @@ def _quantize(
     budget = as_budget(budget)
     source, model = model, as_model(model, budget)
     options = make_options(mode, bias_correction=bias_correction, equalize=equalize, budget=budget, **settings)
-    quantizer = _leadline.Quantizer(model, options)
     job = _job(model, options, calibration)
     for rule in job.unmatched_rules:
         warnings.warn(f"a rule of the recipe matches no node: {rule}", stacklevel=4)
     if executor is None:
         job.admit()
+    quantizer = _leadline.Quantizer(model, options)
     if calibration is None and needs_calibration(quantizer):
         if representative_dataset is None:
             raise InvalidArgumentError(
@@ -140,18 +140,19 @@ def _quantize(
                 if _leadline.is_integer(options.mode)
                 else "the recipe quantizes activations and needs representative_dataset"
             )
-        from leadline.jobs.calibrate import calibrate
+        from leadline.jobs.calibrate import run_calibration
 
         if bias_correction and hasattr(representative_dataset, "__next__"):
             representative_dataset = list(representative_dataset)  # it is read twice
         # Workers of an executor can read a file themselves.
-        calibration = calibrate(
+        calibration = run_calibration(
             quantizer.model if executor is None or equalize else source,
             representative_dataset,
             options.calibration_rule.method,
             executor=executor,
             budget=budget,
             progress=progress,
+            admitted=True,
         )
     means = None
     if bias_correction and representative_dataset is not None and needs_calibration(quantizer):

@@ -14,7 +14,7 @@ from typing import Any
 from leadline import _leadline
 from leadline._leadline import Budget, InvalidArgumentError, JobPlan, Model
 from leadline._native.arguments import as_budget, as_mode, as_model
-from leadline.jobs.calibrate import calibrate
+from leadline.jobs.calibrate import run_calibration
 from leadline.jobs.debug import DebugResult, debug
 from leadline.jobs.job import planned_by
 from leadline.jobs.progress import progress_of, tell
@@ -141,7 +141,9 @@ def tune(
     integers = any(_leadline.is_integer(as_mode(name, argument)) for argument, name in (("mode", mode), ("keep", keep)))
     method = settings.get("method", "min_max")
     bar = False if callable(progress) else progress
-    calibration = calibrate(model, dataset, method, budget=budget, progress=bar) if integers else None
+    calibration = None
+    if integers:
+        calibration = run_calibration(model, dataset, method, budget=budget, progress=bar, admitted=True)
     arguments = {"calibration": calibration, "budget": budget, "progress": False, **settings}
     search = _Search(lambda rules: quantize(model, mode, recipe=rules, **arguments), metric, target, keep, max_trials)
     result = None
