@@ -105,7 +105,9 @@ def _slots(content: bytes, position: int) -> list[int]:
 
 def _read_table(content: bytes, position: int, table: str) -> Node:
     node = Node(table)
-    for (name, kind), slot in zip(_FIELDS[table], _slots(content, position), strict=True):
+    for (name, kind), slot in zip(
+        _FIELDS[table], _slots(content, position), strict=False
+    ):  # a file may have fewer fields
         if slot:
             setattr(node, name, _read(content, position + slot, kind, node))
     return node

@@ -331,7 +331,12 @@ def _too_large() -> str:
     said = refusal(converter.convert, "40.2 GiB more needed", "budget of 953.7 MiB", kind=leadline.BudgetError)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.tflite"
-        refusal(lambda: converter.convert_to(path), "GiB more needed", kind=leadline.BudgetError)
+        refusal(
+            lambda: converter.convert_to(path),
+            "convert needs 40.2 GiB",
+            "the budget is 953.7 MiB",
+            kind=leadline.BudgetError,
+        )
         assert not path.exists()
     return said
 
