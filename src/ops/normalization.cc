@@ -135,7 +135,7 @@ void register_normalization(Registry& registry) {
                 .make_attributes = make_attributes<L2NormalizationAttributes>,
                 .infer = infer_l2,
                 .prepare = prepare_l2,
-                .quantize = fixed_rule({.int8 = 2}, {.int8 = {1.0F / 128, 0}}),
+                .quantize = fixed_rule({.int8 = 2}, {.int8 = {1.0F / 128, 0}, .int16 = {}}),
                 .types = "f32 u8 i8"});
   registry.add({.id = op::kLocalResponseNormalization,
                 .max_version = 1,

@@ -313,7 +313,7 @@ void register_softmax(Registry& registry) {
            .options = builtin_options(36),
            .infer = infer_log_softmax,
            .prepare = prepare_log_softmax,
-           .quantize = fixed_rule({.int8 = 2}, {.int8 = {16.0F / 256, 127}}),
+           .quantize = fixed_rule({.int8 = 2}, {.int8 = {16.0F / 256, 127}, .int16 = {}}),
            .types = "f32 i8 u8"},
       },
       "f32");
