@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "plan/outline.h"
@@ -31,6 +32,7 @@ class Lifetimes {
 
   /// The result: values of the whole subgraph, without offsets of this segment.
   const std::vector<PlannedValue>& values() const { return values_; }
+  std::vector<PlannedValue> take_values() { return std::move(values_); }
   const std::vector<Piece>& pieces() const { return pieces_; }
   /// The piece that a root value of this segment has.
   int piece_of(int root) const { return piece_of_[static_cast<size_t>(root)]; }

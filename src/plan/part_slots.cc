@@ -12,6 +12,11 @@ PartSlots::PartSlots(const Outline& outline, const Segment& segment, const std::
       maker_(values.size(), -1),
       readers_(values.size(), 0),
       slots_(values.size()) {
+  // Without parts nothing is asked of it, and a model that is planned in many segments makes many of these.
+  if (std::none_of(segment_.steps.begin(), segment_.steps.end(),
+                   [](const Step& step) { return !step.parts.empty(); })) {
+    return;
+  }
   for (const ir::Node& node : outline_.subgraph().nodes) {
     for (int v : node.inputs) {
       if (v != ir::kAbsent) ++readers_[static_cast<size_t>(v)];

@@ -95,9 +95,10 @@ class LayoutFinder {
     layout_ = place(intervals_, options);
   }
 
-  SegmentLayout result() const {
+  /// Takes the values from `lifetimes_`, which has no use for them after this.
+  SegmentLayout result() {
     SegmentLayout result;
-    result.values = lifetimes_.values();
+    result.values = lifetimes_.take_values();
     result.output_copies = copies_;
     result.arena_bytes = layout_.bytes;
     result.lower_bound = layout_.lower_bound;
