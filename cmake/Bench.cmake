@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Benchmarks: one program per *_bench.cc of bench/, built on demand; the other files there are what they share.
 
+find_package(benchmark QUIET)
+if(NOT benchmark_FOUND)
+  message(STATUS "Google Benchmark is not installed: the benchmarks cannot be built")
+  return()
+endif()
 leadline_sources(bench_sources bench)
 set(bench_parts ${bench_sources})
 list(FILTER bench_sources INCLUDE REGEX "_bench\\.cc$")
 list(FILTER bench_parts EXCLUDE REGEX "_bench\\.cc$")
 add_custom_target(leadline_bench)
 
-find_package(benchmark REQUIRED)
 add_library(leadline_bench_parts STATIC EXCLUDE_FROM_ALL ${bench_parts})
 leadline_compile_options(leadline_bench_parts)
 target_include_directories(leadline_bench_parts PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bench)

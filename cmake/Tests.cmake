@@ -1,16 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# leadline_tests (every *_test.cc), the examples, and the installation test.
+# leadline_tests (every *_test.cc), programs that other tests run, and the installation test.
 include(GoogleTest)
-
-# The model that examples, demo and installation test run is made by code, with Leadline's own writer.
-set(small_model ${PROJECT_BINARY_DIR}/sample.tflite)
-add_executable(sample_model ${PROJECT_SOURCE_DIR}/tests/programs/sample_model.cc)
-leadline_compile_options(sample_model)
-target_include_directories(sample_model PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(sample_model PRIVATE leadline fmt::fmt)
-add_custom_command(OUTPUT ${small_model} COMMAND sample_model ${small_model} DEPENDS sample_model VERBATIM)
-add_custom_target(leadline_sample ALL DEPENDS ${small_model})
-add_dependencies(product leadline_sample)
 
 # What tests/python/test_containers.py compares with h5py and Keras.
 add_executable(container_dump ${PROJECT_SOURCE_DIR}/tests/programs/container_dump.cc)
@@ -41,7 +31,7 @@ target_include_directories(instruction_counts PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(instruction_counts PRIVATE leadline fmt::fmt)
 set(count_instructions ${PROJECT_SOURCE_DIR}/tools/count_instructions.py --program $<TARGET_FILE:instruction_counts>
   --expected ${PROJECT_SOURCE_DIR}/data/instruction_counts.json
-  --compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" ${small_model})
+  --compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" ${sample_model})
 add_custom_target(refresh_instruction_counts COMMAND ${count_instructions} --refresh
   DEPENDS leadline_sample VERBATIM USES_TERMINAL)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT LEADLINE_SANITIZE)
@@ -50,6 +40,11 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT LEADLINE_SANITIZE)
 endif()
 
 leadline_sources(test_sources TESTS src tests/cpp)
+find_package(GTest QUIET)
+if(NOT GTest_FOUND)
+  message(STATUS "GoogleTest is not installed: leadline_tests cannot be built")
+  set(test_sources)
+endif()
 if(NOT TARGET leadline_cli_parts)
   list(FILTER test_sources EXCLUDE REGEX "/src/cli/")
 endif()
@@ -57,7 +52,6 @@ if(NOT leadline_has_pictures)
   list(FILTER test_sources EXCLUDE REGEX "/(picture|sample_files)_test\\.cc$")
 endif()
 if(test_sources)
-  find_package(GTest REQUIRED)
   # Files of tests/cpp that are no test themselves are helpers for those that are.
   leadline_sources(test_helpers tests/cpp)
   if(NOT leadline_has_pictures)
@@ -103,20 +97,9 @@ if(test_sources)
     PROPERTIES TIMEOUT 1800)
 endif()
 
-# Each example is one program; its first argument is a small model, which it may ignore.
-leadline_sources(example_sources examples)
-foreach(source IN LISTS example_sources)
-  cmake_path(GET source STEM name)
-  add_executable(example_${name} ${source})
-  leadline_compile_options(example_${name})
-  target_link_libraries(example_${name} PRIVATE leadline)
-  add_test(NAME example.${name} COMMAND example_${name} ${small_model} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
-  set_tests_properties(example.${name} PROPERTIES TIMEOUT 600)
-endforeach()
-
 # A sanitized archive asks its user for the sanitizer too, which is not what is tested here.
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/leadline/leadline.h AND NOT LEADLINE_SANITIZE)
   add_test(NAME install.find_package
-    COMMAND ${PROJECT_SOURCE_DIR}/tests/programs/install/run.sh ${PROJECT_BINARY_DIR} ${small_model} ${CMAKE_CXX_COMPILER})
+    COMMAND ${PROJECT_SOURCE_DIR}/tests/programs/install/run.sh ${PROJECT_BINARY_DIR} ${sample_model} ${CMAKE_CXX_COMPILER})
   set_tests_properties(install.find_package PROPERTIES TIMEOUT 600)
 endif()
