@@ -31,8 +31,12 @@ endif
 help: ## list these commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## install what is missing: Debian packages, .venv
-	@tools/setup.sh
+setup: ## install what building and the demo need and is missing: Debian packages, .venv
+	@tools/setup.sh build
+
+# What other commands need beside that; each does it by itself.
+setup-%:
+	@tools/setup.sh $*
 
 # ninja reruns cmake by itself when a CMake file changes, but it does not watch the presets.
 build/%/build.ninja: CMakePresets.json
@@ -41,24 +45,26 @@ build/%/build.ninja: CMakePresets.json
 
 .PRECIOUS: build/%/build.ninja
 
-build: setup ## build (release) and install the package and the program into .venv
+build: ## build (release) and install the package and the program into .venv; installs no Debian packages
+	@tools/setup.sh --no-apt build
 	@$(MAKE) --no-print-directory build/release/build.ninja
 	cmake --build --preset release -j $(JOBS) --target product
 	@tools/install_venv.sh build/release
 
-demo: build ## run the main job on a model made on the spot
+demo: setup ## run the main job on a model made on the spot; installs what that needs
+	@$(MAKE) --no-print-directory build
 	$(VENV_PYTHON) examples/demo.py
 
-check: build ## what to run before every commit: format, lint, types, layering, the C++ tests, the quick Python tests
-	@tools/setup.sh --lint
+check: setup-check ## what to run before every commit: format, lint, types, layering, the C++ tests, the quick Python tests
+	@$(MAKE) --no-print-directory build
 	cmake --build --preset release -j $(JOBS) --target leadline_tests
 	@status=0; tools/lint.sh || status=1; \
 	build/release/leadline_tests --gtest_brief=1 --gtest_filter=-$(SLOW_CPP) || status=1; \
 	$(VENV_PYTHON) -m pytest $(QUICK_PYTHON) || status=1; \
 	exit $$status
 
-test: check ## build and run all tests: `make check`, C++, examples, installation, Python, notebooks, beside TensorFlow, fuzzing
-	@tools/setup.sh --tests
+test: setup-tests ## build and run all tests: `make check`, C++, examples, installation, Python, notebooks, beside TensorFlow, fuzzing
+	@$(MAKE) --no-print-directory check
 	cmake --build --preset release -j $(JOBS)
 	@tools/install_venv.sh build/release .venv-tensorflow
 	@$(MAKE) --no-print-directory build/asan/build.ninja
@@ -72,19 +78,19 @@ test: check ## build and run all tests: `make check`, C++, examples, installatio
 	build/asan/fuzz/fuzz_readers all 500 || status=1; \
 	exit $$status
 
-asan: build ## the C++ tests, and the Python tests of what reads and computes, under AddressSanitizer and UBSan
-	@tools/setup.sh --tests
+asan: setup-tests ## the C++ tests, and the Python tests of what reads and computes, under AddressSanitizer and UBSan
+	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory build/asan/build.ninja
 	cmake --build --preset asan -j $(JOBS)
 	@status=0; ctest --preset asan -j $(JOBS) || status=1; tools/sanitized_tests.sh || status=1; exit $$status
 
-tsan: setup ## the C++ tests under ThreadSanitizer
+tsan: setup-check ## the C++ tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory build/tsan/build.ninja
 	cmake --build --preset tsan -j $(JOBS)
 	ctest --preset tsan -j $(JOBS)
 
-fuzz: build ## 200,000 mutants of models under the sanitizers; SEED=2, MUTANTS=1000, FUZZ_ARGS="--only 17"
-	@tools/setup.sh --tests
+fuzz: setup-tests ## 200,000 mutants of models under the sanitizers; SEED=2, MUTANTS=1000, FUZZ_ARGS="--only 17"
+	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory build/asan/build.ninja
 	cmake --build --preset asan -j $(JOBS) --target leadline_fuzz
 	$(VENV_PYTHON) fuzz/write_bases.py build/fuzz-bases.bin --heavy \
@@ -93,19 +99,20 @@ fuzz: build ## 200,000 mutants of models under the sanitizers; SEED=2, MUTANTS=1
 	build/asan/leadline_fuzz --bases build/fuzz-bases.bin $(wildcard fuzz/regressions/*.txt) --seed $(or $(SEED),1) \
 	  --count $(or $(MUTANTS),200000) --jobs $(JOBS) --findings build/fuzz-findings --slow 10 $(FUZZ_ARGS)
 
-bench: build ## micro-benchmarks, then models beside LiteRT and OpenVINO: build/bench.html; BENCH=gemm_bench for one program
+bench: setup-bench ## micro-benchmarks, then models beside LiteRT and OpenVINO: build/bench.html; BENCH=gemm_bench for one program
+	@$(MAKE) --no-print-directory build
 	cmake --build --preset release -j $(JOBS) --target $(or $(BENCH),leadline_bench)
 	@for program in build/release/bench/$(or $(BENCH),*); do echo "== $$program"; $$program $(BENCH_ARGS) || exit 1; done
 	@$(if $(BENCH),,$(MAKE) --no-print-directory bench-models)
 
-bench-models: build ## only the models beside LiteRT and OpenVINO; COMPARE_ARGS="--only int8 --threads 1", BENCH_MODELS for others
-	@tools/setup.sh --bench
+bench-models: setup-bench ## only the models beside LiteRT and OpenVINO; COMPARE_ARGS="--only int8 --threads 1", BENCH_MODELS for others
+	@$(MAKE) --no-print-directory build
 	@tools/install_venv.sh build/release .venv-bench
 	@$(VENV_PYTHON) bench/bench_models.py >build/bench-models.txt
 	.venv-bench/bin/python bench/compare.py --also $(BENCH_MODELS) --json build/bench.json --html build/bench.html $(COMPARE_ARGS)
 
-soak: build ## an hour of mixed work in one process and, beside it, in a notebook; SOAK_SECONDS=60 for less
-	@tools/setup.sh --tests
+soak: setup-tests ## an hour of mixed work in one process and, beside it, in a notebook; SOAK_SECONDS=60 for less
+	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory -j2 soak-process soak-notebook
 
 soak-process:
@@ -114,24 +121,22 @@ soak-process:
 soak-notebook:
 	@$(VENV_PYTHON) tests/soak/soak.py --seconds $(SOAK_SECONDS) --notebook
 
-instruction-counts: build ## count the instructions of single ops anew, for data/instruction_counts.json
-	@tools/setup.sh --tests
+instruction-counts: setup-tests ## count the instructions of single ops anew, for data/instruction_counts.json
+	@$(MAKE) --no-print-directory build
 	cmake --build --preset release -j $(JOBS) --target refresh_instruction_counts
 
-fuzz-readers: setup ## libFuzzer on every reader of files, FUZZ_MINUTES=5 each; READERS="npy elf" for some: build/fuzz/readers
-	@tools/setup.sh --fuzz
+fuzz-readers: setup-fuzz ## libFuzzer on every reader of files, FUZZ_MINUTES=5 each; READERS="npy elf" for some: build/fuzz/readers
 	@$(MAKE) --no-print-directory build/fuzz/build.ninja
 	cmake --build --preset fuzz -j $(JOBS) --target fuzz_readers
 	$(VENV_PYTHON) fuzz/readers/run.py build/fuzz/fuzz/fuzz_readers --work build/fuzz/readers --jobs $(JOBS) \
 	  --minutes $(or $(FUZZ_MINUTES),5) $(READERS)
 
-lint: build ## format, lint, types and layering of everything, then clang-tidy's short list
-	@tools/setup.sh --lint
+lint: setup-check ## format, lint, types and layering of everything, then clang-tidy's short list
+	@$(MAKE) --no-print-directory build
 	@tools/lint.sh
 	@tools/lint.sh --tidy build/release
 
-format: ## rewrite C++, Python, JavaScript and CSS in the project's format
-	@tools/setup.sh --lint
+format: setup-lint ## rewrite C++, Python, JavaScript and CSS in the project's format
 	@tools/lint.sh --format
 
 clean: ## remove build/ (keeps .venv)

@@ -251,7 +251,7 @@ def main():
             bench = Bench(args, Path(folder))
             missing = missing_engines(args.engines, models[0], bench.inputs(models[0]))
             if missing:
-                raise SystemExit(f"not installed: {', '.join(missing)}; run tools/setup.sh --bench, or\n"
+                raise SystemExit(f"not installed: {', '.join(missing)}; run tools/setup.sh bench, or\n"
                                  f"  {sys.executable} -m pip install -r requirements-bench.txt")  # fmt: skip
             for model in models:
                 document["results"] += bench.model(model)

@@ -70,7 +70,7 @@ def main():
     args = parser.parse_args()
     known = json.loads(args.expected.read_text()) if args.expected.exists() else {"tolerance": 0.02}
     if shutil.which("valgrind") is None:
-        print("skipped: valgrind is not installed (tools/setup.sh --tests)")
+        print("skipped: valgrind is not installed (tools/setup.sh tests)")
         return SKIPPED
     if "avx2" not in Path("/proc/cpuinfo").read_text():
         print("skipped: the counts are those of AVX2 kernels, which this CPU does not have")

@@ -3,7 +3,7 @@
 # Format, lint and types of the Python sources; pyproject.toml has the settings.
 # usage: tools/lint_python.sh            check
 #        tools/lint_python.sh --format   rewrite files in the project's format, and mend what can be mended
-# Runs ruff and mypy of requirements-lint.txt from .venv-lint (tools/setup.sh --lint makes it), or from the folder of
+# Runs ruff and mypy of requirements-lint.txt from .venv-lint (tools/setup.sh lint makes it), or from the folder of
 # programs that LEADLINE_LINT names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 lint=${LEADLINE_LINT:-.venv-lint/bin}
 folders=(bench conftest.py examples fuzz python src tests tools)
 if [[ ! -x $lint/ruff || ! -x $lint/mypy ]]; then
-  echo "lint: $lint has no ruff and mypy: run tools/setup.sh --lint" >&2
+  echo "lint: $lint has no ruff and mypy: run tools/setup.sh lint" >&2
   exit 1
 fi
 if [[ ${1:-} == --format ]]; then

@@ -1,67 +1,111 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Leadline needs to be built and tested: Debian packages, and .venv with the packages of
-# requirements-dev.txt. Does nothing, quickly, when all of it is there.
-# usage: tools/setup.sh [--lint | --tests | --bench | --fuzz]
-#   --lint: also clang-format, clang-tidy and npm, and ruff and mypy in .venv-lint
-#   --tests: also what only tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL device,
-#            valgrind to count instructions
-#   --bench: also the engines that benchmarks run beside Leadline, in .venv-bench
-#   --fuzz: also clang with libFuzzer
+# Installs what a job needs, and no more: Debian packages and virtual environments. Does nothing, quickly, when all of
+# it is there.
+# usage: tools/setup.sh [--no-apt] [build | lint | check | tests | bench | fuzz]
+#   build     a compiler, the libraries Leadline uses, and .venv to build and run the package in (the default)
+#   lint      build, and the formatters and linters of C++ and JavaScript; those of Python in .venv-lint
+#   check     lint, and what the C++ tests and the Python tests need
+#   tests     check, and what only some tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL
+#             device, valgrind to count instructions
+#   bench     build, and Google Benchmark, and the engines that benchmarks run beside Leadline, in .venv-bench
+#   fuzz      build, and clang with libFuzzer
+#   --no-apt  a missing Debian package is an error that says how to install it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+export LC_ALL=C  # one order for sort and comm
+python=${PYTHON:-python3}
 packages=(
-  g++ make cmake ninja-build ccache
+  g++ make cmake ninja-build
   flatbuffers-compiler libflatbuffers-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
   libpng-dev libjpeg62-turbo-dev
-  libgtest-dev libbenchmark-dev
   python3 python3-dev python3-venv
 )
-if [[ ${1:-} == --lint ]]; then
-  packages+=(clang-format-19 clang-tidy-19)
-  command -v npm >/dev/null || packages+=(npm)  # Debian's, where no other is there; for tools/lint_js.sh
-elif [[ ${1:-} == --fuzz ]]; then
-  packages+=(clang-19 libclang-rt-19-dev)
-elif [[ ${1:-} == --tests ]]; then
-  packages+=(dataset-fashion-mnist chromium ocl-icd-libopencl1 pocl-opencl-icd valgrind)
-fi
-python=${PYTHON:-python3}
+declare -A environments=([.venv]=requirements-build.txt)
+
+add_job() {
+  case $1 in
+    build) ;;
+    lint)
+      packages+=(clang-format-19 clang-tidy-19)
+      command -v npm >/dev/null || packages+=(npm)  # Debian's, where no other is there; for tools/lint_js.sh
+      environments[.venv-lint]=requirements-lint.txt
+      ;;
+    check)
+      add_job lint
+      packages+=(ccache libgtest-dev)
+      environments[.venv]=requirements-dev.txt
+      ;;
+    tests)
+      add_job check
+      packages+=(dataset-fashion-mnist chromium ocl-icd-libopencl1 pocl-opencl-icd valgrind)
+      environments[.venv-tensorflow]=requirements-tensorflow.txt
+      ;;
+    bench)
+      packages+=(libbenchmark-dev)
+      environments[.venv-bench]=requirements-bench.txt
+      ;;
+    fuzz) packages+=(clang-19 libclang-rt-19-dev) ;;
+    *)
+      echo "setup: '$1' is not a job: expected build, lint, check, tests, bench or fuzz" >&2
+      exit 2
+      ;;
+  esac
+}
 
 install_packages() {
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    $apt || return 0
     echo "setup: this is not Debian or Ubuntu, so system packages are up to you. Leadline needs what these contain:"
     echo "setup:   ${packages[*]}"
     return 0
   fi
-  local missing
-  missing=$(comm -23 <(printf '%s\n' "${packages[@]}" | sort) \
+  local -a missing as_root=()
+  mapfile -t missing < <(comm -23 <(printf '%s\n' "${packages[@]}" | sort -u) \
     <(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null | sed -n 's/ installed$//p' | sort -u))
-  [[ -n $missing ]] || return 0
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  if ! $apt; then
+    echo "setup: missing Debian packages: ${missing[*]}" >&2
+    echo "setup: 'make setup' installs them (apt-get install, as root or with sudo)" >&2
+    exit 1
+  fi
 
-  local -a list as_root=()
-  mapfile -t list <<<"$missing"
   if [[ $(id -u) -ne 0 ]]; then
     if ! command -v sudo >/dev/null; then
       echo "setup: missing Debian packages, and neither root nor sudo is here. Ask an administrator to run:" >&2
-      echo "setup:   apt-get install ${list[*]}" >&2
+      echo "setup:   apt-get install ${missing[*]}" >&2
       exit 1
     fi
     as_root=(sudo)
   fi
-  echo "setup: installing Debian packages: ${list[*]}"
+  echo "setup: installing Debian packages: ${missing[*]}"
   if ! { "${as_root[@]}" apt-get update -q &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${list[@]}"; }; then
-    echo "setup: apt-get could not install: ${list[*]} (its reason is above)" >&2
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"; }; then
+    echo "setup: apt-get could not install: ${missing[*]} (its reason is above)" >&2
     exit 1
   fi
+  rm -f build/*/build.ninja  # so that CMake looks again for what it did not find
 }
 
+# The requirements of a file and of those it includes, one per line.
+requirements_of() {
+  local line
+  while read -r line; do
+    line=${line%%#*}
+    case $line in
+      '-r '*) requirements_of "${line#-r }" ;;
+      *) echo "${line// /}" ;;
+    esac
+  done <"$1" | sed '/^$/d' | sort -u
+}
+
+# What was installed into an environment is listed in its stamp: an environment that has more than a job needs stays.
 install_venv() {
   local venv=$1 requirements=$2
-  local stamp=$venv/requirements.stamp wanted
-  wanted=$(sha256sum "$requirements")
-  if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]] && "$venv/bin/python" -c ''; then
+  local stamp=$venv/requirements.stamp
+  if [[ -x $venv/bin/python && -f $stamp && -z $(comm -23 <(requirements_of "$requirements") "$stamp") ]] &&
+    "$venv/bin/python" -c ''; then
     return 0
   fi
   echo "setup: installing the packages of $requirements into $venv"
@@ -72,15 +116,16 @@ install_venv() {
     echo "setup: pip could not install $requirements (its reason is above); is the package index reachable?" >&2
     exit 1
   fi
-  echo "$wanted" >"$stamp"
+  requirements_of "$requirements" >"$stamp"
 }
 
-install_packages
-install_venv .venv requirements-dev.txt
-if [[ ${1:-} == --lint ]]; then
-  install_venv .venv-lint requirements-lint.txt
-elif [[ ${1:-} == --tests ]]; then
-  install_venv .venv-tensorflow requirements-tensorflow.txt
-elif [[ ${1:-} == --bench ]]; then
-  install_venv .venv-bench requirements-bench.txt
+apt=true
+if [[ ${1:-} == --no-apt ]]; then
+  apt=false
+  shift
 fi
+add_job "${1:-build}"
+install_packages
+for venv in "${!environments[@]}"; do
+  install_venv "$venv" "${environments[$venv]}"
+done

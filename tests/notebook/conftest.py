@@ -25,7 +25,7 @@ def kernel(tmp_path):
 def tensorflow_kernel(tmp_path_factory):
     """One kernel beside TensorFlow for all tests; what runs in it is guarded."""
     if kernels.TENSORFLOW is None:
-        pytest.skip("there is no .venv-tensorflow: run tools/setup.sh --tests")
+        pytest.skip("there is no .venv-tensorflow: run tools/setup.sh tests")
     folder = tmp_path_factory.mktemp("tensorflow")
     with kernels.Kernel(kernels.TENSORFLOW, folder, env={"LEADLINE_FLIGHTS": str(folder / "flights")}) as started:
         loaded = started.run("%load_ext leadline")
