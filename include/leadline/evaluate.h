@@ -57,6 +57,7 @@ struct EvaluateOptions {
   int num_threads = 1;                  ///< samples that run at the same time; -1: as many as CPUs are usable
   int64_t max_samples = 0;              ///< 0: all
   bool per_sample = false;              ///< keep the value of each sample, 8 bytes each
+  int64_t max_confusion_classes = 256;  ///< keep the table of answers for at most this many classes; 0: no table
   std::shared_ptr<Budget> budget = {};  ///< null: the model's
 };
 
@@ -76,7 +77,7 @@ struct EvaluateResult {
   int64_t answers = 0;  ///< of kAccuracy and kAgreement: labels that were compared
   int64_t correct = 0;  ///< of them
   int64_t classes = 0;  ///< rows of `confusion`; 0: there is none
-  /// Answers by label: confusion[label * classes + answer]. For at most kMaxConfusionClasses classes.
+  /// Answers by label: confusion[label * classes + answer]. For at most max_confusion_classes.
   std::vector<int64_t> confusion;
   std::vector<double> per_sample;
   std::vector<SampleFinding> findings;  ///< about the samples
@@ -86,7 +87,6 @@ struct EvaluateResult {
   std::string to_text() const;
   std::string to_json() const;
 };
-inline constexpr int64_t kMaxConfusionClasses = 256;
 
 /// Runs single samples and scores them: what a worker of a cluster does. Not thread-safe.
 class Evaluator {
@@ -122,6 +122,7 @@ class ScoreSum {
   EvaluateResult result_;
   double sum_ = 0;
   bool per_sample_ = false;
+  int64_t max_confusion_classes_ = 0;
   bool counts_answers_ = true;
 };
 

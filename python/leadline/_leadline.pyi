@@ -2276,6 +2276,7 @@ class EvaluateOptions:
         num_threads: int = 1,
         max_samples: int = 0,
         per_sample: bool = False,
+        max_confusion_classes: int = 256,
         budget: Budget | None = None,
     ) -> None: ...
 

@@ -27,7 +27,7 @@ using Score = std::tuple<double, std::vector<std::pair<int64_t, int64_t>>, int64
 
 void init_options(EvaluateOptions* self, const std::string& metric, int top_k, int output,
                   std::optional<Model> reference, nb::object function, int num_threads, int64_t max_samples,
-                  bool per_sample, std::shared_ptr<Budget> budget) {
+                  bool per_sample, int64_t max_confusion_classes, std::shared_ptr<Budget> budget) {
   const Metric chosen = parse_metric(metric);
   new (self) EvaluateOptions();
   self->metric = chosen;
@@ -37,6 +37,7 @@ void init_options(EvaluateOptions* self, const std::string& metric, int top_k, i
   self->num_threads = num_threads;
   self->max_samples = max_samples;
   self->per_sample = per_sample;
+  self->max_confusion_classes = max_confusion_classes;
   self->budget = std::move(budget);
   if (function.is_none()) return;
   self->function = [held = std::make_shared<UserReference>(std::move(function))](const EvaluatedSample& sample) {
@@ -71,7 +72,7 @@ void init_evaluate(nb::module_& m) {
       .def("__init__", &init_options, nb::kw_only(), nb::arg("metric") = "accuracy", nb::arg("top_k") = 1,
            nb::arg("output") = 0, nb::arg("reference") = nb::none(), nb::arg("function") = nb::none(),
            nb::arg("num_threads") = 1, nb::arg("max_samples") = 0, nb::arg("per_sample") = false,
-           nb::arg("budget") = nb::none());
+           nb::arg("max_confusion_classes") = 256, nb::arg("budget") = nb::none());
   nb::class_<EvaluateResult>(m, "EvaluateResult", "What evaluating a model came to.")
       .def_prop_ro(
           "metric", [](const EvaluateResult& r) { return metric_name(r.metric); }, "Name of the metric.")

@@ -42,6 +42,11 @@ class EvaluateCommand final : public Command {
         .add_option("--output-index", options_.output, "Which output is judged, counted from 0")
         ->capture_default_str()
         ->type_name("N");
+    app()
+        .add_option("--max-confusion-classes", options_.max_confusion_classes,
+                    "Keep the table of answers for at most this many classes; 0: no table")
+        ->capture_default_str()
+        ->type_name("N");
     app().add_flag("--per-sample", options_.per_sample, "With --json: the value of each sample too");
     app()
         .add_option("--threads", options_.num_threads, "Samples that run at the same time; -1: as many as CPUs")

@@ -28,6 +28,7 @@ constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
 constexpr auto kBetweenQuestions = std::chrono::milliseconds(20);
 // A thread may be this many samples ahead of the slowest one.
 constexpr int64_t kMaxAhead = 256;
+constexpr int64_t kMostConfusionClasses = 65'536;  // a table of 32 GiB
 
 /// One run of a job: what its threads share.
 class EvaluateRun {
@@ -205,6 +206,9 @@ struct EvaluateJob::State {
     require(options.num_threads == -1 || options.num_threads >= 1, kBad,
             "num_threads is {}, expected 1 or more, or -1 for all CPUs", options.num_threads);
     if (options.num_threads == -1) options.num_threads = usable_cpus();
+    require(options.max_confusion_classes >= 0 && options.max_confusion_classes <= kMostConfusionClasses, kBad,
+            "max_confusion_classes is {}, expected 0 (no table) to {}", options.max_confusion_classes,
+            kMostConfusionClasses);
     const Evaluator checked(model, options);
   }
 
@@ -213,7 +217,8 @@ struct EvaluateJob::State {
     const SubgraphInfo graph = model.subgraph(0);
     const int judged = graph.outputs[static_cast<size_t>(options.output)];
     const int64_t classes = graph.tensors[static_cast<size_t>(judged)].shape.elements();
-    int64_t bytes = classes <= kMaxConfusionClasses ? 16 * classes * classes : 0;  // it is copied when it grows
+    int64_t bytes =
+        classes <= options.max_confusion_classes ? 16 * classes * classes : 0;  // it is copied when it grows
     if (options.per_sample && samples != nullptr) bytes += 8 * samples->size().value_or(0);
     return bytes;
   }

@@ -37,7 +37,9 @@ Metric parse_metric(std::string_view name) {
 }
 
 ScoreSum::ScoreSum(const EvaluateOptions& options)
-    : per_sample_(options.per_sample), counts_answers_(is_share(options.metric)) {
+    : per_sample_(options.per_sample),
+      max_confusion_classes_(options.max_confusion_classes),
+      counts_answers_(is_share(options.metric)) {
   result_.metric = options.metric;
   result_.top_k = options.top_k;
 }
@@ -51,7 +53,7 @@ void ScoreSum::add(const SampleScore& score) {
   result_.correct += score.correct;
   for (const auto& [label, answer] : score.answers) {
     const int64_t needed = std::max(label, answer) + 1;
-    if (result_.classes < 0 || needed > kMaxConfusionClasses || std::min(label, answer) < 0) {
+    if (result_.classes < 0 || needed > max_confusion_classes_ || std::min(label, answer) < 0) {
       result_.classes = -1;  // too many, or no classes
       result_.confusion.clear();
       continue;

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -95,6 +96,25 @@ TEST(Evaluate, AccuracyCountsTopAnswers) {
   EXPECT_TRUE(thrown_by([&] { evaluate(model, unlabelled); }).names("has no label"));
   const Data one_hot{3, {1, 2, 3}, {}, {0, 0, 1}};
   EXPECT_EQ(evaluate(model, one_hot).value, 1.0);
+}
+
+TEST(Evaluate, TheTableOfAnswersIsKeptForTheClassesAskedFor) {
+  const Model model = elementwise("ABS", 300);
+  const Data data = Data::random(20, 300, 300);
+  const auto planned = [&](int64_t classes) {
+    return EvaluateJob(model, {.max_confusion_classes = classes}).plan().peak_bytes;
+  };
+  EXPECT_EQ(planned(300) - planned(299), 16 * 300 * 300) << "the table, and its copy when it grows";
+  EXPECT_EQ(planned(256), planned(0));
+  EXPECT_EQ(evaluate(model, data).classes, 0);
+  const EvaluateResult with_table = evaluate(model, data, {.max_confusion_classes = 300});
+  ASSERT_GT(with_table.classes, 256);
+  EXPECT_EQ(std::accumulate(with_table.confusion.begin(), with_table.confusion.end(), int64_t{0}), 20);
+  EXPECT_EQ(with_table.value, evaluate(model, data, {.max_confusion_classes = 0}).value);
+  for (const int64_t wrong : {int64_t{-1}, int64_t{1} << 40}) {
+    EXPECT_TRUE(
+        thrown_by([&] { EvaluateJob(model, {.max_confusion_classes = wrong}); }).names("expected 0 (no table) to"));
+  }
 }
 
 TEST(Evaluate, DistancesAreMeansOverSamples) {

@@ -95,6 +95,20 @@ def test_metrics():
         leadline.evaluate(DENSE, samples, labels, metric=lambda *_: 1 / 0)
 
 
+def test_the_table_of_answers_is_kept_for_the_classes_asked_for(tmp_path):
+    samples, labels = dense_data()
+    path = tmp_path / "model.tflite"
+    path.write_bytes(DENSE)
+    peak = {n: leadline.evaluate.plan(path, num_threads=1, max_confusion_classes=n).peak_bytes for n in (0, 7, 8)}
+    assert peak[8] - peak[7] == 16 * 8 * 8 and peak[7] == peak[0]
+    result = leadline.evaluate(path, samples, labels, max_confusion_classes=7)
+    assert result.confusion == [] and result.value == leadline.evaluate(path, samples, labels).value
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        assert leadline.evaluate(path, samples, labels, max_confusion_classes=7, executor=pool).confusion == []
+    with pytest.raises(leadline.InvalidArgumentError, match=r"max_confusion_classes is -1, expected 0 \(no table\) to"):
+        leadline.evaluate(path, samples, labels, max_confusion_classes=-1)
+
+
 def span(outputs, targets):
     return float(np.ptp(outputs[0]) * (1 + targets[0]))
 
@@ -190,6 +204,9 @@ def test_the_program_says_the_same(tmp_path):
     planned = test_cli.leadline_json("evaluate", model, "--data", data, "--labels", "labels", "--threads", 2, "--plan")
     assert planned == json.loads(leadline.evaluate.plan(model, data, "labels", num_threads=2).to_json())
     assert told["counted_peak_bytes"] <= planned["peak_bytes"]
+    without = [model, "--data", data, "--labels", "labels", "--threads", 2, "--max-confusion-classes", 0]
+    assert "confusion" in told and "confusion" not in test_cli.leadline_json("evaluate", *without)
+    assert planned["peak_bytes"] - test_cli.leadline_json("evaluate", *without, "--plan")["peak_bytes"] == 16 * 8 * 8
     options = ["--data", data, "--labels", "labels", "--memory", planned["peak_bytes"] - 1, "--threads", 2]
     refused = test_cli.leadline("evaluate", model, *options, expect=test_cli.OVER_BUDGET)
     assert "evaluate needs" in refused.stderr

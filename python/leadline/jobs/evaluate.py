@@ -87,6 +87,7 @@ def _plan(
     output: int = 0,
     max_samples: int = 0,
     per_sample: bool = False,
+    max_confusion_classes: int = 256,
     num_threads: int | None = None,
     executor: concurrent.futures.Executor | None = None,
     budget: Budget | int | str | None = None,
@@ -97,7 +98,14 @@ def _plan(
     budget = as_budget(budget)
     loaded = as_model(model, budget)
     other = None if reference is None else as_model(reference, budget)
-    settings = _settings(metric, top_k=top_k, output=output, max_samples=max_samples, per_sample=per_sample)
+    settings = _settings(
+        metric,
+        top_k=top_k,
+        output=output,
+        max_samples=max_samples,
+        per_sample=per_sample,
+        max_confusion_classes=max_confusion_classes,
+    )
     options = EvaluateOptions(reference=other, budget=budget, num_threads=_threads(num_threads, executor), **settings)
     source = None if dataset is None else sample_source(dataset, labels, loaded, budget=budget, **pictures)
     return EvaluateJob(loaded, options).plan(source)
@@ -116,6 +124,7 @@ def evaluate(
     output: int = 0,
     max_samples: int = 0,
     per_sample: bool = False,
+    max_confusion_classes: int = 256,
     num_threads: int | None = None,
     executor: concurrent.futures.Executor | None = None,
     budget: Budget | int | str | None = None,
@@ -143,6 +152,7 @@ def evaluate(
       output: position of the output that is judged.
       max_samples: 0: all.
       per_sample: keep the value of each sample.
+      max_confusion_classes: keep the table of answers for at most this many classes; 0: no table.
       num_threads: samples that run at the same time; None: as many as CPUs. Not with an executor.
       executor: any concurrent.futures.Executor whose workers have Leadline: a process or thread pool, or Dask's
         client.get_executor().
@@ -158,7 +168,14 @@ def evaluate(
     budget = as_budget(budget)
     loaded = as_model(model, budget)
     other = None if reference is None else as_model(reference, budget)
-    settings = _settings(metric, top_k=top_k, output=output, max_samples=max_samples, per_sample=per_sample)
+    settings = _settings(
+        metric,
+        top_k=top_k,
+        output=output,
+        max_samples=max_samples,
+        per_sample=per_sample,
+        max_confusion_classes=max_confusion_classes,
+    )
     source = sample_source(dataset, labels, loaded, budget=budget, **pictures)
     if executor is not None:
         options = EvaluateOptions(reference=other, budget=budget, **settings)
