@@ -46,6 +46,7 @@ from leadline._leadline import (
     read_memory_limits,
     time_limit,
 )
+from leadline._native.lazy import lazy_names
 from leadline.custom_ops import CustomOp, register_op, registered_ops, unregister_op
 from leadline.keras_layers import register_keras_layer, registered_keras_layers, unregister_keras_layer
 from leadline.model_builder import ModelBuilder
@@ -175,18 +176,7 @@ _leadline.set_package_folder(f"{__path__[0]}/")  # for live_objects(): lines bel
 
 
 if not TYPE_CHECKING:  # or every misspelled name would have the type Any
-
-    def __getattr__(name: str):
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        module = import_module(f"{__name__}.{_LATER[name]}")
-        return module if _LATER[name] == name else getattr(module, name)
-
-
-def __dir__() -> list[str]:
-    return list({*__all__, *(name for name in globals() if name.startswith("__"))})
+    __getattr__, __dir__ = lazy_names(__name__, _LATER, __all__)
 
 
 def load_ipython_extension(ipython: Any) -> None:

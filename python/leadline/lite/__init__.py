@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leadline._native.lazy import lazy_names
 from leadline.lite.interpreter import Interpreter, OpResolverType, SignatureRunner, load_delegate
 
 if TYPE_CHECKING:  # __getattr__ imports these when they are needed: running does without, and they take time
@@ -39,15 +40,4 @@ _LATER = {
 
 
 if not TYPE_CHECKING:  # or every misspelled name would have the type Any
-
-    def __getattr__(name: str):
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        module = import_module(f"{__name__}.{_LATER[name]}")
-        return module if _LATER[name] == name else getattr(module, name)
-
-
-def __dir__() -> list[str]:
-    return list({*__all__, *(name for name in globals() if name.startswith("__"))})
+    __getattr__, __dir__ = lazy_names(__name__, _LATER, __all__)
