@@ -34,3 +34,22 @@ def litert():
 def long_run() -> bool:
     """Whether LEADLINE_LONG=1 asks for the tests that take minutes."""
     return os.environ.get("LEADLINE_LONG") == "1"
+
+
+@pytest.fixture(scope="module")
+def leave_nothing():
+    """For tests of leadline.guard: no process, descriptor or shared memory of theirs outlives them."""
+    import gc
+
+    import guarded
+
+    from leadline._guard import guard
+
+    guard._close_idle()
+    others = set(guarded.descendants())  # such as the resource tracker of process pools in other tests
+    before = guarded.descriptors(), guarded.shared_memory()
+    yield
+    guard._close_idle()
+    gc.collect()
+    assert set(guarded.descendants()) <= others
+    assert (guarded.descriptors(), guarded.shared_memory()) == before

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from exhibit import Exhibit, view
-from exhibits import advisories
+from exhibits import advisories, advisories_2021
 from exhibits.checks import converted_transpose_conv, growth_in_child, l2_over_no_axes, quietly, refusal, run
 from exhibits.models import matmul, relu, stored_behind, transpose_conv
 
@@ -528,7 +528,7 @@ EXHIBITS = [
     Exhibit("K08", "TRANSPOSE_CONV with per-channel weights", "CVE-2022-36027", ours=converted_transpose_conv,
             theirs=advisories.TRANSPOSE_CONV_IN_TENSORFLOW, peer=_TF),
     Exhibit("K09", "L2 normalization over no axes", "CVE-2021-37689", ours=l2_over_no_axes,
-            theirs=advisories.L2_IN_TENSORFLOW, peer=_TF),
+            theirs=advisories_2021.L2_IN_TENSORFLOW, peer=_TF),
     Exhibit("K10", "memory of a loop of conversions", "tf#122598", ours=lambda: flat(_CONVERSIONS),
             theirs=_CONVERSIONS_IN_TENSORFLOW, peer=_TF),
     Exhibit("K11", "memory of a loop of calibrations", "tf#31217", ours=lambda: flat(_CALIBRATIONS, matmul()),

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 from exhibit import Exhibit, op, view
-from exhibits.advisories import floats
 from exhibits.checks import in_child
 from exhibits.models import relu
+from exhibits.operands import floats
 from harness import SAME, VALID, Case, constant, given, result
 from surgery import Node, edited, locate, patched
 

@@ -8,10 +8,10 @@ import warnings
 
 import numpy as np
 from exhibit import Exhibit, op, view
-from exhibits.advisories import absent, floats, ints
 from exhibits.checks import THREADS, growth_in_child, quietly, refusal, resized_relu, run, threads_and_forks
 from exhibits.loading import portable_kernels
 from exhibits.models import chain, matmul, relu, stored_rows, strings_of
+from exhibits.operands import absent, floats, ints
 from harness import SAME, VALID, Case, constant, given, result
 
 import leadline

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 from exhibit import Exhibit, View, op, view
-from exhibits.advisories import floats
 from exhibits.checks import in_child, quietly, run
 from exhibits.converting import GROWTH, flat, keras_of_seed
 from exhibits.models import relu, transpose_conv, vision_block
+from exhibits.operands import floats
 from harness import SAME, Case, constant, given, result, state
 from mutants import mutant
 from surgery import edited
