@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/conv/conv2d.h"
+#include "ops/loops/conv.h"
 
 #define HWY_WANT_AVX3_DL
 #include "kernels/simd_targets.h"
@@ -92,14 +93,14 @@ void run_f32(benchmark::State& state, const ConvShape& s) {
   const std::vector<float> bias(static_cast<size_t>(s.out_c), 1.0F);
   std::vector<float> output(static_cast<size_t>(s.rows() * s.out_w * s.out_c));
   const std::vector<Aligned> packed = filters(conv_packed_bytes_f32(s));
-  for (const Aligned& copy : packed) conv_pack_f32(s, filter.data(), copy.data());
+  for (const Aligned& copy : packed) leadline::ops::conv_pack(s, filter.data(), copy.data());
   ThreadPool one(1);
   const Aligned workspace(conv_workspace_bytes_f32(s));
   ConvF32 conv{s, input.data(), nullptr, bias.data(), output.data(), 0.0F};
   size_t next = 0;
   for (auto _ : state) {
     conv.filter = packed[next++ % packed.size()].data();
-    conv_f32(conv, workspace.data(), one);
+    leadline::ops::convolve(conv, workspace.data(), one);
   }
   report(state, s);
 }
@@ -111,7 +112,7 @@ void run_i8(benchmark::State& state, const ConvShape& s) {
   const std::vector<float> scale(static_cast<size_t>(s.out_c), 0.001F);
   std::vector<int8_t> output(static_cast<size_t>(s.rows() * s.out_w * s.out_c));
   const std::vector<Aligned> packed = filters(conv_packed_bytes_i8(s));
-  for (const Aligned& copy : packed) conv_pack_i8(s, filter.data(), copy.data());
+  for (const Aligned& copy : packed) leadline::ops::conv_pack(s, filter.data(), copy.data());
   ThreadPool one(1);
   const Aligned workspace(conv_workspace_bytes_i8(s));
   ConvI8 conv;
@@ -124,7 +125,7 @@ void run_i8(benchmark::State& state, const ConvShape& s) {
   size_t next = 0;
   for (auto _ : state) {
     conv.filter = packed[next++ % packed.size()].data();
-    conv_i8(conv, workspace.data(), one);
+    leadline::ops::convolve(conv, workspace.data(), one);
   }
   report(state, s);
 }

@@ -13,6 +13,8 @@
 
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_i8.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/pack.h"
 #include "machine_limits.h"
 
 namespace {
@@ -68,9 +70,9 @@ void gemm_f32_case(benchmark::State& state, const Shape& s) {
   std::vector<float> c(static_cast<size_t>(s.m * s.n));
   const std::vector<float> bias(static_cast<size_t>(s.n), 1.0F);
   const Aligned packed(packed_bytes_f32(s.n, s.k));
-  pack_f32(b.data(), s.k, s.n, s.k, packed.data());
+  leadline::ops::pack_matrix(b.data(), s.k, s.n, s.k, packed.data());
   const GemmF32 g{a.data(), s.k, s.m, packed.data(), s.n, s.k, bias.data(), c.data(), s.n, 0.0F};
-  measure(state, s, leadline::bench::f32_limit(), [&] { gemm_f32(g, pool); });
+  measure(state, s, leadline::bench::f32_limit(), [&] { leadline::ops::gemm_f32(g, pool); });
 }
 
 void gemm_i8_case(benchmark::State& state, const Shape& s) {
@@ -82,7 +84,7 @@ void gemm_i8_case(benchmark::State& state, const Shape& s) {
   const std::vector<float> scale(static_cast<size_t>(s.n), 0.001F);
   const Aligned packed(packed_bytes_i8(s.n, s.k));
   const Aligned workspace(pool.size() * gemm_i8_workspace_bytes(s.m, s.k));
-  pack_i8(b.data(), s.k, s.n, s.k, packed.data());
+  leadline::ops::pack_matrix(b.data(), s.k, s.n, s.k, packed.data());
   GemmI8 g;
   g.a = a.data();
   g.lda = s.k;
@@ -96,7 +98,7 @@ void gemm_i8_case(benchmark::State& state, const Shape& s) {
   out.c = c.data();
   out.ldc = s.n;
   out.scale = scale.data();
-  measure(state, s, leadline::bench::i8_limit(), [&] { gemm_i8(g, out, workspace.data(), pool); });
+  measure(state, s, leadline::bench::i8_limit(), [&] { leadline::ops::gemm_i8(g, out, workspace.data(), pool); });
 }
 
 }  // namespace

@@ -40,6 +40,16 @@ KNOWS_OP_NAMES = {"ops", "import"}
 OP_ID = re.compile(r'OpId::(?:builtin|custom|fused)\((?:\d+, )?"([^"]+)"\)')
 LITERAL = re.compile(r'"([^"\\]*)"')
 COMPARED_NAME = re.compile(r"\bop\.name\(\)\s*[=!]=|[=!]=\s*[\w.()>-]*\bop\.name\(\)")
+# Kernels take ranges and cannot fail: nothing in src/kernels may cut work, ask whether to go on, or throw.
+CUTS_OR_THROWS = {"core/cancel.h", "core/work.h", "core/thread_pool.h", "core/error.h"}
+THROWS = re.compile(r"\bthrow\b|\bcheck_cancelled\b|\bstd::(vector|string|function)\b|\bmake_unique\b")
+# A function, or a pointer to one, that a header of src/kernels declares at the start of a line.
+DECLARED = re.compile(
+    r"^(?!return|typedef|friend)(?:using \w+ = )?[A-Za-z_][\w:<>,&* ]*[ *&](?:\w+|\(\*\))\([^;{}]*\)[^;{}()]*;",
+    re.MULTILINE,
+)
+# In src/ops work is cut by for_pieces() and its kin (core/work.h). These files, which are no kernels, may ask directly.
+ASKS_DIRECTLY = {"src/ops/graph_builder.cc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -96,6 +106,33 @@ def op_name_problem(file, line, names):
     return None
 
 
+def is_product(file, folder):
+    """Whether `file` is a source of src/<folder> and no test."""
+    return file.parts[:2] == ("src", folder) and not re.search(r"_test\.cc$|_test_util\.h$|_testing\.h$", file.name)
+
+
+def cancellation_problems(file, text):
+    """Yields (line, message) where cancellation or failure gets into kernels, or cancellation into ops by hand."""
+    code = re.sub(r"//[^\n]*", "", text)
+
+    def line_of(match):
+        return code.count("\n", 0, match.start()) + 1
+
+    if is_product(file, "kernels"):
+        for match in re.finditer(r'#\s*include "([^"]+)"', code):
+            if match.group(1) in CUTS_OR_THROWS:
+                yield line_of(match), f"{match.group(1)}: src/kernels takes ranges; who calls it cuts the work"
+        for match in THROWS.finditer(code):
+            yield line_of(match), f"{match.group(0)}: kernels cannot fail"
+        if file.suffix == ".h" and not file.name.endswith("-inl.h"):
+            for match in DECLARED.finditer(code):
+                if "noexcept" not in match.group(0):
+                    yield line_of(match), "a kernel's function is not noexcept"
+    if is_product(file, "ops") and file.as_posix() not in ASKS_DIRECTLY:
+        for match in re.finditer(r'"core/cancel\.h"|\bcheck_cancelled\b|\bcurrent_limit\b', code):
+            yield line_of(match), f"{match.group(0)}: src/ops cuts work with core/work.h"
+
+
 def check_file(root, file, names):
     """Yields (line, message, is_error) for one file; `names` are those of ops."""
     lines = (root / file).read_text(encoding="utf-8").splitlines()
@@ -111,6 +148,8 @@ def check_file(root, file, names):
         yield 1, "#pragma once is missing", True
     if file.suffix not in {".h", ".cc", ".inc"}:
         return
+    for number, problem in cancellation_problems(file, text):
+        yield number, problem, True
     siblings = {entry.name for entry in (root / file).parent.iterdir()}
     for number, line in enumerate(lines, 1):
         if (match := INCLUDE.match(line)) and (problem := include_problem(file, *match.groups(), siblings)):

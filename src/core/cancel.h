@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question whether work shall go on, asked by whoever works and answered by the WorkLimits of the calling thread.
+// Cooperative cancellation: work asks the WorkLimits of its thread between pieces whether to go on.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include "leadline/work_limit.h"
@@ -14,8 +13,8 @@ namespace leadline {
 /// The innermost limit of the calling thread; null: none.
 inline constinit thread_local const WorkLimit* current_limit = nullptr;
 
-/// To be asked between pieces of work of some milliseconds at most, in kernels and parallel loops too. Throws. Whoever
-/// catches Errors to try something else asks again first.
+/// Call it between pieces of work of a few milliseconds at most; loops over tensors get it from core/work.h. Throws.
+/// Code that catches Errors to try something else calls it again first.
 inline void check_cancelled() {
   if (current_limit != nullptr) [[unlikely]] {
     current_limit->ask();
@@ -39,30 +38,6 @@ class PacedCheck {
  private:
   int64_t left_ = kEvery;
 };
-
-/// Calls body(begin, end) for pieces of [0, count) and asks between them. For loops that one thread does.
-template <typename Body>
-void in_pieces(int64_t count, int64_t piece, const Body& body) {
-  for (int64_t begin = 0; begin < count; begin += piece) {
-    if (begin > 0) check_cancelled();
-    body(begin, count - begin < piece ? count : begin + piece);
-  }
-}
-
-/// Bytes that are copied between two questions: a millisecond where the pages have to be made first.
-inline constexpr int64_t kCopyPiece = int64_t{4} << 20;
-
-inline void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
-  in_pieces(bytes, kCopyPiece, [&](int64_t begin, int64_t end) {
-    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-  });
-}
-
-inline void fill_bytes(std::byte* to, std::byte value, int64_t bytes) {
-  in_pieces(bytes, kCopyPiece, [&](int64_t begin, int64_t end) {
-    std::memset(to + begin, static_cast<int>(value), static_cast<size_t>(end - begin));
-  });
-}
 
 /// What the thread is at while this lives, in words that are made only if they are needed.
 class WorkPlace {

@@ -91,14 +91,14 @@ TEST(ParallelLoop, IsAskedInPiecesAndEndsWhenSomeoneThrows) {
     int asked = 0;
     {
       const WorkLimit limit([&] { ++asked; });
-      pool.parallel_for(100'000, 100, visit);
+      pool.for_pieces(100'000, 100, visit);
     }
-    EXPECT_GE(asked, 100'000 / threads / 100 / 32 - 1) << threads;
+    EXPECT_GE(asked, static_cast<int>(100'000 * 100 / threads / kPieceCost) - 1) << threads;
     for (const auto& count : seen) ASSERT_EQ(count, 1);
 
     const WorkLimit limit([&] { throw Enough{}; });
-    EXPECT_THROW(pool.parallel_for(100'000, 100, visit), Enough);
-    EXPECT_THROW(pool.parallel_for(1000, 1, visit), Enough);
+    EXPECT_THROW(pool.for_pieces(100'000, 100, visit), Enough);
+    EXPECT_THROW(pool.for_pieces(1000, kWholePiece, visit), Enough);
   }
 }
 
@@ -117,10 +117,10 @@ TEST(ParallelLoop, WorkersThatAskEndWithTheCaller) {
         check_cancelled();
       }
     };
-    EXPECT_THROW(pool.parallel_for(4, 1, for_ever), Enough);
+    EXPECT_THROW(pool.for_pieces(4, kWholePiece, for_ever), Enough);
   }
   std::atomic<int> sum{0};
-  pool.parallel_for(1000, 1, [&](int64_t begin, int64_t end) { sum += static_cast<int>(end - begin); });
+  pool.for_pieces(1000, kWholePiece, [&](int64_t begin, int64_t end) { sum += static_cast<int>(end - begin); });
   EXPECT_EQ(sum, 1000) << "the pool is usable afterwards";
 }
 

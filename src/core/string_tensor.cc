@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/cancel.h"
+#include "core/work.h"
 
 namespace leadline {
 namespace {
@@ -77,9 +77,7 @@ StringTensorWriter::StringTensorWriter(std::span<std::byte> bytes, int64_t count
   }
   const auto stored = static_cast<int32_t>(count_);
   std::memcpy(bytes_.data(), &stored, sizeof(stored));
-  in_pieces(count_ + 1, kCopyPiece, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) put_offset(i, position_);
-  });
+  for_items(count_ + 1, 1, [&](int64_t i) { put_offset(i, position_); });
 }
 
 void StringTensorWriter::add(std::string_view text) noexcept {

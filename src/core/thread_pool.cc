@@ -59,9 +59,6 @@ bool spin_until(std::chrono::microseconds limit, const Done& done) {
   return done();
 }
 
-// Between this many grains the caller is asked whether to go on: about a million simple operations.
-constexpr int64_t kGrainsPerPiece = 32;
-
 // Ends a part on a worker when another part threw. Not for anyone else's eyes.
 struct Abandoned {};
 
@@ -76,7 +73,10 @@ struct Split {
     const int64_t larger = count % parts;  // the first parts have one item more
     const int64_t begin = part * size + std::min<int64_t>(part, larger);
     const int64_t items = size + (part < larger ? 1 : 0);
-    in_pieces(items, piece, [&](int64_t from, int64_t to) { call(body, begin + from, begin + to); });
+    for (int64_t from = 0; from < items; from += piece) {
+      if (from > 0) check_cancelled();
+      call(body, begin + from, begin + (items - from < piece ? items : from + piece));
+    }
   }
 };
 
@@ -233,15 +233,12 @@ ThreadPool::~ThreadPool() {
   for (const pthread_t worker : state_->workers) pthread_join(worker, nullptr);
 }
 
-void ThreadPool::run(int64_t count, int64_t grain, Call call, const void* body) {
+void ThreadPool::run(int64_t count, double cost, Call call, const void* body) {
   if (count <= 0) return;
-  const int64_t most = count / std::max<int64_t>(grain, 1);
-  const int parts = static_cast<int>(std::clamp<int64_t>(most, 1, threads_));
-  // Items of grain 1 may take any time. Without anyone to ask, a part is one piece.
-  const bool asks = current_limit != nullptr;
-  const int64_t grains = grain <= 1 ? 1 : kGrainsPerPiece;
-  const int64_t piece = asks && grain <= count / grains ? std::max<int64_t>(grain, 1) * grains : count;
-  const Split split{count, parts, piece};
+  const double affordable = static_cast<double>(count) * std::max(cost, 1e-3) / kPartCost;
+  const int parts =
+      static_cast<int>(std::clamp<double>(affordable, 1, static_cast<double>(std::min<int64_t>(count, threads_))));
+  const Split split{count, parts, items_in_piece(count, cost)};
   if (parts == 1) {
     split.run_part(0, call, body);
     return;

@@ -35,23 +35,23 @@ TEST(ThreadPool, PassesOnWhatABodyThrows) {
   ThreadPool pool(4);
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> inside = 0;
-    EXPECT_THROW(pool.parallel_for(4, 1,
-                                   [&](int64_t begin, int64_t) {
-                                     ++inside;
-                                     std::this_thread::yield();
-                                     --inside;
-                                     if (begin != round % 4) throw std::bad_alloc();
-                                   }),
+    EXPECT_THROW(pool.for_pieces(4, kWholePiece,
+                                 [&](int64_t begin, int64_t) {
+                                   ++inside;
+                                   std::this_thread::yield();
+                                   --inside;
+                                   if (begin != round % 4) throw std::bad_alloc();
+                                 }),
                  std::bad_alloc);
     EXPECT_EQ(inside, 0) << "all parts that were begun are done when it is thrown";
   }
-  pool.parallel_for(4, 1, [](int64_t, int64_t) {});
+  pool.for_pieces(4, kWholePiece, [](int64_t, int64_t) {});
 }
 
-Parts parts_of(ThreadPool& pool, int64_t count, int64_t grain) {
+Parts parts_of(ThreadPool& pool, int64_t count, double cost) {
   std::mutex mutex;
   Parts parts;
-  pool.parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+  pool.for_pieces(count, cost, [&](int64_t begin, int64_t end) {
     const std::lock_guard lock(mutex);
     parts.emplace_back(begin, end);
   });
@@ -80,25 +80,25 @@ TEST(ThreadPool, NeedsAtLeastOneThread) {
 
 TEST(ThreadPool, SplitsIntoContiguousPartsOfNearlyEqualSize) {
   ThreadPool pool(4);
-  EXPECT_EQ(parts_of(pool, 10, 1), (Parts{{0, 3}, {3, 6}, {6, 8}, {8, 10}}));
-  EXPECT_EQ(parts_of(pool, 3, 1), (Parts{{0, 1}, {1, 2}, {2, 3}}));
+  EXPECT_EQ(parts_of(pool, 10, kWholePiece), (Parts{{0, 3}, {3, 6}, {6, 8}, {8, 10}}));
+  EXPECT_EQ(parts_of(pool, 3, kWholePiece), (Parts{{0, 1}, {1, 2}, {2, 3}}));
 }
 
-TEST(ThreadPool, PartsHaveAtLeastGrainItems) {
+TEST(ThreadPool, PartsAreWorthAThread) {
   ThreadPool pool(4);
-  EXPECT_EQ(parts_of(pool, 10, 4), (Parts{{0, 5}, {5, 10}}));
-  EXPECT_EQ(parts_of(pool, 7, 4), (Parts{{0, 7}}));
-  EXPECT_EQ(parts_of(pool, 3, 100), (Parts{{0, 3}}));
+  EXPECT_EQ(parts_of(pool, 10, ThreadPool::kPartCost / 4), (Parts{{0, 5}, {5, 10}}));
+  EXPECT_EQ(parts_of(pool, 7, ThreadPool::kPartCost / 4), (Parts{{0, 7}}));
+  EXPECT_EQ(parts_of(pool, 3, ThreadPool::kPartCost / 100), (Parts{{0, 3}}));
 }
 
 TEST(ThreadPool, OddArgumentsAreSafe) {
   ThreadPool pool(4);
-  EXPECT_TRUE(parts_of(pool, 0, 1).empty());
-  EXPECT_TRUE(parts_of(pool, -5, 1).empty());
-  EXPECT_EQ(parts_of(pool, 2, 0), (Parts{{0, 1}, {1, 2}}));
-  EXPECT_EQ(parts_of(pool, 2, -7), (Parts{{0, 1}, {1, 2}}));
+  EXPECT_TRUE(parts_of(pool, 0, kWholePiece).empty());
+  EXPECT_TRUE(parts_of(pool, -5, kWholePiece).empty());
+  EXPECT_EQ(parts_of(pool, 2, 0), (Parts{{0, 2}}));
+  EXPECT_EQ(parts_of(pool, 2, -7), (Parts{{0, 2}}));
   const int64_t most = std::numeric_limits<int64_t>::max();
-  const Parts parts = parts_of(pool, most, 1);
+  const Parts parts = parts_of(pool, most, kWholePiece);
   ASSERT_EQ(parts.size(), 4U);
   EXPECT_EQ(parts.back().second, most);
   for (size_t i = 1; i < parts.size(); ++i) EXPECT_EQ(parts[i].first, parts[i - 1].second);
@@ -107,7 +107,7 @@ TEST(ThreadPool, OddArgumentsAreSafe) {
 TEST(ThreadPool, OneThreadRunsEverythingAtOnceOnTheCaller) {
   ThreadPool pool(1);
   std::thread::id runner;
-  pool.parallel_for(100, 1, [&](int64_t begin, int64_t end) {
+  pool.for_pieces(100, kWholePiece, [&](int64_t begin, int64_t end) {
     runner = std::this_thread::get_id();
     EXPECT_EQ(begin, 0);
     EXPECT_EQ(end, 100);
@@ -120,7 +120,7 @@ TEST(ThreadPool, PartsRunAtTheSameTime) {
   std::atomic<int> arrived{0};
   std::mutex mutex;
   std::set<std::thread::id> runners;
-  pool.parallel_for(3, 1, [&](int64_t, int64_t) {
+  pool.for_pieces(3, kWholePiece, [&](int64_t, int64_t) {
     ++arrived;
     while (arrived.load() < 3) std::this_thread::yield();  // hangs unless three threads are in here
     const std::lock_guard lock(mutex);
@@ -137,7 +137,7 @@ TEST(ThreadPool, ManyShortJobsEachRunEveryItemOnce) {
     for (int round = 0; round < 3000; ++round) {
       const int64_t count = 1 + round % 64;
       std::fill(counts.begin(), counts.end(), 0);
-      pool.parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+      pool.for_pieces(count, kWholePiece, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) ++counts[static_cast<size_t>(i)];
       });
       expected = static_cast<int>(count);
@@ -151,10 +151,10 @@ TEST(ThreadPool, ManyShortJobsEachRunEveryItemOnce) {
 TEST(ThreadPool, NestedCallsRunInsideTheirPart) {
   ThreadPool pool(4);
   std::atomic<int64_t> sum{0};
-  pool.parallel_for(8, 1, [&](int64_t begin, int64_t end) {
+  pool.for_pieces(8, kWholePiece, [&](int64_t begin, int64_t end) {
     const std::thread::id outer = std::this_thread::get_id();
     for (int64_t i = begin; i < end; ++i) {
-      pool.parallel_for(10, 1, [&](int64_t b, int64_t e) {
+      pool.for_pieces(10, kWholePiece, [&](int64_t b, int64_t e) {
         EXPECT_EQ(std::this_thread::get_id(), outer);
         for (int64_t k = b; k < e; ++k) sum += 10 * i + k;
       });
@@ -171,7 +171,7 @@ TEST(ThreadPool, CallsFromSeveralThreadsAreSafe) {
   for (int caller = 0; caller < 3; ++caller) {
     callers.emplace_back([&] {
       for (int round = 0; round < 500; ++round) {
-        pool.parallel_for(10, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+        pool.for_pieces(10, kWholePiece, [&](int64_t begin, int64_t end) { sum += end - begin; });
       }
     });
   }
@@ -182,14 +182,14 @@ TEST(ThreadPool, CallsFromSeveralThreadsAreSafe) {
 TEST(ThreadPool, AbsurdNumberOfThreadsStillSplitsAndWorks) {
   ThreadPool pool(std::numeric_limits<int>::max());
   EXPECT_EQ(pool.size(), std::numeric_limits<int>::max());
-  EXPECT_EQ(parts_of(pool, 1000, 1).size(), 1000U);
+  EXPECT_EQ(parts_of(pool, 1000, kWholePiece).size(), 1000U);
 }
 
 TEST(ThreadPool, PoolsComeAndGo) {
   for (int round = 0; round < 50; ++round) {
     ThreadPool pool(3);
     if (round % 2 == 1) continue;  // never used
-    EXPECT_EQ(parts_of(pool, 3, 1).size(), 3U);
+    EXPECT_EQ(parts_of(pool, 3, kWholePiece).size(), 3U);
   }
 }
 
@@ -197,7 +197,7 @@ TEST(ThreadPool, WorkersLeaveTheProgramsSignalsAlone) {
   ThreadPool pool(2);
   std::atomic<int> arrived{0};
   const std::thread::id caller = std::this_thread::get_id();
-  pool.parallel_for(2, 1, [&](int64_t, int64_t) {
+  pool.for_pieces(2, kWholePiece, [&](int64_t, int64_t) {
     ++arrived;
     while (arrived.load() < 2) std::this_thread::yield();
     sigset_t blocked;
@@ -211,9 +211,9 @@ TEST(ThreadPool, WorkersLeaveTheProgramsSignalsAlone) {
 #if !defined(__SANITIZE_THREAD__)  // it does not support threads made after a fork of a threaded process
 TEST(ThreadPool, ForkedProcessRunsTheSamePartsOnItsOwn) {
   ThreadPool pool(3);
-  const Parts before = parts_of(pool, 10, 1);
-  EXPECT_TRUE(holds_in_fork([&] { return parts_of(pool, 10, 1) == before; }));
-  EXPECT_EQ(parts_of(pool, 10, 1), before);
+  const Parts before = parts_of(pool, 10, kWholePiece);
+  EXPECT_TRUE(holds_in_fork([&] { return parts_of(pool, 10, kWholePiece) == before; }));
+  EXPECT_EQ(parts_of(pool, 10, kWholePiece), before);
 }
 
 TEST(ThreadPool, ForkedProcessDestroysThePoolWithoutWaiting) {
@@ -222,14 +222,14 @@ TEST(ThreadPool, ForkedProcessDestroysThePoolWithoutWaiting) {
     pool.reset();
     return true;
   }));
-  EXPECT_EQ(parts_of(*pool, 3, 1).size(), 3U);
+  EXPECT_EQ(parts_of(*pool, 3, kWholePiece).size(), 3U);
 }
 
 TEST(ThreadPool, ForkDuringAJobLeavesAUsablePool) {
   ThreadPool pool(2);
   std::atomic<bool> held{false};
-  pool.parallel_for(2, 1, [&](int64_t begin, int64_t) {
-    if (begin == 0) held = holds_in_fork([&] { return parts_of(pool, 10, 1).size() == 2; });
+  pool.for_pieces(2, kWholePiece, [&](int64_t begin, int64_t) {
+    if (begin == 0) held = holds_in_fork([&] { return parts_of(pool, 10, kWholePiece).size() == 2; });
   });
   EXPECT_TRUE(held.load());
 }
@@ -239,7 +239,7 @@ TEST(ThreadPool, ForkedProcessCanMakeAPoolOfItsOwn) {
   EXPECT_TRUE(holds_in_fork([&] {
     ThreadPool own(2);
     std::atomic<int> arrived{0};
-    own.parallel_for(2, 1, [&](int64_t, int64_t) {
+    own.for_pieces(2, kWholePiece, [&](int64_t, int64_t) {
       ++arrived;
       while (arrived.load() < 2) std::this_thread::yield();
     });

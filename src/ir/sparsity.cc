@@ -6,6 +6,7 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/work.h"
 
 namespace leadline::ir {
 namespace {

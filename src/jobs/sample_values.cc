@@ -10,6 +10,7 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/half.h"
+#include "core/work.h"
 
 namespace leadline::jobs {
 namespace {

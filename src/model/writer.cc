@@ -12,6 +12,7 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/progress.h"
+#include "core/work.h"
 #include "ir/sources.h"
 #include "model/options.h"
 #include "ops/registry.h"

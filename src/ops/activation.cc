@@ -42,7 +42,7 @@ std::unique_ptr<Kernel> typed_level_kernel(const F& f) {
   if constexpr (sizeof(T) == 1) {
     return lut8_kernel(kernels::make_lut8<T>(clamped));
   } else {
-    return unary_kernel<T>(clamped, kHeavyGrain);
+    return unary_kernel<T>(clamped, kHeavyCost);
   }
 }
 
@@ -171,7 +171,7 @@ std::unique_ptr<Kernel> quantized_prelu(const OpContext& c) {
         return std::clamp<int64_t>(int64_t{out.zero_point} + scaled, std::numeric_limits<T>::min(),
                                    std::numeric_limits<T>::max());
       },
-      kHeavyGrain);
+      kHeavyCost);
 }
 
 std::unique_ptr<Kernel> prepare_prelu(PrepareContext& c) {
@@ -211,7 +211,7 @@ std::unique_ptr<Kernel> prepare_elu(PrepareContext& c) {
   if (is_8bit(c.input(0).dtype())) {
     return real_lut_kernel(c, [](float v) { return v < 0.0F ? std::expm1(v) : v; });
   }
-  return unary_float_kernel(c, UnaryF32::kElu, 0.0F, 0.0F, kHeavyGrain);
+  return unary_float_kernel(c, UnaryF32::kElu, 0.0F, 0.0F, kHeavyCost);
 }
 
 void infer_gelu(InferContext& c) {
@@ -222,7 +222,7 @@ void infer_gelu(InferContext& c) {
 std::unique_ptr<Kernel> prepare_gelu(PrepareContext& c) {
   const bool approximate = c.attributes<GeluAttributes>().approximate;
   if (!is_small_integer(c.input(0).dtype())) {
-    return unary_float_kernel(c, approximate ? UnaryF32::kGeluTanh : UnaryF32::kGelu, 0.0F, 0.0F, kHeavyGrain);
+    return unary_float_kernel(c, approximate ? UnaryF32::kGeluTanh : UnaryF32::kGelu, 0.0F, 0.0F, kHeavyCost);
   }
   if (!approximate) return real_lut_kernel(c, [](float v) { return 0.5F * v * std::erfc(v * -0.70710678F); });
   return real_lut_kernel(
@@ -297,18 +297,18 @@ std::unique_ptr<Kernel> prepare_logistic(PrepareContext& c) {
   }
   if (c.input(0).dtype() == DType::kInt16) {
     const kernels::SigmoidI16 sigmoid(affine(c.input(0)).scale);
-    return unary_kernel<int16_t>([sigmoid](int16_t v) { return sigmoid.logistic(v); }, kHeavyGrain);
+    return unary_kernel<int16_t>([sigmoid](int16_t v) { return sigmoid.logistic(v); }, kHeavyCost);
   }
-  return unary_float_kernel(c, UnaryF32::kLogistic, 0.0F, 0.0F, kHeavyGrain);
+  return unary_float_kernel(c, UnaryF32::kLogistic, 0.0F, 0.0F, kHeavyCost);
 }
 
 std::unique_ptr<Kernel> prepare_tanh(PrepareContext& c) {
   if (is_8bit(c.input(0).dtype())) return real_lut_kernel(c, [](float v) { return std::tanh(v); });
   if (c.input(0).dtype() == DType::kInt16) {
     const kernels::SigmoidI16 sigmoid(affine(c.input(0)).scale);
-    return unary_kernel<int16_t>([sigmoid](int16_t v) { return sigmoid.tanh(v); }, kHeavyGrain);
+    return unary_kernel<int16_t>([sigmoid](int16_t v) { return sigmoid.tanh(v); }, kHeavyCost);
   }
-  return unary_float_kernel(c, UnaryF32::kTanh, 0.0F, 0.0F, kHeavyGrain);
+  return unary_float_kernel(c, UnaryF32::kTanh, 0.0F, 0.0F, kHeavyCost);
 }
 
 }  // namespace

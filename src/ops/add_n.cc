@@ -39,8 +39,8 @@ T plus(T a, T b) {
 template <typename T>
 void add_all(RunContext& c) {
   T* output = c.output(0).mutable_as<T>();
-  const int64_t grain = parallel_grain(static_cast<double>(c.input_count()));
-  c.pool().parallel_for(c.output(0).elements(), grain, [&](int64_t begin, int64_t end) {
+  const auto cost = static_cast<double>(c.input_count());
+  c.pool().for_pieces(c.output(0).elements(), cost, [&](int64_t begin, int64_t end) {
     std::array<T, kBlock> sums;
     for (int64_t at = begin; at < end; at += kBlock) {
       const int64_t count = std::min(kBlock, end - at);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/quantization_rules.h"
@@ -37,8 +36,6 @@ void infer(InferContext& c) {
   c.set_output_shape(0, out);
 }
 
-constexpr int64_t kPieceOfRow = int64_t{1} << 18;
-
 template <bool kMax, typename T>
 bool better(T candidate, T best) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -57,16 +54,14 @@ void search(const T* in, int64_t size, int64_t stride, int64_t n, Index* out) {
     best[k] = in[k];
     index[k] = 0;
   }
-  PacedCheck check;
-  for (int64_t i = 1; i < size; ++i) {
-    check.count(n);
+  for_items(size, static_cast<double>(n), [&](int64_t i) {
     const T* row = in + i * stride;
     for (int64_t k = 0; k < n; ++k) {
       const bool wins = better<kMax>(row[k], best[k]);
       best[k] = wins ? row[k] : best[k];
       index[k] = wins ? static_cast<Index>(i) : index[k];
     }
-  }
+  });
   std::copy_n(index, n, out);
 }
 
@@ -75,18 +70,23 @@ template <bool kMax, typename T, typename Index>
 Index search_row(const T* in, int64_t size) {
   if constexpr (std::is_floating_point_v<T>) {
     int64_t index = 0;
-    in_pieces(size, kPieceOfRow, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        if (better<kMax>(in[i], in[index])) index = i;
-      }
+    for_items(size, 1, [&](int64_t i) {
+      if (better<kMax>(in[i], in[index])) index = i;
     });
     return static_cast<Index>(index);
   } else {
     T best = in[0];
-    in_pieces(size, kPieceOfRow, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) best = kMax ? std::max(best, in[i]) : std::min(best, in[i]);
+    for_pieces(size, 0.25, [&](int64_t begin, int64_t end) {
+      T extreme = best;
+      for (int64_t i = begin; i < end; ++i) extreme = kMax ? std::max(extreme, in[i]) : std::min(extreme, in[i]);
+      best = extreme;
     });
-    return static_cast<Index>(std::find(in, in + size, best) - in);
+    int64_t index = 0;
+    for_pieces(size, 1, [&](int64_t begin, int64_t end) {
+      index = std::find(in + begin, in + end, best) - in;
+      return index == end;
+    });
+    return static_cast<Index>(index);
   }
 }
 
@@ -96,14 +96,14 @@ std::unique_ptr<Kernel> make_search(int64_t outer, int64_t size, int64_t inner) 
     const T* in = c.input(0).as<T>();
     Index* out = c.output(0).mutable_as<Index>();
     if (inner == 1) {
-      c.pool().parallel_for(outer, parallel_grain(static_cast<double>(size)), [&](int64_t begin, int64_t end) {
+      c.pool().for_pieces(outer, static_cast<double>(size), [&](int64_t begin, int64_t end) {
         for (int64_t o = begin; o < end; ++o) out[o] = search_row<kMax, T, Index>(in + o * size, size);
       });
       return;
     }
     const int64_t blocks = (inner + kBlock - 1) / kBlock;
     const double work = static_cast<double>(size) * static_cast<double>(kBlock);
-    c.pool().parallel_for(outer * blocks, parallel_grain(work), [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(outer * blocks, work, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t o = b / blocks;
         const int64_t k = b % blocks * kBlock;

@@ -184,7 +184,7 @@ std::unique_ptr<Kernel> quantized_row_kernel(const OpContext& c, const Op& op) {
       c,
       [op, row = kernels::quantized_row<T, Op>()](const T* a, int64_t a_step, const T* b, int64_t b_step, T* out,
                                                   int64_t count) { row(op, a, a_step, b, b_step, out, count); },
-      kHeavyGrain);
+      kHeavyCost);
 }
 
 /// `direct` where there is one, else `plain`, for int8 and uint8.
@@ -209,7 +209,7 @@ std::unique_ptr<Kernel> coarse_sum(const OpContext& c, const kernels::QuantizedA
         const double sum = (x - op.a_zero_point) * a + (y - op.b_zero_point) * b;
         return std::clamp<double>(std::round(sum) + op.zero_point, op.lo, op.hi);
       },
-      kHeavyGrain);
+      kHeavyCost);
 }
 
 std::unique_ptr<Kernel> coarse_sum(const OpContext& c, const kernels::QuantizedAdd& op) {
@@ -243,7 +243,7 @@ std::unique_ptr<Kernel> prepare_add(PrepareContext& c) {
   if (attributes.pot_scale_int16) {
     if (const auto shifted = shifted_add(c, kSubtract)) return binary_kernel<int16_t, int16_t>(c, *shifted);
   }
-  return binary_kernel<int16_t, int16_t>(c, op, kHeavyGrain);
+  return binary_kernel<int16_t, int16_t>(c, op, kHeavyCost);
 }
 
 // MUL.
@@ -300,7 +300,7 @@ std::unique_ptr<Kernel> prepare_mul(PrepareContext& c) {
   op.output = quantize_multiplier(kernels::scale_ratio(a.scale, b.scale, out.scale));
   std::tie(op.lo, op.hi) = quantized_activation_range(c, attributes.activation, c.output(0));
   if (is_8bit(type)) return eight_bit_kernel(c, op, direct_mul(c, op));
-  return binary_kernel<int16_t, int16_t>(c, op, kHeavyGrain);
+  return binary_kernel<int16_t, int16_t>(c, op, kHeavyCost);
 }
 
 // DIV.
@@ -339,7 +339,7 @@ std::unique_ptr<Kernel> quantized_div(const OpContext& c) {
         const double quotient = (x - a.zero_point) * factor / (y - b.zero_point);
         return std::clamp<double>(std::round(quotient) + out.zero_point, lo, hi);
       },
-      kHeavyGrain);
+      kHeavyCost);
   return checked_division<T>(std::move(kernel), b.zero_point);
 }
 
@@ -393,7 +393,7 @@ std::unique_ptr<Kernel> quantized_squared_difference(const OpContext& c) {
           const double difference = (x - a.zero_point) * double{a.scale} - (y - b.zero_point) * double{b.scale};
           return std::clamp<double>(std::round(difference * difference * factor) + out.zero_point, -128, 127);
         },
-        kHeavyGrain);
+        kHeavyCost);
   }
   return binary_kernel<int8_t, int8_t>(
       c,
@@ -403,7 +403,7 @@ std::unique_ptr<Kernel> quantized_squared_difference(const OpContext& c) {
         const int64_t level = int64_t{out.zero_point} + kernels::multiply(difference * difference, scale_out);
         return std::clamp<int64_t>(level, -128, 127);
       },
-      kHeavyGrain);
+      kHeavyCost);
 }
 
 std::unique_ptr<Kernel> prepare_squared_difference(PrepareContext& c) {

@@ -8,18 +8,15 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/cancel.h"
 #include "io/flexbuffer_map.h"
-#include "kernels/fft/fft.h"
-#include "kernels/gemm/split.h"
 #include "ops/contraction.h"
 #include "ops/families.h"
+#include "ops/loops/fft.h"
+#include "ops/loops/split.h"
 #include "ops/movement.h"
 
 namespace leadline::ops {
 namespace {
-
-using kernels::Complex;
 
 FlexMap read_map(const OpContext& c) {
   auto map = FlexMap::parse(c.node().custom_options);
@@ -27,10 +24,8 @@ FlexMap read_map(const OpContext& c) {
   return *map;
 }
 
-/// Values between two questions whether to go on.
-constexpr int64_t kPiece = int64_t{1} << 16;
-/// What a cosine or a logarithm takes, in simple operations.
-constexpr int64_t kCosineWork = 32;
+/// What a cosine or a logarithm costs.
+constexpr double kCosineCost = 32;
 
 struct SpectrogramOptions {
   int64_t window = 0;
@@ -76,24 +71,19 @@ class SpectrogramKernel final : public Kernel {
   void pack(std::byte* packed) override {
     fft_.fill_table(reinterpret_cast<Complex*>(packed + table_at_));
     auto* hann = reinterpret_cast<double*>(packed + hann_at_);
-    PacedCheck check;
-    for (int64_t i = 0; i < o_.window; ++i) {
-      check.count(kCosineWork);
+    for_items(o_.window, kCosineCost, [&](int64_t i) {
       hann[i] = 0.5 - 0.5 * std::cos(2.0 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(o_.window));
-    }
+    });
   }
 
   void run(RunContext& c) override {
     const Shape& output = c.output(0).shape;
     const int64_t frames = output[0] * output[1];
-    c.pool().parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        const kernels::PartRange part = kernels::part_range(frames, 1, slots_, slot);
-        for (int64_t frame = part.begin; frame < part.end; ++frame) {
-          check_cancelled();
-          transform(c, frame / output[1], frame % output[1], c.scratch() + slot * slot_bytes_,
-                    c.output(0).mutable_as<float>() + frame * fft_.bins());
-        }
+    const double cost = 64 * static_cast<double>(fft_.length());
+    for_slots(c.pool(), slots_, frames, cost, [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t frame = begin; frame < end; ++frame) {
+        transform(c, frame / output[1], frame % output[1], c.scratch() + slot * slot_bytes_,
+                  c.output(0).mutable_as<float>() + frame * fft_.bins());
       }
     });
   }
@@ -105,24 +95,18 @@ class SpectrogramKernel final : public Kernel {
     const auto* hann = reinterpret_cast<const double*>(c.packed() + hann_at_);
     auto* samples = reinterpret_cast<double*>(scratch + samples_at_);
     auto* bins = reinterpret_cast<Complex*>(scratch + bins_at_);
-    in_pieces(o_.window, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) samples[i] = static_cast<double>(input[i * channels]) * hann[i];
-    });
-    in_pieces(fft_.length() - o_.window, kPiece, [&](int64_t begin, int64_t end) {
-      std::fill(samples + o_.window + begin, samples + o_.window + end, 0.0);
-    });
+    for_items(o_.window, 2, [&](int64_t i) { samples[i] = static_cast<double>(input[i * channels]) * hann[i]; });
+    for_items(fft_.length() - o_.window, 1, [&](int64_t i) { samples[o_.window + i] = 0.0; });
     // A power of two needs no workspace.
     fft_.forward(reinterpret_cast<const Complex*>(c.packed() + table_at_), samples, bins, nullptr);
-    in_pieces(fft_.bins(), kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        const auto power = static_cast<float>(bins[k].real() * bins[k].real() + bins[k].imag() * bins[k].imag());
-        result[k] = o_.squared ? power : std::sqrt(power);
-      }
+    for_items(fft_.bins(), 8, [&](int64_t k) {
+      const auto power = static_cast<float>(bins[k].real() * bins[k].real() + bins[k].imag() * bins[k].imag());
+      result[k] = o_.squared ? power : std::sqrt(power);
     });
   }
 
   SpectrogramOptions o_;
-  kernels::RealFft fft_;
+  RealFft fft_;
   int64_t slots_;  // parts that run at the same time, each with scratch of its own
   int64_t slot_bytes_ = 0;
   int64_t table_at_ = 0, hann_at_ = 0;    // packed
@@ -191,14 +175,11 @@ class MfccKernel final : public Kernel {
   void pack(std::byte* packed) override {
     auto* cosines = reinterpret_cast<double*>(packed);
     const auto n = static_cast<double>(o_.bands);
-    PacedCheck check;
-    for (int64_t i = 0; i < o_.coefficients; ++i) {
-      for (int64_t j = 0; j < o_.bands; ++j) {
-        check.count(kCosineWork);
-        *cosines++ = std::sqrt(2.0 / n) *
-                     std::cos(static_cast<double>(i) * std::numbers::pi / n * (static_cast<double>(j) + 0.5));
-      }
-    }
+    for_items(o_.coefficients * o_.bands, kCosineCost, [&](int64_t at) {
+      const auto i = static_cast<double>(at / o_.bands);
+      const auto j = static_cast<double>(at % o_.bands);
+      cosines[at] = std::sqrt(2.0 / n) * std::cos(i * std::numbers::pi / n * (j + 0.5));
+    });
   }
 
   void run(RunContext& c) override {
@@ -208,7 +189,7 @@ class MfccKernel final : public Kernel {
     const Shape& output = c.output(0).shape;
     // As TFLite does it, limits above half the sample rate give zeros.
     if (o_.upper_hz / hz_per_bin >= static_cast<double>(bins_)) {
-      std::fill_n(c.output(0).mutable_as<float>(), output.elements(), 0.0F);
+      fill_bytes(c.output(0).data, std::byte{0}, c.output(0).bytes);
       return;
     }
     // The bin of frequency 0 never counts.
@@ -217,16 +198,14 @@ class MfccKernel final : public Kernel {
     auto* shares = reinterpret_cast<BinShare*>(c.scratch() + shares_at_);
     share_bins(hz_per_bin, first, last, shares);
     const int64_t frames = output[0] * output[1];
-    c.pool().parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        const kernels::PartRange part = kernels::part_range(frames, 1, slots_, slot);
-        for (int64_t frame = part.begin; frame < part.end; ++frame) {
-          check_cancelled();
-          transform(c.input(0).as<float>() + frame * bins_, shares, first, last,
-                    reinterpret_cast<const double*>(c.packed()),
-                    reinterpret_cast<double*>(c.scratch() + slots_at_ + slot * slot_bytes_),
-                    c.output(0).mutable_as<float>() + frame * o_.coefficients);
-        }
+    const double cost = 8 * static_cast<double>(bins_) + kCosineCost * static_cast<double>(o_.bands) +
+                        static_cast<double>(o_.coefficients * o_.bands);
+    for_slots(c.pool(), slots_, frames, cost, [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t frame = begin; frame < end; ++frame) {
+        transform(c.input(0).as<float>() + frame * bins_, shares, first, last,
+                  reinterpret_cast<const double*>(c.packed()),
+                  reinterpret_cast<double*>(c.scratch() + slots_at_ + slot * slot_bytes_),
+                  c.output(0).mutable_as<float>() + frame * o_.coefficients);
       }
     });
   }
@@ -237,41 +216,36 @@ class MfccKernel final : public Kernel {
     const double spacing = (mel(o_.upper_hz) - low) / static_cast<double>(o_.bands + 1);
     auto centre = [&](int64_t band) { return low + spacing * static_cast<double>(band + 1); };
     int64_t band = 0;
-    PacedCheck check;
-    for (int64_t i = first; i <= last; ++i) {
-      check.count(kCosineWork);
+    for_items(last - first + 1, kCosineCost, [&](int64_t n) {
+      const int64_t i = first + n;
       const double place = mel(static_cast<double>(i) * hz_per_bin);
-      while (band < o_.bands && centre(band) < place) {
-        check.count(2);
+      for_items(o_.bands - band, 2, [&](int64_t) {
+        if (!(centre(band) < place)) return false;
         ++band;
-      }
+        return true;
+      });
       const double below = band > 0 ? centre(band - 1) : low;
       shares[i] = {(centre(band) - place) / (centre(band) - below), band - 1};
-    }
+    });
   }
 
   void transform(const float* spectrum, const BinShare* shares, int64_t first, int64_t last, const double* cosines,
                  double* bands, float* result) const {
-    PacedCheck check;
-    std::fill_n(bands, o_.bands, 0.0);
-    for (int64_t i = first; i <= last; ++i) {
-      check.count(8);
+    for_items(o_.bands, 1, [&](int64_t i) { bands[i] = 0.0; });
+    for_items(last - first + 1, 8, [&](int64_t n) {
+      const int64_t i = first + n;
       const double magnitude = std::sqrt(static_cast<double>(spectrum[i]));
       const double share = magnitude * shares[i].weight;
       if (shares[i].band >= 0) bands[shares[i].band] += share;
       if (shares[i].band + 1 < o_.bands) bands[shares[i].band + 1] += magnitude - share;
-    }
+    });
     constexpr double kFloor = 1e-12;  // keeps the logarithm of silence finite
-    for (int64_t i = 0; i < o_.bands; ++i) {
-      check.count(kCosineWork);
-      bands[i] = std::log(bands[i] < kFloor ? kFloor : bands[i]);
-    }
-    for (int64_t i = 0; i < o_.coefficients; ++i) {
+    for_items(o_.bands, kCosineCost, [&](int64_t i) { bands[i] = std::log(bands[i] < kFloor ? kFloor : bands[i]); });
+    for_items(o_.coefficients, static_cast<double>(o_.bands), [&](int64_t i) {
       double sum = 0.0;
-      check.count(o_.bands);
-      for (int64_t j = 0; j < o_.bands; ++j) sum += cosines[i * o_.bands + j] * bands[j];
+      for_items(o_.bands, 1, [&](int64_t j) { sum += cosines[i * o_.bands + j] * bands[j]; });
       result[i] = static_cast<float>(sum);
-    }
+    });
   }
 
   MfccOptions o_;

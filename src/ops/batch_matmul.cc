@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cancel.h"
 #include "kernels/gemm/gemm_f32.h"
-#include "kernels/gemm/split.h"
 #include "kernels/reference/matmul.h"
 #include "ops/common.h"
 #include "ops/contraction.h"
@@ -16,6 +14,9 @@
 #include "ops/float_matmul.h"
 #include "ops/half_activations.h"
 #include "ops/integer_matmul.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/pack.h"
+#include "ops/loops/reference.h"
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
@@ -127,24 +128,25 @@ class PackedFloatMatmul final : public Kernel {
   }
 
   void pack(std::byte* packed) override {
-    PacedCheck check;
-    for (int64_t i = 0; i < p_.rhs_matrices; ++i) {
-      check.count(p_.n * p_.k + 64);
-      const float* matrix = reinterpret_cast<const float*>(rhs_) + i * p_.n * p_.k;
-      std::byte* target = packed + i * matrix_bytes_;
-      p_.adj_y ? kernels::pack_f32(matrix, p_.k, p_.n, p_.k, target)
-               : kernels::pack_f32_kn(matrix, p_.n, p_.n, p_.k, target);
-    }
+    for_pieces(p_.rhs_matrices, static_cast<double>(p_.n * p_.k) + 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float* matrix = reinterpret_cast<const float*>(rhs_) + i * p_.n * p_.k;
+        std::byte* target = packed + i * matrix_bytes_;
+        p_.adj_y ? pack_matrix(matrix, p_.k, p_.n, p_.k, target) : pack_matrix_kn(matrix, p_.n, p_.n, p_.k, target);
+      }
+    });
   }
 
   /// Many products: one per thread at a time. Few: the threads share each.
   void run(RunContext& c) override {
+    const double cost = static_cast<double>(p_.m * p_.n) * static_cast<double>(p_.k) / 16 + 256;
     if (!by_batch_) {
-      for (int64_t i = 0; i < p_.batches; ++i) kernels::gemm_f32(product(c, i), c.pool());
-      return;
+      return for_pieces(p_.batches, cost, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) gemm_f32(product(c, i), c.pool());
+      });
     }
-    c.pool().parallel_for(p_.batches, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) kernels::gemm_f32_range(product(c, i), 0, p_.m, 0, p_.n);
+    c.pool().for_pieces(p_.batches, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) multiply(product(c, i), {0, p_.m}, {0, p_.n});
     });
   }
 
@@ -171,10 +173,13 @@ template <typename Rhs>
 void run_int16(const Products& p, RunContext& c) {
   const Quantization& rhs = *c.input(1).quantization;
   auto* multipliers = c.scratch_as<kernels::Multiplier>();
-  for (size_t i = 0; i < rhs.scale.size(); ++i) {
-    multipliers[i] = kernels::quantize_multiplier(double{c.input(0).quantization->scale0() * rhs.scale[i]} /
-                                                  double{c.output(0).quantization->scale0()});
-  }
+  for_pieces(static_cast<int64_t>(rhs.scale.size()), 32, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float scale = rhs.scale[static_cast<size_t>(i)];
+      multipliers[i] = kernels::quantize_multiplier(double{c.input(0).quantization->scale0() * scale} /
+                                                    double{c.output(0).quantization->scale0()});
+    }
+  });
   const kernels::reference::FinishWide finish{
       .multiplier = multipliers, .lo = -32768, .hi = 32767, .step = rhs.per_channel() ? 1 : 0};
   const kernels::reference::MatmulShape shape{.m = p.m,
@@ -185,15 +190,22 @@ void run_int16(const Products& p, RunContext& c) {
                                               .b_column = p.adj_y ? p.k : 1,
                                               .b_depth = p.adj_y ? 1 : p.n,
                                               .c_row = p.n};
-  c.pool().parallel_for(p.batches * p.m, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t batch = row / p.m;
-      kernels::reference::matmul(shape, c.input(0).as<int16_t>() + p.lhs_matrix(batch) * p.m * p.k,
-                                 kernels::reference::FixedZero{},
-                                 c.input(1).as<Rhs>() + p.rhs_matrix(batch) * p.k * p.n, 0, finish,
-                                 c.output(0).mutable_as<int16_t>() + batch * p.m * p.n, row % p.m, row % p.m + 1);
+  // Many products: one per thread at a time; inside of that the pool has one thread.
+  const double cost = static_cast<double>(p.m * p.n) * static_cast<double>(p.k) + 256;
+  const auto multiply_some = [&](int64_t begin, int64_t end) {
+    for (int64_t batch = begin; batch < end; ++batch) {
+      using kernels::reference::FixedZero;
+      using kernels::reference::FinishWide;
+      run_reference(
+          kernels::reference::Matmul<int16_t, Rhs, FixedZero, FinishWide, int16_t>{
+              shape, c.input(0).as<int16_t>() + p.lhs_matrix(batch) * p.m * p.k, FixedZero{},
+              c.input(1).as<Rhs>() + p.rhs_matrix(batch) * p.k * p.n, 0, finish,
+              c.output(0).mutable_as<int16_t>() + batch * p.m * p.n},
+          c.pool());
     }
-  });
+  };
+  p.batches >= c.pool().size() ? c.pool().for_pieces(p.batches, cost, multiply_some)
+                               : for_pieces(p.batches, cost, multiply_some);
 }
 
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {

@@ -10,6 +10,7 @@
 #include "kernels/quant/dynamic.h"
 #include "kernels/reference/matmul.h"
 #include "ops/contraction_testing.h"
+#include "ops/loops/quantize_rows.h"
 
 namespace leadline::ops {
 namespace {
@@ -89,8 +90,8 @@ class BatchMatmulForms : public testing::TestWithParam<std::tuple<Case, bool, bo
     for (int64_t batch = 0; batch < output.elements() / (m * n); ++batch) {
       const int64_t left = source(output, batch, p().lhs_batch);
       const int64_t right = source(output, batch, p().rhs_batch);
-      ref::matmul(s, lhs.data() + left * m * k, zero, rhs.data() + right * k * n, rhs_zero, finish,
-                  result.data() + batch * m * n, 0, m, left * m);
+      reference_product(s, lhs.data() + left * m * k, zero, rhs.data() + right * k * n, rhs_zero, finish,
+                        result.data() + batch * m * n, left * m);
     }
     return result;
   }
@@ -189,7 +190,7 @@ TEST_P(BatchMatmulForms, DynamicRangeQuantizesRowByRow) {
     std::vector<float> scales(static_cast<size_t>(count));
     std::vector<int32_t> zeros(static_cast<size_t>(count));
     ThreadPool pool(1);
-    kernels::quantize_rows(rows.data(), count, k, levels.data(), {scales.data(), zeros.data()}, pool);
+    quantize_rows(rows.data(), count, k, levels.data(), {scales.data(), zeros.data()}, pool);
     const auto expected = naive<float>(t.shape(0), levels, false, ref::RowZero{zeros.data()}, rhs, 0,
                                        ref::FinishHybrid{scales.data(), q.scale.data(), nullptr, -kInf, kInf});
     const auto result = t.result<float>(0);
@@ -236,7 +237,7 @@ TEST_P(LargeIntegerProducts, AreExact) {
                            .b_depth = adj_y ? 1 : kN,
                            .c_row = kN};
   std::vector<int32_t> expected(kM * kN);
-  ref::matmul(s, lhs.data(), ref::FixedZero{}, rhs.data(), 0, ref::FinishInt32{}, expected.data(), 0, kM);
+  reference_product(s, lhs.data(), ref::FixedZero{}, rhs.data(), 0, ref::FinishInt32{}, expected.data());
   EXPECT_EQ(t.result<int32_t>(0), expected);
 }
 

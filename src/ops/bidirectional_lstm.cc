@@ -38,7 +38,7 @@ Cells checked_cells(const OpContext& c) {
             a.merge_outputs ? 1 : 2);
   Cells cells;
   // Forget-gate weights are never absent where there are auxiliary weights at all.
-  cells.aux = c.has_input(kForward.aux_weights + kernels::kForgetGate);
+  cells.aux = c.has_input(kForward.aux_weights + kForgetGate);
   int64_t aux_inputs = 0;
   if (c.has_input(kAuxInput)) {
     const Shape& aux = c.input(kAuxInput).shape;

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <vector>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

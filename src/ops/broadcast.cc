@@ -2,7 +2,6 @@
 // TILE, BROADCAST_TO, FILL, ZEROS_LIKE: elements repeated.
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

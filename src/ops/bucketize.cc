@@ -22,7 +22,7 @@ template <typename T>
 void bucketize(const RunContext& run, std::span<const float> boundaries) {
   const T* in = run.input(0).as<T>();
   auto* out = run.output(0).mutable_as<int32_t>();
-  run.pool().parallel_for(run.input(0).elements(), parallel_grain(16), [&](int64_t begin, int64_t end) {
+  run.pool().for_pieces(run.input(0).elements(), 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       // Integers are compared as float32, doubles as they are: the language's rules are TFLite's too. A NaN is above
       // every boundary.

@@ -121,7 +121,7 @@ template <typename From, typename To>
 void cast_all(RunContext& c) {
   const From* from = c.input(0).as<From>();
   To* to = c.output(0).mutable_as<To>();
-  c.pool().parallel_for(c.output(0).elements(), 32768, [from, to](int64_t begin, int64_t end) {
+  c.pool().for_pieces(c.output(0).elements(), 0.5, [from, to](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) to[i] = convert<To>(from[i]);
   });
 }

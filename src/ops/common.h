@@ -74,12 +74,4 @@ auto visit_numeric(const OpContext& c, DType type, Body&& body) {
   }
 }
 
-/// Items that a part of a parallel loop should have at least, given the simple operations one item takes:
-/// fewer than about 10 thousand, some microseconds, are not worth handing to another thread.
-inline int64_t parallel_grain(double operations_per_item) {
-  constexpr double kOperations = 10'000;
-  if (!(operations_per_item < kOperations)) return 1;
-  return static_cast<int64_t>(kOperations / (operations_per_item < 1.0 ? 1.0 : operations_per_item));
-}
-
 }  // namespace leadline::ops

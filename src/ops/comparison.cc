@@ -65,27 +65,35 @@ struct Rescale {
   int32_t operator()(int32_t value) const { return kernels::multiply((value - zero_point) * 256, factor); }
 };
 
-template <typename F, bool kEquality>
+template <typename F, typename T>
+std::unique_ptr<Kernel> rescaled_kernel(const OpContext& c, const Rescale& a, const Rescale& b, bool swapped) {
+  return binary_kernel<T, bool>(c, [a, b](T x, T y) { return F{}(a(x), b(y)); }, kHeavyCost, swapped);
+}
+
+/// `kSwapped`: a > b is b < a, and needs no code of its own.
+template <typename F, bool kEquality, bool kSwapped = false>
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const DType type = c.input(0).dtype();
-  if (type == DType::kString) return prepare_strings<F>(c);
-  if (type == DType::kBool) {
-    // Any byte but 0 is true, also one that is no valid bool.
-    return binary_kernel<uint8_t, bool>(c, [](uint8_t a, uint8_t b) { return F{}(a != 0, b != 0); });
+  if constexpr (kEquality) {
+    if (type == DType::kString) return prepare_strings<F>(c);
+    if (type == DType::kBool) {
+      // Any byte but 0 is true, also one that is not a valid bool.
+      return binary_kernel<uint8_t, bool>(c, [](uint8_t a, uint8_t b) { return F{}(a != 0, b != 0); });
+    }
   }
   if (rescales<kEquality>(c)) {
     return visit_numeric(c, type, [&](auto zero) -> std::unique_ptr<Kernel> {
       using T = decltype(zero);
       if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) {
-        const Rescale a(c.input(0));
-        const Rescale b(c.input(1));
-        return binary_kernel<T, bool>(c, [a, b](T x, T y) { return F{}(a(x), b(y)); }, kHeavyGrain);
+        const Rescale a(c.input(kSwapped ? 1 : 0));
+        const Rescale b(c.input(kSwapped ? 0 : 1));
+        return rescaled_kernel<F, T>(c, a, b, kSwapped);
       } else {
         c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(type));
       }
     });
   }
-  const auto plain = [&](auto zero) { return binary_kernel<decltype(zero), bool>(c, F{}); };
+  const auto plain = [&](auto zero) { return binary_kernel<decltype(zero), bool>(c, F{}, kLightCost, kSwapped); };
   return is_floating(type) ? visit_floating(c, type, plain) : visit_numeric(c, type, plain);
 }
 
@@ -132,7 +140,7 @@ void register_comparison(Registry& registry) {
                .max_version = 2,
                .options = builtin_options(44),
                .infer = infer<false>,
-               .prepare = prepare<std::greater<>, false>,
+               .prepare = prepare<std::less<>, false, true>,
                .result_type = DType::kBool,
                .quantize = free_rule({.int8 = 2}),
                .types = kOrdered},
@@ -140,7 +148,7 @@ void register_comparison(Registry& registry) {
                .max_version = 3,
                .options = builtin_options(45),
                .infer = infer<false>,
-               .prepare = prepare<std::greater_equal<>, false>,
+               .prepare = prepare<std::less_equal<>, false, true>,
                .result_type = DType::kBool,
                .quantize = free_rule({.int8 = 2}),
                .types = kOrdered},

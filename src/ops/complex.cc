@@ -39,7 +39,7 @@ std::unique_ptr<Kernel> make_complex_kernel() {
   return make_kernel([](RunContext& run) {
     const auto* input = run.input(0).as<std::complex<T>>();
     T* output = run.output(0).mutable_as<T>();
-    run.pool().parallel_for(run.output(0).elements(), parallel_grain(4), [&](int64_t begin, int64_t end) {
+    run.pool().for_pieces(run.output(0).elements(), 4, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) output[i] = Function()(input[i].real(), input[i].imag());
     });
   });

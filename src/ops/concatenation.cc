@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -84,16 +83,15 @@ struct Part {
 };
 
 void rescale_run(const uint8_t* from, uint8_t* to, const Part& part, int32_t zero_point) {
-  for (int64_t i = 0; i < part.run; ++i) {
+  for_items(part.run, 8, [&](int64_t i) {
     // Clamped before the conversion, so that any scale is safe; far outside 0..255 either way.
     const float level = std::clamp(std::round(static_cast<float>(from[i]) * part.scale + part.bias), -1e6F, 1e6F);
     to[i] = static_cast<uint8_t>(std::clamp(static_cast<int32_t>(level) + zero_point, 0, 255));
-  }
+  });
 }
 
 /// One row: whole inputs one after the other. Those that were computed in their place stay.
 std::unique_ptr<Kernel> make_append_kernel(PrepareContext& c, std::vector<Part> parts, int32_t zero_point) {
-  constexpr int64_t kGrain = 65536;
   const int64_t size = element_bytes(c.output(0).dtype());
   int64_t at = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -109,7 +107,7 @@ std::unique_ptr<Kernel> make_append_kernel(PrepareContext& c, std::vector<Part> 
       if (part.rescale) {
         rescale_run(reinterpret_cast<const uint8_t*>(source), reinterpret_cast<uint8_t*>(target), part, zero_point);
       } else if (source != target && bytes > 0) {
-        run.pool().parallel_for(bytes, kGrain, [&](int64_t begin, int64_t end) {
+        run.pool().for_pieces(bytes, kByteCost, [&](int64_t begin, int64_t end) {
           std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
         });
       }
@@ -124,27 +122,25 @@ std::unique_ptr<Kernel> make_join_kernel(PrepareContext& c, int64_t rows, std::v
   for (const Part& part : parts) row += part.run;
   if (rows == 1 && dtype_bits(type) >= 8) return make_append_kernel(c, std::move(parts), zero_point);
   if (dtype_bits(type) < 8) {
-    return make_kernel([rows, parts = std::move(parts), bits = dtype_bits(type)](RunContext& run) {
+    return make_kernel([rows, row, parts = std::move(parts), bits = dtype_bits(type)](RunContext& run) {
       const TensorView& out = run.output(0);
       if (out.bytes > 0) out.data[out.bytes - 1] = std::byte{0};
       int64_t next = 0;
-      for (int64_t r = 0; r < rows; ++r) {
+      for_items(rows, 4 * static_cast<double>(row), [&](int64_t r) {
         for (size_t i = 0; i < parts.size(); ++i) {
           const std::byte* from = run.input(static_cast<int>(i)).data;
-          const int64_t begin = r * parts[i].run;
-          for (int64_t k = begin; k < begin + parts[i].run; ++k) {
-            put_packed(out.data, next++, bits, get_packed(from, k, bits));
-          }
+          for_items(parts[i].run, 4, [&](int64_t k) {
+            put_packed(out.data, next++, bits, get_packed(from, r * parts[i].run + k, bits));
+          });
         }
-      }
+      });
     });
   }
   const int64_t size = element_bytes(type);
   return make_kernel([=, parts = std::move(parts)](RunContext& run) {
     if (row == 0 || rows == 0) return;
     std::byte* output = run.output(0).data;
-    const int64_t grain = std::max<int64_t>(1, 65536 / (row * size));
-    run.pool().parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    run.pool().for_pieces(rows, kByteCost * static_cast<double>(row * size) + 4, [&](int64_t begin, int64_t end) {
       int64_t at = 0;
       for (size_t i = 0; i < parts.size(); ++i) {
         const Part& part = parts[i];

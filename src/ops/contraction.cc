@@ -5,7 +5,6 @@
 #include <cmath>
 #include <tuple>
 
-#include "core/cancel.h"
 #include "kernels/quant/unpack.h"
 #include "ops/common.h"
 
@@ -120,18 +119,24 @@ Arithmetic arithmetic_of(const OpContext& c, const ContractionRule& rule) {
   return Arithmetic::kFloat;
 }
 
-/// Values between two questions whether to go on; whole bytes of them.
-constexpr int64_t kPiece = int64_t{1} << 18;
-
 void unpack_halves(const uint16_t* source, int64_t count, float* target) {
-  in_pieces(count, kPiece,
-            [&](int64_t begin, int64_t end) { kernels::unpack_half(source + begin, end - begin, target + begin); });
+  for_pieces(count, 1,
+             [&](int64_t begin, int64_t end) { kernels::unpack_half(source + begin, end - begin, target + begin); });
 }
 
 template <int kBits>
 void unpack_integers(const uint8_t* source, int64_t count, int8_t* target) {
-  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
-    kernels::unpack_signed<kBits>(source + begin / (8 / kBits), end - begin, target + begin);
+  for_pieces(count, 1, [&](int64_t begin, int64_t end) {
+    kernels::unpack_signed<kBits>(source, begin, end - begin, target + begin);
+  });
+}
+
+/// Calls body(channel, scale of its weights).
+template <typename Body>
+void for_weight_scales(const Contraction& f, const Body& body) {
+  const Quantization& q = *f.weight_quantization;
+  for_pieces(f.rule.channels, 8, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(i, q.scale[q.per_channel() ? static_cast<size_t>(i) : 0]);
   });
 }
 
@@ -221,36 +226,23 @@ void Contraction::widen_weights(const std::byte* source, std::byte* target) cons
 }
 
 void Contraction::fill_scales(float* scales) const {
-  const Quantization& q = *weight_quantization;
-  PacedCheck check;
-  for (int64_t i = 0; i < rule.channels; ++i) {
-    check.count(8);
-    const float scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
+  for_weight_scales(*this, [&](int64_t i, float scale) {
     // The order of the two float32 operations is XNNPACK's.
     scales[i] = arithmetic == Arithmetic::kHybrid
                     ? scale
                     : static_cast<float>(kernels::scale_ratio(input_scale, scale, output_scale));
-  }
+  });
 }
 
 void Contraction::fill_multipliers(kernels::Multiplier* multipliers) const {
-  const Quantization& q = *weight_quantization;
-  PacedCheck check;
-  for (int64_t i = 0; i < rule.channels; ++i) {
-    check.count(8);
-    const double scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
+  for_weight_scales(*this, [&](int64_t i, double scale) {
     multipliers[i] = kernels::quantize_multiplier(double{input_scale} * scale / double{output_scale});
-  }
+  });
 }
 
 void Contraction::fill_real_scales(double* scales) const {
-  const Quantization& q = *weight_quantization;
-  PacedCheck check;
-  for (int64_t i = 0; i < rule.channels; ++i) {
-    check.count(8);
-    const double scale = q.scale[q.per_channel() ? static_cast<size_t>(i) : 0];
-    scales[i] = double{input_scale} * scale / double{output_scale};
-  }
+  for_weight_scales(*this,
+                    [&](int64_t i, double scale) { scales[i] = double{input_scale} * scale / double{output_scale}; });
 }
 
 const float* widen_bias(const TensorView& bias, float* target) {

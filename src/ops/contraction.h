@@ -12,6 +12,8 @@
 #include "core/buffer.h"
 #include "kernels/quant/dynamic.h"
 #include "kernels/reference/contraction.h"
+#include "ops/loops/quantize_rows.h"
+#include "ops/loops/reference.h"
 #include "ops/op.h"
 
 namespace leadline::ops {
@@ -250,8 +252,8 @@ void ReferenceContraction<Loop>::run_hybrid(RunContext& c) {
   auto* quantized = reinterpret_cast<int8_t*>(c.scratch() + quantized_at_);
   const kernels::RowParameters rows{reinterpret_cast<float*>(c.scratch() + row_scales_at_),
                                     reinterpret_cast<int32_t*>(c.scratch() + row_zeros_at_)};
-  kernels::quantize_rows(c.input(contraction_.rule.activations).as<float>(), loop_.images(), loop_.image_size(),
-                         quantized, rows, c.pool(), contraction_.row_rule);
+  quantize_rows(c.input(contraction_.rule.activations).as<float>(), loop_.images(), loop_.image_size(), quantized, rows,
+                c.pool(), contraction_.row_rule);
   const kernels::reference::FinishHybrid finish{rows.scale, reinterpret_cast<const float*>(c.packed() + scales_at_),
                                                 float_bias(c), contraction_.lo, contraction_.hi};
   loop_(c.pool(), quantized, kernels::reference::RowZero{rows.zero_point}, reinterpret_cast<const int8_t*>(weights(c)),

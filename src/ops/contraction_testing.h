@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "core/half.h"
+#include "kernels/reference/conv.h"
+#include "kernels/reference/matmul.h"
 #include "ops/op_tester.h"
 
 namespace leadline::ops {
@@ -30,6 +32,28 @@ std::vector<T> random_values(int64_t count, uint32_t seed, int lo = -100, int hi
     }
   }
   return values;
+}
+
+/// The naive loops over whole tensors.
+template <typename In, typename Zero, typename Weight, typename Finish, typename Out>
+void reference_conv(const kernels::reference::ConvShape& s, const In* input, Zero zero, const Weight* filter,
+                    int32_t filter_zero, const Finish& finish, Out* output) {
+  const kernels::reference::Conv<In, Weight, Zero, Finish, Out> conv{
+      {s, input, zero, filter, filter_zero, finish, output}};
+  kernels::reference::compute_outputs(conv, 0, conv.outputs());
+}
+template <typename In, typename Zero, typename Weight, typename Finish, typename Out>
+void reference_transpose_conv(const kernels::reference::ConvShape& s, const In* input, Zero zero, const Weight* filter,
+                              int32_t filter_zero, const Finish& finish, Out* output) {
+  const kernels::reference::TransposeConv<In, Weight, Zero, Finish, Out> conv{
+      {s, input, zero, filter, filter_zero, finish, output}};
+  kernels::reference::compute_outputs(conv, 0, conv.outputs());
+}
+template <typename A, typename B, typename Zero, typename Finish, typename C>
+void reference_product(const kernels::reference::MatmulShape& s, const A* a, Zero zero, const B* b, int32_t b_zero,
+                       const Finish& finish, C* c, int64_t first_row = 0) {
+  const kernels::reference::Matmul<A, B, Zero, Finish, C> product{s, a, zero, b, b_zero, finish, c, first_row};
+  kernels::reference::compute_outputs(product, 0, product.outputs());
 }
 
 /// Quantized per channel along `axis`, scales around `scale`.

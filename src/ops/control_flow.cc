@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "core/buffer.h"
-#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/resources.h"
 

@@ -11,6 +11,7 @@
 #include "ops/families.h"
 #include "ops/gemm_kernel.h"
 #include "ops/half_activations.h"
+#include "ops/loops/conv.h"
 #include "ops/packed_weights.h"
 #include "ops/quantization_rules.h"
 
@@ -80,29 +81,34 @@ struct ConvLayout {
   int32_t filter_zero = 0;
   int64_t bytes_f32() const { return kernels::conv_packed_bytes_f32(shape); }
   int64_t bytes_i8() const { return kernels::conv_packed_bytes_i8(shape); }
+  // One group is packed as one matrix, so its transpose may be packed from [k, n].
   void pack(const float* source, std::byte* target) const {
-    // One group is packed as one matrix, so its transpose may be packed from [k, n].
-    channels_last ? kernels::pack_f32_kn(source, shape.out_c, shape.out_c, shape.filter_size(), target)
-                  : kernels::conv_pack_f32(shape, source, target);
+    channels_last ? pack_matrix_kn(source, shape.out_c, shape.out_c, shape.filter_size(), target)
+                  : conv_pack(shape, source, target);
   }
-  void pack(const int8_t* source, std::byte* target) const {
-    channels_last ? kernels::pack_i8_kn(source, shape.out_c, shape.out_c, shape.filter_size(), target)
-                  : kernels::conv_pack_i8(shape, source, target, filter_zero);
-  }
-  void pack(const uint16_t* source, std::byte* target) const { kernels::conv_pack_f32_from_f16(shape, source, target); }
-  void pack(const uint8_t* source, std::byte* target) const {
-    kernels::conv_pack_u8(shape, source, target, filter_zero);
+  void pack(const int8_t* source, std::byte* target) const { pack_integers(source, target); }
+  void pack(const CompactWeights& source, std::byte* target) const { pack_integers(source, target); }
+  void pack(const uint16_t* source, std::byte* target) const { conv_pack(shape, source, target); }
+  void pack(const uint8_t* source, std::byte* target) const { conv_pack(shape, source, target, filter_zero); }
+
+ private:
+  template <typename Source>
+  void pack_integers(const Source& source, std::byte* target) const {
+    channels_last ? pack_matrix_kn(source, shape.out_c, shape.out_c, shape.filter_size(), target)
+                  : conv_pack(shape, source, target, filter_zero);
   }
 };
 
 template <typename T>
 int64_t largest_sum(const T* filter, int64_t count, int64_t size, int32_t zero_point) {
   int64_t largest = 0;
-  for (int64_t i = 0; i < count; ++i, filter += size) {
-    int64_t sum = 0;
-    for (int64_t j = 0; j < size; ++j) sum += std::abs(filter[j] - zero_point);
-    largest = std::max(largest, sum);
-  }
+  for_pieces(count, static_cast<double>(size), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t sum = 0;
+      for (int64_t j = 0; j < size; ++j) sum += std::abs(filter[i * size + j] - zero_point);
+      largest = std::max(largest, sum);
+    }
+  });
   return largest;
 }
 
@@ -173,7 +179,7 @@ class GemmConv final : public Kernel {
                                   .output = c.output(0).mutable_as<float>(),
                                   .lo = f.lo,
                                   .hi = f.hi};
-      kernels::conv_f32(conv, workspace, c.pool());
+      convolve(conv, workspace, c.pool());
     } else if (f.arithmetic == Arithmetic::kQuantized) {
       const bool is_unsigned = f.activation_type == DType::kUInt8;
       const kernels::ConvI8 conv{.shape = shape,
@@ -189,7 +195,7 @@ class GemmConv final : public Kernel {
                                  .output_zero_point = f.output_zero,
                                  .lo = f.level_lo,
                                  .hi = f.level_hi};
-      kernels::conv_i8(conv, workspace, c.pool());
+      convolve(conv, workspace, c.pool());
     } else {
       images_.quantize(c, c.input(0).as<float>());
       const kernels::ConvHybrid conv{.shape = shape,
@@ -202,7 +208,7 @@ class GemmConv final : public Kernel {
                                      .output = c.output(0).mutable_as<float>(),
                                      .lo = f.lo,
                                      .hi = f.hi};
-      kernels::conv_hybrid(conv, workspace, c.pool());
+      convolve(conv, workspace, c.pool());
     }
   }
 

@@ -118,7 +118,7 @@ kernels::reference::ConvShape transpose_conv_shape(const OpContext& c, const Tra
 std::unique_ptr<Kernel> make_transpose_conv_kernel(PrepareContext& c, const Contraction& contraction,
                                                    const kernels::reference::ConvShape& shape);
 
-/// A convolution's loop over output rows, for ReferenceContraction.
+/// A convolution's loop, for ReferenceContraction.
 struct ConvLoop {
   kernels::reference::ConvShape shape;
   int64_t images() const { return shape.batch; }
@@ -126,9 +126,9 @@ struct ConvLoop {
   template <typename In, typename Zero, typename Weight, typename Finish, typename Out>
   void operator()(ThreadPool& pool, const In* input, Zero input_zero, const Weight* filter, int32_t filter_zero,
                   const Finish& finish, Out* output) const {
-    pool.parallel_for(shape.batch * shape.out_h, 1, [&](int64_t begin, int64_t end) {
-      kernels::reference::conv(shape, input, input_zero, filter, filter_zero, finish, output, begin, end);
-    });
+    run_reference(kernels::reference::Conv<In, Weight, Zero, Finish, Out>{{shape, input, input_zero, filter,
+                                                                           filter_zero, finish, output}},
+                  pool);
   }
 };
 

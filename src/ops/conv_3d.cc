@@ -8,6 +8,8 @@
 #include "ops/common.h"
 #include "ops/contraction.h"
 #include "ops/families.h"
+#include "ops/loops/conv.h"
+#include "ops/loops/pack.h"
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
@@ -92,13 +94,12 @@ class Conv3DKernel final : public Kernel {
                                   .output = c.output(0).mutable_as<float>(),
                                   .lo = range_.first,
                                   .hi = range_.second};
-    kernels::conv3d_f32(conv, c.scratch() + workspace_at_, c.pool());
+    convolve(conv, c.scratch() + workspace_at_, c.pool());
   }
 
  private:
   void pack_filter(const std::byte* filter, std::byte* target) const {
-    kernels::pack_f32_kn(reinterpret_cast<const float*>(filter), shape_.out_c, shape_.out_c, shape_.filter_size(),
-                         target);
+    pack_matrix_kn(reinterpret_cast<const float*>(filter), shape_.out_c, shape_.out_c, shape_.filter_size(), target);
   }
 
   kernels::Conv3DShape shape_;

@@ -3,13 +3,14 @@
 // float32.
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "kernels/gemm/gemm_f32.h"
-#include "kernels/gemm/split.h"
 #include "ops/common.h"
 #include "ops/contraction.h"
 #include "ops/conv_3d.h"
 #include "ops/families.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/pack.h"
+#include "ops/loops/split.h"
 
 namespace leadline::ops {
 namespace {
@@ -99,29 +100,30 @@ class TransposeKernel final : public Kernel {
     const float* bias = c.has_input(kBias) ? c.input(kBias).as<float>() : nullptr;
     const int64_t row_size = shape_.w.input * channels_;
     const int64_t rows = shape_.batch * shape_.d.input * shape_.h.input;
-    c.pool().parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        auto* products = reinterpret_cast<float*>(c.scratch() + slots_at_ + slot * slot_bytes_);
-        const kernels::PartRange part = kernels::part_range(rows, 1, slots_, slot);
-        for (int64_t row = part.begin; row < part.end; ++row) {
-          check_cancelled();
-          float* target = c.output(0).mutable_as<float>() + row * row_size;
-          std::fill_n(target, row_size, 0.0F);
-          sum_row(input, filter, row, products, target);
-          finish_row(bias, target);
-        }
+    const double row_cost = tap_cost() * static_cast<double>(taps());
+    for_slots(c.pool(), slots_, rows, row_cost, [&](int64_t slot, int64_t begin, int64_t end) {
+      auto* products = reinterpret_cast<float*>(c.scratch() + slots_at_ + slot * slot_bytes_);
+      for (int64_t row = begin; row < end; ++row) {
+        float* target = c.output(0).mutable_as<float>() + row * row_size;
+        fill_bytes(reinterpret_cast<std::byte*>(target), std::byte{0}, row_size * int64_t{sizeof(float)});
+        sum_row(input, filter, row, products, target);
+        finish_row(bias, target);
       }
     });
   }
 
  private:
   int64_t taps() const { return shape_.d.filter * shape_.h.filter * shape_.w.filter; }
+  /// Of one tap on one row of the output.
+  double tap_cost() const {
+    return static_cast<double>(shape_.w.output * channels_) * (static_cast<double>(depth_) / 16 + 1) + 64;
+  }
 
   void pack_filter(const std::byte* filter, std::byte* target) const {
     const auto* weights = reinterpret_cast<const float*>(filter);
-    for (int64_t tap = 0; tap < taps(); ++tap) {
-      kernels::pack_f32(weights + tap * channels_ * depth_, depth_, channels_, depth_, target + tap * tap_bytes_);
-    }
+    for_items(taps(), static_cast<double>(channels_ * depth_) + 64, [&](int64_t tap) {
+      pack_matrix(weights + tap * channels_ * depth_, depth_, channels_, depth_, target + tap * tap_bytes_);
+    });
   }
 
   /// All products that fall on one row of the output.
@@ -129,20 +131,15 @@ class TransposeKernel final : public Kernel {
     const int64_t y = row % shape_.h.input;
     const int64_t z = row / shape_.h.input % shape_.d.input;
     const int64_t batch = row / shape_.h.input / shape_.d.input;
-    for (int64_t kz = 0; kz < shape_.d.filter; ++kz) {
-      const int64_t in_z = carried_from(shape_.d, z, kz);
-      if (in_z < 0) continue;
-      for (int64_t ky = 0; ky < shape_.h.filter; ++ky) {
-        const int64_t in_y = carried_from(shape_.h, y, ky);
-        if (in_y < 0) continue;
-        const int64_t in_row = (batch * shape_.d.output + in_z) * shape_.h.output + in_y;
-        const int64_t first_tap = (kz * shape_.h.filter + ky) * shape_.w.filter;
-        for (int64_t kx = 0; kx < shape_.w.filter; ++kx) {
-          add_tap(input + in_row * shape_.w.output * depth_, filter + (first_tap + kx) * tap_bytes_, kx, products,
-                  target);
-        }
-      }
-    }
+    for_items(taps(), tap_cost(), [&](int64_t tap) {
+      const int64_t filter_row = tap / shape_.w.filter;
+      const int64_t in_z = carried_from(shape_.d, z, filter_row / shape_.h.filter);
+      const int64_t in_y = carried_from(shape_.h, y, filter_row % shape_.h.filter);
+      if (in_z < 0 || in_y < 0) return;
+      const int64_t in_row = (batch * shape_.d.output + in_z) * shape_.h.output + in_y;
+      add_tap(input + in_row * shape_.w.output * depth_, filter + tap * tap_bytes_, tap % shape_.w.filter, products,
+              target);
+    });
   }
 
   void add_tap(const float* in_row, const std::byte* tap, int64_t kx, float* products, float* target) const {
@@ -152,34 +149,42 @@ class TransposeKernel final : public Kernel {
     if (w.input - 1 < shift) return;
     const int64_t first = shift >= 0 ? 0 : (-shift + w.stride - 1) / w.stride;
     const int64_t last = std::min(w.output - 1, (w.input - 1 - shift) / w.stride);
-    for (int64_t x = first; x <= last; x += kChunkPixels) {
-      check_cancelled();
-      const int64_t count = std::min(kChunkPixels, last - x + 1);
-      const kernels::GemmF32 g{.a = in_row + x * depth_,
-                               .lda = depth_,
-                               .m = count,
-                               .b = tap,
-                               .n = channels_,
-                               .k = depth_,
-                               .c = products,
-                               .ldc = channels_};
-      kernels::gemm_f32_range(g, 0, count, 0, channels_);
-      for (int64_t i = 0; i < count; ++i) {
-        float* to = target + ((x + i) * w.stride + shift) * channels_;
-        const float* from = products + i * channels_;
-        for (int64_t o = 0; o < channels_; ++o) to[o] += from[o];
-      }
-    }
+    const double pixel_cost = tap_cost() / static_cast<double>(w.output);
+    for_items((last - first) / kChunkPixels + 1, pixel_cost * kChunkPixels, [&](int64_t i) {
+      const int64_t x = first + i * kChunkPixels;
+      add_pixels(in_row, tap, {x, std::min(x + kChunkPixels, last + 1)}, shift, products, target);
+    });
+  }
+
+  /// Those of the input pixels `pixels`, at most kChunkPixels.
+  void add_pixels(const float* in_row, const std::byte* tap, IndexRange pixels, int64_t shift, float* products,
+                  float* target) const {
+    const ConvAxis& w = shape_.w;
+    const kernels::GemmF32 g{.a = in_row + pixels.begin * depth_,
+                             .lda = depth_,
+                             .m = pixels.size(),
+                             .b = tap,
+                             .n = channels_,
+                             .k = depth_,
+                             .c = products,
+                             .ldc = channels_};
+    multiply(g, {0, g.m}, {0, channels_});
+    for_items(g.m, static_cast<double>(channels_), [&](int64_t i) {
+      float* to = target + ((pixels.begin + i) * w.stride + shift) * channels_;
+      const float* from = products + i * channels_;
+      for (int64_t o = 0; o < channels_; ++o) to[o] += from[o];
+    });
   }
 
   void finish_row(const float* bias, float* row) const {
     const auto [lo, hi] = range_;
-    for (int64_t x = 0; x < shape_.w.input; ++x, row += channels_) {
+    for_items(shape_.w.input, static_cast<double>(channels_), [&, lo = lo, hi = hi](int64_t x) {
+      float* pixel = row + x * channels_;
       for (int64_t o = 0; o < channels_; ++o) {
-        const float sum = bias == nullptr ? row[o] : row[o] + bias[o];
-        row[o] = std::min(std::max(sum, lo), hi);  // NaN stays
+        const float sum = bias == nullptr ? pixel[o] : pixel[o] + bias[o];
+        pixel[o] = std::min(std::max(sum, lo), hi);  // NaN stays
       }
-    }
+    });
   }
 
   Conv3DShape shape_;

@@ -6,6 +6,7 @@
 #include "kernels/quant/dynamic.h"
 #include "kernels/reference/matmul.h"
 #include "ops/contraction_testing.h"
+#include "ops/loops/quantize_rows.h"
 
 namespace leadline::ops {
 namespace {
@@ -102,7 +103,7 @@ class ConvForms : public testing::TestWithParam<Case> {
                            .step_x = depth,
                            .step_i = 1};
     std::vector<Out> result(static_cast<size_t>(out.elements()));
-    ref::conv(s, input.data(), zero, filter.data(), filter_zero, finish, result.data(), 0, s.batch * s.out_h);
+    reference_conv(s, input.data(), zero, filter.data(), filter_zero, finish, result.data());
     return result;
   }
   const Case& p_ = GetParam();
@@ -191,13 +192,13 @@ TEST_P(ConvForms, DynamicRangeMatchesTheNaiveLoop) {
   std::vector<float> scales(static_cast<size_t>(rows));
   std::vector<int32_t> zeros(static_cast<size_t>(rows));
   ThreadPool pool(1);
-  kernels::quantize_rows(input.data(), rows, input_count() / rows, levels.data(), {scales.data(), zeros.data()}, pool);
+  quantize_rows(input.data(), rows, input_count() / rows, levels.data(), {scales.data(), zeros.data()}, pool);
   const ref::FinishHybrid finish{scales.data(), q.scale.data(), bias.data(), -kInf, kInf};
   std::vector<float> expected(static_cast<size_t>(t.shape(0).elements()));
   if (by_pixel) {
     const ref::MatmulShape s{
         .m = rows, .n = p_.out_c, .k = p_.in_c, .a_row = p_.in_c, .b_column = p_.in_c, .c_row = p_.out_c};
-    ref::matmul(s, levels.data(), ref::RowZero{zeros.data()}, filter.data(), 0, finish, expected.data(), 0, rows);
+    reference_product(s, levels.data(), ref::RowZero{zeros.data()}, filter.data(), 0, finish, expected.data());
   } else {
     expected = naive<float>(t, levels, ref::RowZero{zeros.data()}, filter, 0, finish);
   }

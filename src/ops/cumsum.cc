@@ -4,7 +4,6 @@
 
 #include <type_traits>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -45,23 +44,21 @@ void run_cumsum(RunContext& c, bool exclusive, bool reverse) {
   const int64_t size = shape[axis];
   const int64_t inner = span_elements(shape, axis + 1, shape.rank());
   const int64_t outer = span_elements(shape, 0, axis);
-  PacedCheck check;
-  for (int64_t o = 0; o < outer; ++o) {
-    const T* in = c.input(0).as<T>() + o * size * inner;
-    T* out = c.output(0).mutable_as<T>() + o * size * inner;
-    for (int64_t n = 0; n < size; ++n) {
-      check.count(inner);
-      const int64_t at = (reverse ? size - 1 - n : n) * inner;
-      const int64_t before = at + (reverse ? inner : -inner);
-      in_pieces(inner, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
+  for_boxes<3>({{{{0, outer}}, {{0, size}}, {{0, inner}}}}, 1, [&](const auto& box) {
+    for (int64_t o = box[0].begin; o < box[0].end; ++o) {
+      const T* in = c.input(0).as<T>() + o * size * inner;
+      T* out = c.output(0).mutable_as<T>() + o * size * inner;
+      for (int64_t n = box[1].begin; n < box[1].end; ++n) {
+        const int64_t at = (reverse ? size - 1 - n : n) * inner;
+        const int64_t before = at + (reverse ? inner : -inner);
+        for (int64_t i = box[2].begin; i < box[2].end; ++i) {
           const T sum = n == 0 ? T{0} : out[before + i];
           const T value = exclusive ? (n == 0 ? T{0} : in[before + i]) : in[at + i];
           out[at + i] = add(sum, value);
         }
-      });
+      }
     }
-  }
+  });
 }
 
 std::unique_ptr<Kernel> prepare_cumsum(PrepareContext& c) {

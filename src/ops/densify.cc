@@ -3,7 +3,6 @@
 // nothing left to do: the result is a view.
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 

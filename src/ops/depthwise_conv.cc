@@ -2,13 +2,14 @@
 // DEPTHWISE_CONV_2D: input [N,H,W,C], filter [1,KH,KW,C*multiplier], optional bias [C*multiplier].
 #include <memory>
 
-#include "core/cancel.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/quant/dynamic.h"
 #include "ops/common.h"
 #include "ops/conv.h"
 #include "ops/families.h"
 #include "ops/half_activations.h"
+#include "ops/loops/depthwise.h"
+#include "ops/loops/quantize_rows.h"
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
@@ -124,7 +125,7 @@ class FastDepthwise final : public Kernel {
                                       .output_zero_point = f_.output_zero,
                                       .lo = f_.level_lo,
                                       .hi = f_.level_hi};
-      return kernels::depthwise_i8(conv, c.pool());
+      return convolve(conv, c.pool());
     }
     const float* bias =
         f_.has_bias ? widen_bias(c.input(2), reinterpret_cast<float*>(c.scratch() + bias_at_)) : nullptr;
@@ -138,7 +139,7 @@ class FastDepthwise final : public Kernel {
                                      .output = c.output(0).mutable_as<float>(),
                                      .lo = f_.lo,
                                      .hi = f_.hi};
-    kernels::depthwise_f32(conv, c.pool());
+    convolve(conv, c.pool());
   }
 
  private:
@@ -158,17 +159,16 @@ class FastDepthwise final : public Kernel {
                                   .hi = f_.hi};
     conv.shape.batch = 1;
     const auto* input = c.input(0).as<float>();
-    // Large images ask by themselves whether to go on; small ones may be many.
-    const int64_t work = image_size() + shape_.out_h * shape_.out_w * shape_.out_c() + 256;
-    PacedCheck check;
-    for (int64_t i = 0; i < shape_.batch; ++i, input += image_size()) {
-      check.count(work);
-      // TFLite's own rule: unlike the other convolutions, LiteRT does not hand this one to XNNPACK.
-      kernels::quantize_rows(input, 1, image_size(), levels, {&conv.input_scale, &conv.input_zero_point}, c.pool(),
-                             kernels::RowRule::kTfliteAsymmetric);
-      kernels::depthwise_hybrid(conv, c.pool());
-      conv.output += shape_.out_h * shape_.out_w * shape_.out_c();
-    }
+    const int64_t output_size = shape_.out_h * shape_.out_w * shape_.out_c();
+    for_pieces(shape_.batch, static_cast<double>(image_size() + output_size) + 256, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        // TFLite's own rule: unlike the other convolutions, LiteRT does not hand this one to XNNPACK.
+        quantize_rows(input + i * image_size(), 1, image_size(), levels, {&conv.input_scale, &conv.input_zero_point},
+                      c.pool(), kernels::RowRule::kTfliteAsymmetric);
+        conv.output = c.output(0).mutable_as<float>() + i * output_size;
+        convolve(conv, c.pool());
+      }
+    });
   }
 
   Contraction f_;

@@ -4,6 +4,7 @@
 #include "kernels/quant/row_quantize.h"
 #include "ops/contraction_testing.h"
 #include "ops/conv.h"
+#include "ops/loops/quantize_rows.h"
 
 namespace leadline::ops {
 namespace {
@@ -79,7 +80,7 @@ class DepthwiseForms : public testing::TestWithParam<Case> {
                            .step_x = out_c(),
                            .step_i = 0};
     std::vector<Out> result(static_cast<size_t>(out.elements()));
-    ref::conv(s, input.data(), zero, filter.data(), filter_zero, finish, result.data(), 0, s.batch * s.out_h);
+    reference_conv(s, input.data(), zero, filter.data(), filter_zero, finish, result.data());
     return result;
   }
   const Case& p_ = GetParam();
@@ -146,7 +147,7 @@ TEST_P(DepthwiseForms, DynamicRangeQuantizesImageByImage) {
   const int64_t size = input_shape().elements() / p_.batch;
   for (int64_t i = 0; i < p_.batch; ++i) {
     const kernels::RowQuantization row =
-        kernels::quantize_recurrent_row(input.data() + i * size, size, true, levels.data() + i * size);
+        quantize_row(input.data() + i * size, size, levels.data() + i * size, kernels::RowRule::kTfliteAsymmetric);
     scales[static_cast<size_t>(i)] = row.scale;
     zeros[static_cast<size_t>(i)] = row.zero_point;
   }

@@ -8,9 +8,9 @@
 #include <limits>
 #include <numeric>
 
-#include "core/cancel.h"
 #include "io/flexbuffer_map.h"
 #include "ops/families.h"
+#include "ops/loops/sort.h"
 
 namespace leadline::ops {
 namespace {
@@ -131,9 +131,7 @@ void decode_boxes(const RunContext& c, const Options& o, int64_t count, Box* dec
   const TensorView& boxes = c.input(0);
   const TensorView& anchors = c.input(2);
   const int64_t stride = boxes.shape[2];
-  PacedCheck check;
-  for (int64_t i = 0; i < count; ++i) {
-    check.count(64);
+  for_items(count, 64, [&](int64_t i) {
     auto offset = [&](int64_t k) { return static_cast<double>(real_at(boxes, i * stride + k)); };
     auto anchor = [&](int64_t k) { return static_cast<double>(real_at(anchors, i * 4 + k)); };
     const double h = anchor(2);
@@ -145,7 +143,7 @@ void decode_boxes(const RunContext& c, const Options& o, int64_t count, Box* dec
     decoded[i] = {y - half_h, x - half_w, y + half_h, x + half_w};
     c.require(!(decoded[i].ymin > decoded[i].ymax || decoded[i].xmin > decoded[i].xmax),
               "box {} is inside out: its anchor has a negative size", i);
-  }
+  });
 }
 
 /// Intersection over union.
@@ -161,26 +159,24 @@ float overlap(const Box& a, const Box& b) {
 /// Fills `selected` with at most `limit` boxes, best first, none of which overlaps a better one too much.
 int64_t suppress(const Options& o, int64_t count, int64_t limit, const Workspace& w) {
   int64_t kept = 0;
-  PacedCheck check;
-  for (int64_t i = 0; i < count; ++i) {
-    check.count(1);
+  for_items(count, 1, [&](int64_t i) {
     if (w.scores[i] >= o.score_threshold) w.order[kept++] = static_cast<int32_t>(i);  // never NaN
-  }
-  std::sort(w.order, w.order + kept, [&](int32_t a, int32_t b) {
-    check.count(4);
-    return w.scores[a] != w.scores[b] ? w.scores[a] > w.scores[b] : a < b;
   });
-  std::fill_n(w.suppressed, kept, uint8_t{0});
+  sort_in_pieces(w.order, kept,
+                 [&](int32_t a, int32_t b) { return w.scores[a] != w.scores[b] ? w.scores[a] > w.scores[b] : a < b; });
+  fill_bytes(reinterpret_cast<std::byte*>(w.suppressed), std::byte{0}, kept);
   int64_t selected = 0;
-  for (int64_t i = 0; i < kept && selected < limit; ++i) {
-    if (w.suppressed[i]) continue;
+  for_items(kept, 8 * static_cast<double>(kept), [&](int64_t i) {
+    if (selected == limit) return false;
+    if (w.suppressed[i]) return true;
     const Box& best = w.boxes[w.order[i]];
     w.selected[selected++] = w.order[i];
-    for (int64_t j = i + 1; j < kept; ++j) {
-      check.count(8);
+    for_items(kept - i - 1, 8, [&](int64_t k) {
+      const int64_t j = i + 1 + k;
       if (!w.suppressed[j] && overlap(best, w.boxes[w.order[j]]) > o.overlap_threshold) w.suppressed[j] = 1;
-    }
-  }
+    });
+    return true;
+  });
   return selected;
 }
 
@@ -198,29 +194,25 @@ int64_t run_regular(const RunContext& c, const Options& o, int64_t count, const 
   const TensorView& scores = c.input(1);
   const int64_t columns = scores.shape[2];
   int64_t found = 0;
-  PacedCheck check;
-  for (int64_t category = 0; category < o.classes; ++category) {
-    in_pieces(count, int64_t{1} << 16, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        w.scores[i] = real_at(scores, i * columns + columns - o.classes + category);
-      }
-    });
+  for_items(o.classes, 16 * static_cast<double>(count), [&](int64_t category) {
+    for_items(count, 4,
+              [&](int64_t i) { w.scores[i] = real_at(scores, i * columns + columns - o.classes + category); });
     const int64_t selected = suppress(o, count, o.detections_per_class, w);
     // Merged behind detections of the same score, of which the best max_detections stay.
-    for (int64_t k = 0; k < selected; ++k) {
-      check.count(64 + found);
+    for_items(selected, 64 + static_cast<double>(o.max_detections), [&](int64_t k) {
       const Found entry{w.selected[k], static_cast<int32_t>(category), w.scores[w.selected[k]]};
       Found* const end = w.found + found;
       Found* const place =
           std::upper_bound(w.found, end, entry, [](const Found& a, const Found& b) { return a.score > b.score; });
-      if (place - w.found >= o.max_detections) break;  // the rest of this class is no better
+      if (place - w.found >= o.max_detections) return false;  // the rest of this class is no better
       found = std::min(found + 1, o.max_detections);
       std::move_backward(place, std::min(end, w.found + found - 1), w.found + found);
       *place = entry;
-    }
-  }
-  for (int64_t k = 0; k < found; ++k)
-    write_detection(c, k, w.boxes[w.found[k].box], w.found[k].category, w.found[k].score);
+      return true;
+    });
+  });
+  for_items(found, 8,
+            [&](int64_t k) { write_detection(c, k, w.boxes[w.found[k].box], w.found[k].category, w.found[k].score); });
   return found;
 }
 
@@ -231,16 +223,13 @@ int64_t run_fast(const RunContext& c, const Options& o, int64_t count, const Wor
     const float s = real_at(scores, box * columns + columns - o.classes + category);
     return std::isnan(s) ? -std::numeric_limits<float>::infinity() : s;
   };
-  PacedCheck check;
-  for (int64_t i = 0; i < count; ++i) {
-    check.count(8 * o.classes);
+  for_items(count, 8 * static_cast<double>(o.classes), [&](int64_t i) {
     w.scores[i] = score(i, 0);
-    for (int64_t k = 1; k < o.classes; ++k) w.scores[i] = std::max(w.scores[i], score(i, k));
-  }
+    for_items(o.classes, 8, [&](int64_t k) { w.scores[i] = std::max(w.scores[i], score(i, k)); });
+  });
   const int64_t categories = std::min(o.classes_per_detection, o.classes);
   const int64_t selected = suppress(o, count, o.max_detections, w);
-  for (int64_t s = 0; s < selected; ++s) {
-    check.count(64 * o.classes);
+  for_items(selected, 64 * static_cast<double>(o.classes), [&](int64_t s) {
     const int32_t box = w.selected[s];
     std::iota(w.categories, w.categories + o.classes, 0);
     std::partial_sort(w.categories, w.categories + categories, w.categories + o.classes, [&](int32_t a, int32_t b) {
@@ -252,7 +241,7 @@ int64_t run_fast(const RunContext& c, const Options& o, int64_t count, const Wor
       const int32_t category = w.categories[k];
       write_detection(c, s * o.classes_per_detection + k, w.boxes[box], category, score(box, category));
     }
-  }
+  });
   return selected;
 }
 

@@ -48,9 +48,9 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
     const TensorView& result = run.output(0);
     if (result.bytes == 0) return;
     if (result.elements() > run.input(kOperand).elements()) {
-      kernels::fill_elements(result.data, result.elements(), run.input(kPadding).data, size);
+      fill_elements(result.data, result.elements(), run.input(kPadding).data, size);
     }
-    kernels::copy_strided(block, size, run.input(kOperand).data, result.data, run.pool());
+    copy_strided(block, size, run.input(kOperand).data, result.data, run.pool());
   });
 }
 

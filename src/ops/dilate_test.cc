@@ -57,7 +57,7 @@ TEST(Dilate, KeepsItsScaleWhenQuantized) {
   const int dilations = b.constant("dilations", DType::kInt32, {2}, std::vector<int32_t>{2, 1});
   const int padding = b.constant("padding", DType::kFloat32, {}, std::vector<float>{0.5F});
   const auto graph = b.finish({b.node("DILATE", {x, dilations, padding}, "y")});
-  quantize::Treatments treatments = quantize::plan_treatments(*graph, {.mode = QuantizationMode::kInt8});
+  quantize::Treatments treatments = quantize::plan_treatments(*graph, {});
   quantize::quantize_integers(*graph, treatments, [](int, int, int, bool) { return quantize::RealRange{-1.0, 1.0}; },
                               {});
   const ir::Subgraph& main = graph->subgraphs[0];

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -57,7 +56,7 @@ void put_packed_block(const kernels::StridedCopy& copy, int bits, const std::byt
   for (auto& axis : targets.axes) axis.from = axis.to;
   targets.from = copy.to;
   int64_t next = 0;
-  kernels::for_each_source(targets, [&](int64_t at) { put_packed(to, at, bits, get_packed(from, next++, bits)); });
+  for_each_source(targets, 8, [&](int64_t at) { put_packed(to, at, bits, get_packed(from, next++, bits)); });
 }
 
 void run(const RunContext& c, const UpdateBlock& block) {
@@ -83,7 +82,7 @@ void run(const RunContext& c, const UpdateBlock& block) {
   if (bits < 8) {
     put_packed_block(copy, bits, update.data, output.data);
   } else {
-    kernels::copy_strided(copy, bits / 8, update.data, output.data, c.pool());
+    copy_strided(copy, bits / 8, update.data, output.data, c.pool());
   }
 }
 

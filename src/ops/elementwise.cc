@@ -27,11 +27,11 @@ void run_converted(kernels::UnaryRowF32 row, const T* in, T* out, int64_t count,
 }
 
 template <typename T>
-std::unique_ptr<Kernel> float_kernel(kernels::UnaryRowF32 row, float p0, float p1, int64_t grain) {
+std::unique_ptr<Kernel> float_kernel(kernels::UnaryRowF32 row, float p0, float p1, double cost) {
   return make_kernel([=](RunContext& c) {
     const T* in = c.input(0).as<T>();
     T* out = c.output(0).mutable_as<T>();
-    c.pool().parallel_for(c.output(0).elements(), grain, [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(c.output(0).elements(), cost, [&](int64_t begin, int64_t end) {
       if constexpr (std::is_same_v<T, float>) {
         row(in + begin, out + begin, end - begin, p0, p1);
       } else {
@@ -51,6 +51,33 @@ void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_l
     row.fast = fast;
     registry.add(row);
   }
+}
+
+void UnaryKernel::run(RunContext& c) {
+  const std::byte* in = c.input(0).as<std::byte>();
+  auto* out = c.output(0).mutable_as<std::byte>();
+  c.pool().for_pieces(c.output(0).elements(), cost_, [&](int64_t begin, int64_t end) {
+    run_piece(in + begin * in_bytes_, out + begin * out_bytes_, end - begin);
+  });
+}
+
+BinaryKernel::BinaryKernel(const OpContext& c, const BinaryLayout& layout)
+    : plan_(kernels::plan_broadcast<2>(c.output(0).shape,
+                                       {c.input(layout.swapped ? 1 : 0).shape, c.input(layout.swapped ? 0 : 1).shape})),
+      layout_(layout) {}
+
+void BinaryKernel::run(RunContext& c) {
+  const std::byte* a = c.input(layout_.swapped ? 1 : 0).as<std::byte>();
+  const std::byte* b = c.input(layout_.swapped ? 0 : 1).as<std::byte>();
+  auto* out = c.output(0).mutable_as<std::byte>();
+  const int64_t a_step = plan_.step(0);
+  const int64_t b_step = plan_.step(1);
+  c.pool().for_pieces(plan_.elements, layout_.cost, [&](int64_t begin, int64_t end) {
+    kernels::for_each_row(plan_, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
+      run_row(a + from[0] * layout_.a_bytes, a_step, b + from[1] * layout_.b_bytes, b_step,
+              out + at * layout_.out_bytes, count);
+    });
+  });
 }
 
 void infer_unary(InferContext& c, std::initializer_list<DType> types) {
@@ -81,16 +108,15 @@ void require_symmetric(const OpContext& c, const Operand& operand, const char* w
             operand.value->name, operand.quantization().zero_point0());
 }
 
-std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32 op, float p0, float p1,
-                                           int64_t grain) {
+std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32 op, float p0, float p1, double cost) {
   const kernels::UnaryRowF32 row = kernels::unary_row_f32(op);
   switch (c.input(0).dtype()) {
     case DType::kFloat32:
-      return float_kernel<float>(row, p0, p1, grain);
+      return float_kernel<float>(row, p0, p1, cost);
     case DType::kFloat16:
-      return float_kernel<kernels::Half>(row, p0, p1, grain);
+      return float_kernel<kernels::Half>(row, p0, p1, cost);
     case DType::kBFloat16:
-      return float_kernel<kernels::BFloat16>(row, p0, p1, grain);
+      return float_kernel<kernels::BFloat16>(row, p0, p1, cost);
     default:
       c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(c.input(0).dtype()));
   }

@@ -22,11 +22,10 @@
 
 namespace leadline::ops {
 
-/// Least elements per thread: for loops over bytes, for those that only move memory, and for those that compute. Each
-/// is a microsecond or more, several times what it takes to hand a part to a thread.
-inline constexpr int64_t kByteGrain = 32 * 1024;
-inline constexpr int64_t kLightGrain = 16 * 1024;
-inline constexpr int64_t kHeavyGrain = 4 * 1024;
+/// What an element costs (core/work.h): in loops over bytes, in those that only move memory, and in those that compute.
+inline constexpr double kLookupCost = 0.3;
+inline constexpr double kLightCost = 0.6;
+inline constexpr double kHeavyCost = 2.5;
 
 /// Adds rows of ops with exactly `inputs` inputs, all required, and one output. `sharing` and `fast` are those of all.
 void add_ops(Registry& registry, int inputs, Sharing sharing, std::initializer_list<OpDef> rows,
@@ -74,22 +73,40 @@ inline bool is_floating(DType type) {
 template <typename T>
 using Compute = std::conditional_t<std::is_same_v<T, kernels::Half> || std::is_same_v<T, kernels::BFloat16>, float, T>;
 
-/// out[i] = f(in[i]) over the whole tensor; f takes and gives Compute<T>.
+/// A function of the elements of input 0. One function is compiled per kind of kernel, and as little of it as can be:
+/// there are hundreds of kinds.
+class UnaryKernel : public Kernel {
+ public:
+  UnaryKernel(int64_t in_bytes, int64_t out_bytes, double cost)
+      : in_bytes_(in_bytes), out_bytes_(out_bytes), cost_(cost) {}
+  void run(RunContext& c) final;
+
+ private:
+  virtual void run_piece(const std::byte* in, std::byte* out, int64_t count) const = 0;
+
+  int64_t in_bytes_, out_bytes_;  // of an element
+  double cost_;
+};
+
+/// out[i] = f(in[i]) over the whole tensor; f takes and returns Compute<T>.
 template <typename T, typename F>
-std::unique_ptr<Kernel> unary_kernel(F f, int64_t grain = kLightGrain) {
-  return make_kernel([f, grain](RunContext& c) {
-    const T* in = c.input(0).as<T>();
-    T* out = c.output(0).mutable_as<T>();
-    c.pool().parallel_for(c.output(0).elements(), grain, [&](int64_t begin, int64_t end) {
+std::unique_ptr<Kernel> unary_kernel(F f, double cost = kLightCost) {
+  struct Of final : UnaryKernel {
+    Of(F f, double cost) : UnaryKernel(sizeof(T), sizeof(T), cost), function(std::move(f)) {}
+    void run_piece(const std::byte* from, std::byte* to, int64_t count) const override {
+      const T* in = reinterpret_cast<const T*>(from);
+      T* out = reinterpret_cast<T*>(to);
 #pragma GCC ivdep
-      for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(f(static_cast<Compute<T>>(in[i])));
-    });
-  });
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(function(static_cast<Compute<T>>(in[i])));
+    }
+    F function;
+  };
+  return std::make_unique<Of>(std::move(f), cost);
 }
 
 /// A vectorised function of float32, float16 or bfloat16 tensors.
 std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32 op, float p0 = 0.0F, float p1 = 0.0F,
-                                           int64_t grain = kLightGrain);
+                                           double cost = kLightCost);
 
 /// Output 0 is input 0 through a table.
 template <typename T>
@@ -98,8 +115,8 @@ std::unique_ptr<Kernel> lut8_kernel(const kernels::Lut8<T>& lut) {
     const auto* table = reinterpret_cast<const uint8_t*>(lut.data());
     const auto* in = c.input(0).as<uint8_t>();
     auto* out = c.output(0).mutable_as<uint8_t>();
-    c.pool().parallel_for(c.output(0).elements(), kByteGrain,
-                          [&](int64_t begin, int64_t end) { row(table, in + begin, out + begin, end - begin); });
+    c.pool().for_pieces(c.output(0).elements(), kLookupCost,
+                        [&](int64_t begin, int64_t end) { row(table, in + begin, out + begin, end - begin); });
   });
 }
 
@@ -120,35 +137,54 @@ std::unique_ptr<Kernel> real_lut_kernel(const OpContext& c, const F& f) {
   return unary_kernel<int16_t>([lut](int16_t v) { return kernels::lookup16(v, lut); });
 }
 
-/// out = f(a, b) with broadcasting over inputs 0 and 1; f takes Compute<A> and Compute<B> and gives what casts to R.
+/// How a BinaryKernel finds its operands.
+struct BinaryLayout {
+  int64_t a_bytes = 0, b_bytes = 0, out_bytes = 0;  // of an element
+  double cost = kLightCost;
+  bool swapped = false;  // a is input 1
+};
+
+/// A function of the elements of inputs 0 and 1, with broadcasting.
+class BinaryKernel : public Kernel {
+ public:
+  BinaryKernel(const OpContext& c, const BinaryLayout& layout);
+  void run(RunContext& c) final;
+
+ private:
+  virtual void run_row(const std::byte* a, int64_t a_step, const std::byte* b, int64_t b_step, std::byte* out,
+                       int64_t count) const = 0;
+
+  kernels::BroadcastPlan<2> plan_;
+  BinaryLayout layout_;
+};
+
+/// out = f(a, b) with broadcasting over inputs 0 and 1; f takes Compute<A> and Compute<B> and returns what casts to R.
 template <typename A, typename B, typename R, typename F>
-std::unique_ptr<Kernel> mixed_kernel(const OpContext& c, F f, int64_t grain = kLightGrain) {
-  const auto plan = kernels::plan_broadcast<2>(c.output(0).shape, {c.input(0).shape, c.input(1).shape});
-  return make_kernel([plan, f, grain](RunContext& run) {
-    const A* a = run.input(0).as<A>();
-    const B* b = run.input(1).as<B>();
-    R* out = run.output(0).mutable_as<R>();
-    const auto element = [&f](A x, B y) {
-      return static_cast<R>(f(static_cast<Compute<A>>(x), static_cast<Compute<B>>(y)));
-    };
-    run.pool().parallel_for(plan.elements, grain, [&](int64_t begin, int64_t end) {
-      kernels::for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
-        kernels::binary_row(a + from[0], plan.step(0), b + from[1], plan.step(1), out + at, count, element);
-      });
-    });
-  });
+std::unique_ptr<Kernel> mixed_kernel(const OpContext& c, F f, double cost = kLightCost, bool swapped = false) {
+  struct Of final : BinaryKernel {
+    Of(const OpContext& c, const BinaryLayout& layout, F f) : BinaryKernel(c, layout), function(std::move(f)) {}
+    void run_row(const std::byte* a, int64_t a_step, const std::byte* b, int64_t b_step, std::byte* out,
+                 int64_t count) const override {
+      kernels::binary_row(reinterpret_cast<const A*>(a), a_step, reinterpret_cast<const B*>(b), b_step,
+                          reinterpret_cast<R*>(out), count, [this](A x, B y) {
+                            return static_cast<R>(function(static_cast<Compute<A>>(x), static_cast<Compute<B>>(y)));
+                          });
+    }
+    F function;
+  };
+  return std::make_unique<Of>(c, BinaryLayout{sizeof(A), sizeof(B), sizeof(R), cost, swapped}, std::move(f));
 }
 
 /// The same for operands of one type.
 template <typename T, typename R, typename F>
-std::unique_ptr<Kernel> binary_kernel(const OpContext& c, F f, int64_t grain = kLightGrain) {
-  return mixed_kernel<T, T, R>(c, std::move(f), grain);
+std::unique_ptr<Kernel> binary_kernel(const OpContext& c, F f, double cost = kLightCost, bool swapped = false) {
+  return mixed_kernel<T, T, R>(c, std::move(f), cost, swapped);
 }
 
-/// The same with a row function row(a, a_step, b, b_step, out, count). Rows too short for one call each are first
+/// out = f(a, b) by a row function row(a, a_step, b, b_step, out, count). Rows too short for one call each are first
 /// laid out one after the other, a block at a time.
 template <typename T, typename Row>
-std::unique_ptr<Kernel> binary_row_kernel(const OpContext& c, Row row, int64_t grain = kLightGrain) {
+std::unique_ptr<Kernel> binary_row_kernel(const OpContext& c, Row row, double cost = kLightCost) {
   constexpr int64_t kShortRow = 32;
   constexpr int64_t kBlock = 1024;
   const auto plan = kernels::plan_broadcast<2>(c.output(0).shape, {c.input(0).shape, c.input(1).shape});
@@ -159,7 +195,7 @@ std::unique_ptr<Kernel> binary_row_kernel(const OpContext& c, Row row, int64_t g
     const T* a = run.input(0).as<T>();
     const T* b = run.input(1).as<T>();
     T* out = run.output(0).mutable_as<T>();
-    run.pool().parallel_for(plan.elements, blocks ? kHeavyGrain : grain, [&](int64_t begin, int64_t end) {
+    run.pool().for_pieces(plan.elements, blocks ? kHeavyCost : cost, [&](int64_t begin, int64_t end) {
       if (!blocks) {
         kernels::for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
           row(a + from[0], plan.step(0), b + from[1], plan.step(1), out + at, count);

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "core/half.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -96,17 +95,12 @@ void infer_lookup(InferContext& c) {
   c.set_output_shape(0, checked_shape(c, dims));
 }
 
-/// Values of a row between two questions whether to go on.
-constexpr int64_t kPiece = int64_t{1} << 17;
-
 /// Row numbers inside the table; a table without elements has no rows to read.
 void check_ids(const RunContext& run, const TensorView& ids, int64_t rows) {
   const auto* id = ids.as<int32_t>();
-  PacedCheck check;
-  for (int64_t i = 0; i < ids.elements(); ++i) {
-    check.count(1);
+  for_items(ids.elements(), 1, [&](int64_t i) {
     run.require(id[i] >= 0 && id[i] < rows, "row {} is outside a table of {} rows", id[i], rows);
-  }
+  });
 }
 
 inline void store(float& to, float value) { to = value; }
@@ -117,18 +111,14 @@ template <typename Out>
 void dequantize(const std::byte* from, DType type, int64_t count, float scale, Out* to) {
   if (const int bits = dtype_bits(type); bits < 8) {
     const int sign = 1 << (bits - 1);
-    in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        const int level = (static_cast<int>(get_packed(from, k, bits)) ^ sign) - sign;
-        store(to[k], static_cast<float>(level) * scale);
-      }
+    for_items(count, 1, [&](int64_t k) {
+      const int level = (static_cast<int>(get_packed(from, k, bits)) ^ sign) - sign;
+      store(to[k], static_cast<float>(level) * scale);
     });
     return;
   }
   const auto* levels = reinterpret_cast<const int8_t*>(from);
-  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) store(to[k], static_cast<float>(levels[k]) * scale);
-  });
+  for_items(count, 1, [&](int64_t k) { store(to[k], static_cast<float>(levels[k]) * scale); });
 }
 
 /// What all forms know when they read a row.
@@ -155,13 +145,11 @@ struct RowSource {
   void dequantize_blocks(int64_t id, Out* to) const {
     const int64_t size = quantization->block_size;
     const int64_t blocks = columns / size;
-    PacedCheck check;
-    for (int64_t b = 0; b < blocks; ++b) {
-      check.count(4 * size);
+    for_items(blocks, 4 * static_cast<double>(size), [&](int64_t b) {
       uint16_t scale = 0;
       std::memcpy(&scale, block_scales + (id * blocks + b) * 2, sizeof(scale));
       dequantize(row(id) + b * size * dtype_bits(type) / 8, type, size, half_to_float(scale), to + b * size);
-    }
+    });
   }
 
   void read(Form form, int64_t id, DType to_type, std::byte* to) const {
@@ -170,9 +158,7 @@ struct RowSource {
     } else if (form == Form::kWiden) {
       const auto* halves = reinterpret_cast<const uint16_t*>(row(id));
       auto* floats = reinterpret_cast<float*>(to);
-      in_pieces(columns, kPiece, [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) floats[k] = half_to_float(halves[k]);
-      });
+      for_items(columns, 1, [&](int64_t k) { floats[k] = half_to_float(halves[k]); });
     } else if (to_type == DType::kFloat32) {
       auto* floats = reinterpret_cast<float*>(to);
       form == Form::kBlocks ? dequantize_blocks(id, floats) : dequantize_row(id, floats);
@@ -197,11 +183,10 @@ std::unique_ptr<Kernel> prepare_lookup(PrepareContext& c) {
     if (out.elements() == 0) return;
     const RowSource source = {table.data, table.quantization, scales, table.dtype, columns};
     const int64_t row_bytes = out.bytes / ids.elements();
-    run.pool().parallel_for(ids.elements(), parallel_grain(static_cast<double>(columns)),
-                            [&](int64_t begin, int64_t end) {
-                              for (int64_t i = begin; i < end; ++i)
-                                source.read(form, ids.as<int32_t>()[i], out.dtype, out.data + i * row_bytes);
-                            });
+    run.pool().for_pieces(ids.elements(), static_cast<double>(columns), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        source.read(form, ids.as<int32_t>()[i], out.dtype, out.data + i * row_bytes);
+    });
   });
 }
 
@@ -248,9 +233,7 @@ int64_t bucket_of(const int32_t* index, const Shape& out, int lookup_dims) {
 void combine(Combiner combiner, int64_t elements, float total, float squares, std::span<float> row) {
   if (combiner == Combiner::kSum || elements == 0) return;
   const float divisor = combiner == Combiner::kMean ? total : std::sqrt(squares);
-  in_pieces(static_cast<int64_t>(row.size()), kPiece, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) row[static_cast<size_t>(k)] /= divisor;
-  });
+  for_items(static_cast<int64_t>(row.size()), 1, [&](int64_t k) { row[static_cast<size_t>(k)] /= divisor; });
 }
 
 void run_sparse(RunContext& run, Combiner combiner) {
@@ -262,12 +245,10 @@ void run_sparse(RunContext& run, Combiner combiner) {
   const int lookup_dims = static_cast<int>(rank) - 1;
   const int64_t size = row_elements(params.shape);
   check_ids(run, ids, params.shape[0]);
-  PacedCheck check;
-  for (int64_t i = 0; i < ids.elements(); ++i) {
-    check.count(16);
+  for_items(ids.elements(), 16, [&](int64_t i) {
     run.require(bucket_of(indices.as<int32_t>() + i * rank, out.shape, lookup_dims) >= 0,
                 "index {} is outside the dense shape", i);
-  }
+  });
   auto* result = out.mutable_as<float>();
   fill_bytes(out.data, std::byte{0}, out.bytes);
   if (out.elements() == 0) return;
@@ -277,8 +258,7 @@ void run_sparse(RunContext& run, Combiner combiner) {
   int64_t elements = 0;
   float total = 0.0F;
   float squares = 0.0F;
-  for (int64_t i = 0; i < ids.elements(); ++i) {
-    check.count(16 + size);
+  for_items(ids.elements(), static_cast<double>(16 + size), [&](int64_t i) {
     if (const int64_t next = bucket_of(indices.as<int32_t>() + i * rank, out.shape, lookup_dims); next != bucket) {
       combine(combiner, elements, total, squares, row(bucket));
       bucket = next;
@@ -291,10 +271,8 @@ void run_sparse(RunContext& run, Combiner combiner) {
     total += weight;
     squares += weight * weight;
     const std::span<float> to = row(bucket);
-    in_pieces(size, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) to[static_cast<size_t>(k)] += from[k] * weight;
-    });
-  }
+    for_items(size, 1, [&](int64_t k) { to[static_cast<size_t>(k)] += from[k] * weight; });
+  });
   combine(combiner, elements, total, squares, row(bucket));
 }
 

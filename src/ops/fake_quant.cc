@@ -53,7 +53,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
     const float factor = inverse;
     const auto* input = run.input(0).as<float>();
     auto* output = run.output(0).mutable_as<float>();
-    run.pool().parallel_for(run.output(0).elements(), parallel_grain(4), [=](int64_t begin, int64_t end) {
+    run.pool().for_pieces(run.output(0).elements(), 4, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const float at_least = lo < input[i] ? input[i] : lo;  // NaN becomes lo
         const float inside = hi < at_least ? hi : at_least;

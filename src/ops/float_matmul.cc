@@ -3,18 +3,14 @@
 
 #include <algorithm>
 
-#include "core/cancel.h"
-#include "kernels/gemm/gemv_f32.h"
-#include "kernels/gemm/matmul_f32.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/matmul_f32.h"
 
 namespace leadline::ops {
 namespace {
 
-/// Multiplications between two questions whether to go on: a good part of a second on a slow core.
-constexpr int64_t kPiece = int64_t{1} << 33;
-
-/// What a product takes besides its multiplications, in simple operations.
-constexpr int64_t kProductWork = 256;
+/// What a product costs besides its multiplications.
+constexpr double kProductCost = 256;
 
 /// The workspaces of all threads together, when each does products of its own.
 constexpr int64_t kMaxWorkspaces = 16 << 20;
@@ -24,7 +20,7 @@ class FloatMatmul final : public Kernel {
   FloatMatmul(PrepareContext& c, const Products& products, const FloatFinish& finish) : p_(products), finish_(finish) {
     vector_ = p_.m == 1 || p_.n == 1;
     const int64_t threads = c.threads();
-    const int64_t bytes = vector_ ? 0 : kernels::matmul_f32_workspace_bytes(p_.m, p_.n, p_.k, p_.adj_x);
+    const int64_t bytes = vector_ ? 0 : matmul_f32_workspace_bytes(p_.m, p_.n, p_.k, p_.adj_x);
     // Many products: one per thread at a time. Few, or large ones: the threads share each.
     slots_ = p_.batches >= 2 * threads && threads * bytes <= kMaxWorkspaces ? threads : 1;
     slot_bytes_ = bytes;
@@ -36,7 +32,7 @@ class FloatMatmul final : public Kernel {
       multiply_all(c, 0, p_.batches, 0);
       return;
     }
-    c.pool().parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(slots_, kWholePiece, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         multiply_all(c, p_.batches * slot / slots_, p_.batches * (slot + 1) / slots_, slot);
       }
@@ -44,14 +40,11 @@ class FloatMatmul final : public Kernel {
   }
 
  private:
-  /// Large products ask by themselves; small ones are many.
   void multiply_all(const RunContext& c, int64_t begin, int64_t end, int64_t slot) const {
-    const int64_t work = p_.m * p_.n * p_.k / 8 + kProductWork;
-    PacedCheck check;
-    for (int64_t i = begin; i < end; ++i) {
-      check.count(work);
-      multiply(c, i, slot);
-    }
+    const double cost = static_cast<double>(p_.m * p_.n) * static_cast<double>(p_.k) / 16 + kProductCost;
+    for_pieces(end - begin, cost, [&](int64_t first, int64_t last) {
+      for (int64_t i = begin + first; i < begin + last; ++i) multiply(c, i, slot);
+    });
   }
 
   /// Uses the pool, which runs on the calling thread alone when that is one of its own.
@@ -62,55 +55,35 @@ class FloatMatmul final : public Kernel {
     const float* bias = finish_.bias < 0 ? nullptr : c.input(finish_.bias).as<float>();
     if (vector_) {
       if (p_.m == 1) {
-        p_.adj_y ? kernels::gemv_dots_f32(a, b, p_.k, p_.n, p_.k, out, c.pool())
-                 : kernels::gemv_rows_f32(a, b, p_.n, p_.n, p_.k, out, c.pool());
+        p_.adj_y ? gemv_dots_f32(a, b, p_.k, p_.n, p_.k, out, c.pool())
+                 : gemv_rows_f32(a, b, p_.n, p_.n, p_.k, out, c.pool());
       } else {
-        p_.adj_x ? kernels::gemv_rows_f32(b, a, p_.m, p_.m, p_.k, out, c.pool())
-                 : kernels::gemv_dots_f32(b, a, p_.k, p_.m, p_.k, out, c.pool());
+        p_.adj_x ? gemv_rows_f32(b, a, p_.m, p_.m, p_.k, out, c.pool())
+                 : gemv_dots_f32(b, a, p_.k, p_.m, p_.k, out, c.pool());
       }
       finish_vector(bias, out);
     } else {
-      multiply_matrices({.a = a,
-                         .lda = p_.adj_x ? p_.m : p_.k,
-                         .a_transposed = p_.adj_x,
-                         .b = b,
-                         .ldb = p_.adj_y ? p_.k : p_.n,
-                         .b_transposed = p_.adj_y,
-                         .m = p_.m,
-                         .n = p_.n,
-                         .k = p_.k,
-                         .bias = bias,
-                         .c = out,
-                         .ldc = p_.n,
-                         .lo = finish_.lo,
-                         .hi = finish_.hi},
-                        c.scratch() + slot * slot_bytes_, c.pool());
-    }
-  }
-
-  /// In pieces that can be stopped between, where the calling thread is not inside of a parallel loop.
-  void multiply_matrices(const kernels::MatmulF32& whole, std::byte* workspace, ThreadPool& pool) const {
-    if (slots_ > 1 || whole.m * whole.n <= kPiece / std::max<int64_t>(whole.k, 1)) {
-      return kernels::matmul_f32(whole, workspace, pool);
-    }
-    for (int64_t row = 0; row < whole.m; row += kernels::kMatmulBlockRows) {
-      for (int64_t col = 0; col < whole.n; col += kernels::kMatmulBlockColumns) {
-        check_cancelled();
-        kernels::MatmulF32 piece = whole;
-        piece.m = std::min(kernels::kMatmulBlockRows, whole.m - row);
-        piece.n = std::min(kernels::kMatmulBlockColumns, whole.n - col);
-        piece.a += whole.a_transposed ? row : row * whole.lda;
-        piece.b += whole.b_transposed ? col * whole.ldb : col;
-        if (piece.bias != nullptr) piece.bias += col;
-        piece.c += row * whole.ldc + col;
-        kernels::matmul_f32(piece, workspace, pool);
-      }
+      matmul_f32({.a = a,
+                  .lda = p_.adj_x ? p_.m : p_.k,
+                  .a_transposed = p_.adj_x,
+                  .b = b,
+                  .ldb = p_.adj_y ? p_.k : p_.n,
+                  .b_transposed = p_.adj_y,
+                  .m = p_.m,
+                  .n = p_.n,
+                  .k = p_.k,
+                  .bias = bias,
+                  .c = out,
+                  .ldc = p_.n,
+                  .lo = finish_.lo,
+                  .hi = finish_.hi},
+                 c.scratch() + slot * slot_bytes_, c.pool());
     }
   }
 
   void finish_vector(const float* bias, float* out) const {
     if (bias == nullptr && finish_.lo == FloatFinish().lo && finish_.hi == FloatFinish().hi) return;
-    in_pieces(p_.m * p_.n, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
+    for_pieces(p_.m * p_.n, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const float value = bias == nullptr ? out[i] : out[i] + bias[p_.n == 1 ? 0 : i];
         out[i] = value < finish_.lo ? finish_.lo : value > finish_.hi ? finish_.hi : value;

@@ -7,7 +7,6 @@
 #include <memory>
 #include <utility>
 
-#include "core/cancel.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/reference/matmul.h"
@@ -31,9 +30,9 @@ struct FullyConnectedLoop {
   template <typename In, typename Zero, typename Weight, typename Finish, typename Out>
   void operator()(ThreadPool& pool, const In* input, Zero input_zero, const Weight* weights, int32_t weight_zero,
                   const Finish& finish, Out* output) const {
-    pool.parallel_for(shape.m, 1, [&](int64_t begin, int64_t end) {
-      kernels::reference::matmul(shape, input, input_zero, weights, weight_zero, finish, output, begin, end);
-    });
+    run_reference(kernels::reference::Matmul<In, Weight, Zero, Finish, Out>{shape, input, input_zero, weights,
+                                                                            weight_zero, finish, output},
+                  pool);
   }
 };
 
@@ -104,10 +103,10 @@ class TanhAfter final : public Kernel {
   void run(RunContext& c) override {
     kernel_->run(c);
     auto* values = c.output(0).mutable_as<float>();
-    in_pieces(c.output(0).elements(), PacedCheck::kEvery,
-              [values, tanh = kernels::unary_row_f32(kernels::UnaryF32::kTanh)](int64_t begin, int64_t end) {
-                tanh(values + begin, values + begin, end - begin, 0.0F, 0.0F);
-              });
+    for_pieces(c.output(0).elements(), 1,
+               [values, tanh = kernels::unary_row_f32(kernels::UnaryF32::kTanh)](int64_t begin, int64_t end) {
+                 tanh(values + begin, values + begin, end - begin, 0.0F, 0.0F);
+               });
   }
 
  private:
@@ -152,32 +151,32 @@ std::unique_ptr<Kernel> prepare_shuffled(const OpContext& c, const MatmulShape& 
     const auto* input = run.input(0).as<uint8_t>();
     auto* shuffled = run.output(1).mutable_as<int8_t>();
     fill_bytes(run.output(1).data, std::byte{0}, run.output(1).bytes);
-    int8_t* to = shuffled;
-    PacedCheck shuffling;
-    for (int64_t column = 0; column < s.k; column += kBlockColumns) {
-      shuffling.count(s.m * kBlockColumns);
-      for (int64_t row = 0; row < s.m; ++row) {
-        for (int64_t j = 0; j < kBlockColumns; ++j) *to++ = static_cast<int8_t>(input[row * s.k + column + j] - 128);
+    for_pieces(s.k / kBlockColumns * s.m, kBlockColumns, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const uint8_t* from = input + i % s.m * s.k + i / s.m * kBlockColumns;
+        for (int64_t j = 0; j < kBlockColumns; ++j) {
+          shuffled[i * kBlockColumns + j] = static_cast<int8_t>(from[j] - 128);
+        }
       }
-    }
+    });
     const auto* bias = run.input(2).as<int32_t>();
     auto* output = run.output(0).mutable_as<int16_t>();
-    run.pool().parallel_for(s.n, parallel_grain(static_cast<double>(s.m * s.k)), [&](int64_t begin, int64_t end) {
-      PacedCheck check;
-      for (int64_t unit = begin; unit < end; ++unit) {
+    run.pool().for_pieces(s.n * s.m, static_cast<double>(s.k), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t unit = i / s.m;
+        const int64_t row = i % s.m;
         const int8_t* weights =
             run.input(1).as<int8_t>() + unit / kBlockRows * kBlockRows * s.k + unit % kBlockRows * kBlockColumns;
-        for (int64_t row = 0; row < s.m; ++row) {
-          int64_t sum = bias[unit];
-          for (int64_t block = 0; block < s.k / kBlockColumns; ++block) {
-            check.count(kBlockColumns);
+        int64_t sum = bias[unit];
+        for_pieces(s.k / kBlockColumns, kBlockColumns, [&](int64_t first, int64_t last) {
+          for (int64_t block = first; block < last; ++block) {
             const int8_t* left = shuffled + (block * s.m + row) * kBlockColumns;
             const int8_t* right = weights + block * kBlockRows * kBlockColumns;
             for (int64_t j = 0; j < kBlockColumns; ++j) sum += left[j] * right[j];
           }
-          const int32_t level = kernels::multiply(kernels::saturate_i32(sum), multiplier);
-          output[row * s.n + unit] = static_cast<int16_t>(std::clamp(level, f.level_lo, f.level_hi));
-        }
+        });
+        const int32_t level = kernels::multiply(kernels::saturate_i32(sum), multiplier);
+        output[row * s.n + unit] = static_cast<int16_t>(std::clamp(level, f.level_lo, f.level_hi));
       }
     });
   });

@@ -44,15 +44,19 @@ class BlockKernel final : public Kernel {
     auto* weights = reinterpret_cast<int8_t*>(packed + weights_at_);
     auto* scales = reinterpret_cast<float*>(packed + scales_at_);
     auto* sums = reinterpret_cast<int32_t*>(packed + sums_at_);
-    kernels::unpack_signed<4>(reinterpret_cast<const uint8_t*>(source_), shape_.n * shape_.k, weights);
-    kernels::unpack_half(reinterpret_cast<const uint16_t*>(source_scales_), shape_.n * blocks(), scales);
+    const auto* levels = reinterpret_cast<const uint8_t*>(source_);
+    const auto* halves = reinterpret_cast<const uint16_t*>(source_scales_);
     // TFLite computes blocks of a multiple of 32 with XNNPACK, which keeps their scales as bfloat16.
     const bool short_scales = block_ % 32 == 0;
-    for (int64_t b = 0; b < shape_.n * blocks(); ++b) {
-      if (short_scales) scales[b] = bfloat16_to_float(float_to_bfloat16(scales[b]));
-      sums[b] = 0;
-      for (int64_t i = 0; i < block_; ++i) sums[b] += weights[b * block_ + i];
-    }
+    for_pieces(shape_.n * blocks(), 2.0 * static_cast<double>(block_), [&](int64_t begin, int64_t end) {
+      kernels::unpack_signed<4>(levels, begin * block_, (end - begin) * block_, weights + begin * block_);
+      kernels::unpack_half(halves + begin, end - begin, scales + begin);
+      for (int64_t b = begin; b < end; ++b) {
+        if (short_scales) scales[b] = bfloat16_to_float(float_to_bfloat16(scales[b]));
+        sums[b] = 0;
+        for (int64_t i = 0; i < block_; ++i) sums[b] += weights[b * block_ + i];
+      }
+    });
   }
 
   void run(RunContext& c) override {
@@ -60,11 +64,10 @@ class BlockKernel final : public Kernel {
     auto* quantized = reinterpret_cast<int8_t*>(c.scratch() + quantized_at_);
     auto* row_scales = reinterpret_cast<float*>(c.scratch() + row_scales_at_);
     auto* row_zeros = reinterpret_cast<int32_t*>(c.scratch() + row_zeros_at_);
-    kernels::quantize_rows(c.input(0).as<float>(), shape_.m, shape_.k, quantized, {row_scales, row_zeros}, c.pool());
+    quantize_rows(c.input(0).as<float>(), shape_.m, shape_.k, quantized, {row_scales, row_zeros}, c.pool());
     const float* bias = has_bias_ ? widen_bias(c.input(2), reinterpret_cast<float*>(c.scratch() + bias_at_)) : nullptr;
     float* out = c.output(0).mutable_as<float>();
-    const int64_t grain = parallel_grain(static_cast<double>(shape_.k));
-    c.pool().parallel_for(shape_.m * shape_.n, grain, [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(shape_.m * shape_.n, static_cast<double>(shape_.k), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i / shape_.n;
         const int64_t unit = i % shape_.n;
@@ -83,12 +86,14 @@ class BlockKernel final : public Kernel {
     const auto* scales = reinterpret_cast<const float*>(packed + scales_at_) + unit * blocks();
     const auto* sums = reinterpret_cast<const int32_t*>(packed + sums_at_) + unit * blocks();
     float total = 0.0F;
-    for (int64_t b = 0; b < blocks(); ++b) {
-      // Levels are at most 2^7 and 2^3, so that 2^20 products, and the correction, fit in 32 bits.
-      int32_t sum = 0;
-      for (int64_t i = b * block_; i < (b + 1) * block_; ++i) sum += int32_t{row[i]} * weights[i];
-      total += scales[b] * static_cast<float>(sum - zero * sums[b]);
-    }
+    for_pieces(blocks(), static_cast<double>(block_), [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        // Levels are at most 2^7 and 2^3, so that 2^20 products, and the correction, fit in 32 bits.
+        int32_t sum = 0;
+        for (int64_t i = b * block_; i < (b + 1) * block_; ++i) sum += int32_t{row[i]} * weights[i];
+        total += scales[b] * static_cast<float>(sum - zero * sums[b]);
+      }
+    });
     return total;
   }
 

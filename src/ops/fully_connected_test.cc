@@ -6,6 +6,7 @@
 #include "kernels/quant/dynamic.h"
 #include "kernels/reference/matmul.h"
 #include "ops/contraction_testing.h"
+#include "ops/loops/quantize_rows.h"
 
 namespace leadline::ops {
 namespace {
@@ -75,8 +76,8 @@ TEST_P(FullyConnectedSizes, Int8MatchesTheNaiveLoop) {
   for (const float s : wq.scale) scales.push_back(0.05F * s / 0.4F);
   const kernels::reference::FinishQuantized<int8_t> finish{bias.data(), scales.data(), 5, -128, 127};
   std::vector<int8_t> expected(static_cast<size_t>(m * n));
-  kernels::reference::matmul(shape_of(m, k, n), input.data(), kernels::reference::FixedZero{-7}, weights.data(), 0,
-                             finish, expected.data(), 0, m);
+  reference_product(shape_of(m, k, n), input.data(), kernels::reference::FixedZero{-7}, weights.data(), 0, finish,
+                    expected.data());
   EXPECT_EQ(t.result<int8_t>(0), expected);
 }
 
@@ -91,8 +92,8 @@ TEST_P(FullyConnectedSizes, Uint8WithAsymmetricWeightsMatchesTheNaiveLoop) {
   const float scale = 0.05F * 0.02F / 0.7F;
   const kernels::reference::FinishQuantized<uint8_t> finish{nullptr, &scale, 100, 0, 255, 0};
   std::vector<uint8_t> expected(static_cast<size_t>(m * n));
-  kernels::reference::matmul(shape_of(m, k, n), input.data(), kernels::reference::FixedZero{120}, weights.data(), 131,
-                             finish, expected.data(), 0, m);
+  reference_product(shape_of(m, k, n), input.data(), kernels::reference::FixedZero{120}, weights.data(), 131, finish,
+                    expected.data());
   EXPECT_EQ(t.result<uint8_t>(0), expected);
 }
 
@@ -108,8 +109,8 @@ TEST_P(FullyConnectedSizes, FloatMatchesTheNaiveLoop) {
     t.input<float>({n}, bias).output(DType::kFloat32);
     t.run();
     std::vector<float> expected(static_cast<size_t>(m * n));
-    kernels::reference::matmul(shape_of(m, k, n), input.data(), kernels::reference::FixedZero{}, weights.data(), 0,
-                               kernels::reference::FinishFloat{bias.data(), -kInf, kInf}, expected.data(), 0, m);
+    reference_product(shape_of(m, k, n), input.data(), kernels::reference::FixedZero{}, weights.data(), 0,
+                      kernels::reference::FinishFloat{bias.data(), -kInf, kInf}, expected.data());
     const auto result = t.result<float>(0);
     for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(result[i], expected[i], half ? 4e-3F : 1e-4F) << i;
   }
@@ -132,18 +133,18 @@ TEST_P(FullyConnectedSizes, DynamicRangeMatchesTheNaiveLoop) {
     ThreadPool pool(1);
     // XNNPACK takes rows of whole bytes only.
     const auto rule = k % (8 / bits) == 0 ? kernels::RowRule::kXnnpack : kernels::RowRule::kTfliteSymmetric;
-    kernels::quantize_rows(input.data(), m, k, quantized.data(), {scales.data(), zeros.data()}, pool, rule);
+    quantize_rows(input.data(), m, k, quantized.data(), {scales.data(), zeros.data()}, pool, rule);
     const kernels::reference::FinishHybrid finish{scales.data(), wq.scale.data(), nullptr, -kInf, kInf};
     std::vector<float> expected(static_cast<size_t>(m * n));
-    kernels::reference::matmul(shape_of(m, k, n), quantized.data(), kernels::reference::RowZero{zeros.data()},
-                               weights.data(), 0, finish, expected.data(), 0, m);
+    reference_product(shape_of(m, k, n), quantized.data(), kernels::reference::RowZero{zeros.data()}, weights.data(), 0,
+                      finish, expected.data());
     const auto result = t.result<float>(0);
     for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(result[i], expected[i], 1e-4F) << i;
     // And it stands for the product of the real numbers: half a step of the input times the weights.
     std::vector<float> real(weights.begin(), weights.end());
     for (int64_t i = 0; i < n * k; ++i) real[static_cast<size_t>(i)] *= wq.scale[static_cast<size_t>(i / k)];
-    kernels::reference::matmul(shape_of(m, k, n), input.data(), kernels::reference::FixedZero{}, real.data(), 0,
-                               kernels::reference::FinishFloat{nullptr, -kInf, kInf}, expected.data(), 0, m);
+    reference_product(shape_of(m, k, n), input.data(), kernels::reference::FixedZero{}, real.data(), 0,
+                      kernels::reference::FinishFloat{nullptr, -kInf, kInf}, expected.data());
     float bound = 0;
     for (const float w : real) bound = std::max(bound, std::abs(w));
     for (size_t i = 0; i < expected.size(); ++i) {

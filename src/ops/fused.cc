@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> prepare_lookup(PrepareContext& c) {
 void infer_swish(InferContext& c) { infer_unary(c, {DType::kFloat32}); }
 
 std::unique_ptr<Kernel> prepare_swish(PrepareContext& c) {
-  return unary_float_kernel(c, kernels::UnaryF32::kSwish, 0.0F, 0.0F, kHeavyGrain);
+  return unary_float_kernel(c, kernels::UnaryF32::kSwish, 0.0F, 0.0F, kHeavyCost);
 }
 
 void infer_layer_norm(InferContext& c) {
@@ -50,19 +50,42 @@ void infer_layer_norm(InferContext& c) {
   c.set_output_shape(0, shape);
 }
 
+/// Values of a row that is normalized in one piece.
+constexpr int64_t kLongRow = int64_t{1} << 20;
+
+void normalize_long_row(const kernels::LayerNorm& norm, const float* in, const float* gain, const float* shift,
+                        float* out, int64_t count, float epsilon) {
+  const auto over_row = [&](const auto& body) {
+    for_boxes<1>({{{{0, count}, 64}}}, 0.25, [&](const auto& box) { body(box[0]); });
+  };
+  kernels::LayerNormSums values;
+  kernels::LayerNormSums squares;
+  const auto n = static_cast<float>(count);
+  over_row([&](IndexRange range) { norm.add(in, count, range, values); });
+  const float mean = values.total / n;
+  over_row([&](IndexRange range) { norm.add_squares(in, count, range, mean, squares); });
+  const float scale = 1.0F / std::sqrt(squares.total / n + epsilon);
+  over_row([&](IndexRange range) { norm.write(in, gain, shift, out, range, mean, scale); });
+}
+
 std::unique_ptr<Kernel> prepare_layer_norm(PrepareContext& c) {
   const Shape& shape = c.input(0).shape;
   const int64_t count = shape[shape.rank() - 1];
   const int64_t rows = count == 0 ? 0 : shape.elements() / count;
-  const int64_t grain = std::max<int64_t>(1, kHeavyGrain / std::max<int64_t>(1, count));
   const float epsilon = c.attributes<LayerNormAttributes>().epsilon;
-  return make_kernel([count, rows, grain, epsilon, row = kernels::layer_norm_row()](RunContext& run) {
+  return make_kernel([count, rows, epsilon, norm = kernels::layer_norm()](RunContext& run) {
     const float* in = run.input(0).as<float>();
     const float* gain = run.has_input(1) ? run.input(1).as<float>() : nullptr;
     const float* shift = run.has_input(2) ? run.input(2).as<float>() : nullptr;
     float* out = run.output(0).mutable_as<float>();
-    run.pool().parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) row(in + i * count, gain, shift, out + i * count, count, epsilon);
+    run.pool().for_pieces(rows, kHeavyCost * static_cast<double>(count), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (count > kLongRow) {
+          normalize_long_row(norm, in + i * count, gain, shift, out + i * count, count, epsilon);
+        } else {
+          norm.row(in + i * count, gain, shift, out + i * count, count, epsilon);
+        }
+      }
     });
   });
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -31,10 +30,8 @@ struct SliceCopier {
       }
       return;
     }
-    in_pieces(count, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        put_packed(to, to_slice * count + k, bits, get_packed(from, from_slice * count + k, bits));
-      }
+    for_items(count, 1, [&](int64_t k) {
+      put_packed(to, to_slice * count + k, bits, get_packed(from, from_slice * count + k, bits));
     });
   }
 };
@@ -46,26 +43,18 @@ void gather_slices(const RunContext& c, const TensorView& from, const TensorView
   if (to.dtype == DType::kString) {
     const StringTensorReader strings = run_strings(c, from);
     StringTensorWriter writer({to.data, static_cast<size_t>(to.bytes)}, slices * count);
-    PacedCheck check;
-    for (int64_t s = 0; s < slices; ++s) {
-      check.count(32 * count);
-      for (int64_t k = 0; k < count; ++k) writer.add(strings[source_of(s) * count + k]);
-    }
+    for_items(slices * count, 32, [&](int64_t i) { writer.add(strings[source_of(i / count) * count + i % count]); });
     return;
   }
   const SliceCopier copy = {from.data, to.data, count, dtype_bits(to.dtype)};
   if (copy.bits * count % 8 != 0) {
     // Neighbouring slices share bytes: one thread, and the last byte may be used in part.
     if (to.bytes > 0) to.data[to.bytes - 1] = std::byte{0};
-    PacedCheck check;
-    for (int64_t s = 0; s < slices; ++s) {
-      check.count(8 * count);
-      copy(source_of(s), s);
-    }
+    for_items(slices, 8 * static_cast<double>(count), [&](int64_t s) { copy(source_of(s), s); });
     return;
   }
-  const int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, count * copy.bits / 8 + 8));
-  c.pool().parallel_for(slices, grain, [&](int64_t begin, int64_t end) {
+  const double cost = kByteCost * static_cast<double>(count * copy.bits) / 8 + 2;
+  c.pool().for_pieces(slices, cost, [&](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s) copy(source_of(s), s);
   });
 }
@@ -77,11 +66,9 @@ void finish_strings(InferContext& c, int64_t slices, int64_t count, const Source
             c.output(0).shape.to_string());
   const StringTensorReader strings = known_strings(c, 0);
   int64_t characters = 0;
-  PacedCheck check;
-  for (int64_t s = 0; s < slices; ++s) {
-    check.count(4 * count);
-    for (int64_t k = 0; k < count; ++k) characters += static_cast<int64_t>(strings[source_of(s) * count + k].size());
-  }
+  for_items(slices * count, 16, [&](int64_t i) {
+    characters += static_cast<int64_t>(strings[source_of(i / count) * count + i % count].size());
+  });
   set_string_bytes(c, 0, slices * count, characters);
 }
 
@@ -135,12 +122,10 @@ GatherSizes gather_sizes(const OpContext& c) {
 
 template <typename Context>
 void check_indices(const Context& c, const std::byte* data, DType type, int64_t count, int64_t limit) {
-  PacedCheck check;
-  for (int64_t i = 0; i < count; ++i) {
-    check.count(2);
+  for_items(count, 2, [&](int64_t i) {
     const int64_t index = load_index(data, type, i);
     c.require(index >= 0 && index < limit, "index {} is outside an axis of {} elements", index, limit);
-  }
+  });
 }
 
 void infer_gather(InferContext& c) {
@@ -207,15 +192,13 @@ TupleSizes tuple_sizes(const OpContext& c) {
 
 template <typename Context>
 void check_tuples(const Context& c, const TupleSizes& sizes, const std::byte* data, DType type) {
-  PacedCheck check;
-  for (int64_t t = 0; t < sizes.tuples; ++t) {
-    check.count(2 * sizes.width);
+  for_items(sizes.tuples, 2 * static_cast<double>(sizes.width), [&](int64_t t) {
     for (int k = 0; k < sizes.width; ++k) {
       const int64_t index = load_index(data, type, t * sizes.width + k);
       const int64_t limit = sizes.limits[static_cast<size_t>(k)];
       c.require(index >= 0 && index < limit, "index {} is outside dimension {} of {} elements", index, k, limit);
     }
-  }
+  });
 }
 
 void infer_gather_nd(InferContext& c) {

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cancel.h"
 #include "kernels/gemm/gemv_i8.h"
-#include "kernels/gemm/split.h"
 #include "ops/float_matmul.h"
+#include "ops/loops/gemm.h"
 
 namespace leadline::ops {
 namespace {
@@ -35,18 +34,18 @@ class GemmKernel final : public Kernel {
     const TensorView& input = c.input(f.rule.activations);
     const auto [n, k, count] = weights_.layout();
     if (f.arithmetic == Arithmetic::kFloat) {
-      kernels::gemm_f32({.a = input.as<float>(),
-                         .lda = k,
-                         .m = m_,
-                         .b = weights_.get(c),
-                         .n = n,
-                         .k = k,
-                         .bias = weights_.float_bias(c),
-                         .c = c.output(0).mutable_as<float>(),
-                         .ldc = n,
-                         .lo = f.lo,
-                         .hi = f.hi},
-                        c.pool());
+      gemm_f32({.a = input.as<float>(),
+                .lda = k,
+                .m = m_,
+                .b = weights_.get(c),
+                .n = n,
+                .k = k,
+                .bias = weights_.float_bias(c),
+                .c = c.output(0).mutable_as<float>(),
+                .ldc = n,
+                .lo = f.lo,
+                .hi = f.hi},
+               c.pool());
       return;
     }
     kernels::GemmI8 g{.a = input.data,
@@ -68,7 +67,7 @@ class GemmKernel final : public Kernel {
                                               .zero_point = f.output_zero,
                                               .lo = f.level_lo,
                                               .hi = f.level_hi};
-      return kernels::gemm_i8(g, output, workspace, c.pool());
+      return gemm_i8(g, output, workspace, c.pool());
     }
     g.a = rows_.values(c);
     g.a_row_zero_points = rows_.zeros(c);
@@ -82,7 +81,7 @@ class GemmKernel final : public Kernel {
       g.m = std::min(band_, m_ - row);
       rows_.quantize(c, input.as<float>() + row * k, g.m);
       output.c = c.output(0).mutable_as<float>() + row * n;
-      kernels::gemm_i8(g, output, workspace, c.pool());
+      gemm_i8(g, output, workspace, c.pool());
     }
   }
 
@@ -131,16 +130,15 @@ class DotsKernel final : public Kernel {
     contraction_.fill_scales(reinterpret_cast<float*>(packed + scales_at_));
     const auto* weights = reinterpret_cast<const int8_t*>(contraction_.fixed_weights);
     auto* sums = reinterpret_cast<int32_t*>(packed + sums_at_);
-    PacedCheck check;
-    for (int64_t j = 0; j < n_; ++j) {
-      // Fewer than 2^24 weights fit, and what does not wraps as the products do.
-      uint32_t sum = 0;
-      check.count(k_ / 4);
-      in_pieces(k_, kCopyPiece, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) sum += static_cast<uint32_t>(int32_t{weights[j * k_ + i]});
-      });
-      sums[j] = static_cast<int32_t>(sum);
-    }
+    for (int64_t j = 0; j < n_; ++j) sums[j] = 0;
+    for_boxes<2>({{{{0, n_}}, {{0, k_}}}}, 0.25, [&](const auto& box) {
+      for (int64_t j = box[0].begin; j < box[0].end; ++j) {
+        // Fewer than 2^24 weights fit, and what does not wraps as the products do.
+        auto sum = static_cast<uint32_t>(sums[j]);
+        for (int64_t i = box[1].begin; i < box[1].end; ++i) sum += static_cast<uint32_t>(int32_t{weights[j * k_ + i]});
+        sums[j] = static_cast<int32_t>(sum);
+      }
+    });
   }
 
   void run(RunContext& c) override {
@@ -150,17 +148,18 @@ class DotsKernel final : public Kernel {
     const auto* weights = c.input(f.rule.weights).as<int8_t>();
     const auto* bias = f.has_bias ? c.input(f.rule.bias).as<int32_t>() : nullptr;
     auto* sums = reinterpret_cast<int32_t*>(c.scratch());
-    constexpr int64_t kPartMacs = 100'000;
-    c.pool().parallel_for(n_, kPartMacs / k_ + 1, [&](int64_t begin, int64_t end) {
-      kernels::gemv_dots_i8({.a = c.input(f.rule.activations).data,
-                             .a_unsigned = f.activation_type == DType::kUInt8,
-                             .zero_point = f.input_zero,
-                             .b = weights + begin * k_,
-                             .ldb = k_,
-                             .b_sums = b_sums + begin,
-                             .n = end - begin,
-                             .k = k_},
-                            sums + begin);
+    constexpr double kMacCost = 0.1;
+    c.pool().for_pieces(n_, kMacCost * static_cast<double>(k_), [&](int64_t begin, int64_t end) {
+      const kernels::GemvI8 g{.a = c.input(f.rule.activations).data,
+                              .a_unsigned = f.activation_type == DType::kUInt8,
+                              .zero_point = f.input_zero,
+                              .b = weights + begin * k_,
+                              .ldb = k_,
+                              .b_sums = b_sums + begin,
+                              .n = end - begin,
+                              .k = k_};
+      for_pieces(k_, kMacCost * static_cast<double>(g.n),
+                 [&](int64_t from, int64_t to) { kernels::gemv_dots_i8(g, from, to, sums + begin); });
     });
     const auto lo = static_cast<float>(f.level_lo - f.output_zero);
     const auto hi = static_cast<float>(f.level_hi - f.output_zero);

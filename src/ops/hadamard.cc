@@ -59,7 +59,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
     float* output = run.output(0).mutable_as<float>();
     std::copy_n(input, run.output(0).elements(), output);
     const auto work = static_cast<double>(size * std::bit_width(static_cast<uint64_t>(size)));
-    run.pool().parallel_for(pieces, parallel_grain(work), [&](int64_t begin, int64_t end) {
+    run.pool().for_pieces(pieces, work, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) rotate(output + i * size, size);
     });
   });

@@ -87,7 +87,7 @@ class HalfKernel final : public Kernel {
       set_floats(inputs[i], c.scratch() + input_at_[i]);
       const auto* half = c.inputs()[i].as<uint16_t>();
       auto* real = inputs[i].mutable_as<float>();
-      c.pool().parallel_for(inputs[i].elements(), parallel_grain(2), [=](int64_t begin, int64_t end) {
+      c.pool().for_pieces(inputs[i].elements(), 2, [=](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) real[k] = half_to_float(half[k]);
       });
     }
@@ -98,7 +98,7 @@ class HalfKernel final : public Kernel {
     kernel_->run(inner);
     const auto* real = output.as<float>();
     auto* half = c.output(0).mutable_as<uint16_t>();
-    c.pool().parallel_for(output.elements(), parallel_grain(4), [=](int64_t begin, int64_t end) {
+    c.pool().for_pieces(output.elements(), 4, [=](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) half[k] = float_to_half(real[k]);
     });
   }

@@ -5,7 +5,6 @@
 
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 #include "ops/resources.h"
@@ -94,12 +93,10 @@ std::unique_ptr<Kernel> prepare_import(PrepareContext& c) {
 /// The text for every int64 key in order: of its row, or the default.
 template <typename Use>
 void for_each_text(const LookupTable& table, std::span<const int64_t> keys, std::string_view fallback, const Use& use) {
-  PacedCheck check;
-  for (const int64_t key : keys) {
-    check.count(64);
-    const int64_t row = table.find(key);
+  for_items(static_cast<int64_t>(keys.size()), 64, [&](int64_t i) {
+    const int64_t row = table.find(keys[static_cast<size_t>(i)]);
     use(row >= 0 ? table.text(row) : fallback);
-  }
+  });
 }
 
 void infer_find(InferContext& c) {
@@ -148,12 +145,10 @@ void run_find(RunContext& run) {
   if (out.dtype == DType::kString) return find_texts(run, *table);
   const StringTensorReader texts = run_strings(run, keys);
   const int64_t fallback = *run.input(kDefault).as<int64_t>();
-  PacedCheck check;
-  for (int64_t i = 0; i < texts.size(); ++i) {
-    check.count(64);
+  for_items(texts.size(), 64, [&](int64_t i) {
     const int64_t row = table->find(texts[i]);
     out.mutable_as<int64_t>()[i] = row >= 0 ? table->number(row) : fallback;
-  }
+  });
 }
 
 std::unique_ptr<Kernel> prepare_find(PrepareContext&) { return make_kernel(run_find); }

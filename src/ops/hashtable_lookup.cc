@@ -2,7 +2,6 @@
 // HASHTABLE_LOOKUP: rows of a table by sorted int32 keys; a key that is missing gives zeros, or an empty string.
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 
@@ -54,10 +53,11 @@ void infer_hashtable_lookup(InferContext& c) {
   }
   const StringTensorReader texts = known_strings(c, kValues);
   int64_t characters = 0;
-  for (const int32_t key : c.input(kLookup).values<int32_t>()) {
-    const int64_t row = find_key(c.input(kKeys).values<int32_t>(), key);
+  const std::span<const int32_t> lookup = c.input(kLookup).values<int32_t>();
+  for_items(lookups, 64, [&](int64_t i) {
+    const int64_t row = find_key(c.input(kKeys).values<int32_t>(), lookup[static_cast<size_t>(i)]);
     if (row >= 0) characters += static_cast<int64_t>(texts[row].size());
-  }
+  });
   set_string_bytes(c, kResult, lookups, characters);
 }
 
@@ -68,9 +68,7 @@ void run_hashtable_lookup(RunContext& run) {
   const std::span<const int32_t> keys(run.input(kKeys).as<int32_t>(), static_cast<size_t>(run.input(kKeys).elements()));
   const int64_t lookups = lookup.elements();
   auto* hits = run.output(kHits).mutable_as<uint8_t>();
-  PacedCheck check;
   const auto find = [&](int64_t i) {
-    check.count(64);
     const int64_t row = find_key(keys, lookup.as<int32_t>()[i]);
     hits[i] = row >= 0 ? 1 : 0;
     return row;
@@ -78,24 +76,23 @@ void run_hashtable_lookup(RunContext& run) {
   if (values.dtype == DType::kString) {
     const StringTensorReader texts = run_strings(run, values);
     StringTensorWriter writer({out.data, static_cast<size_t>(out.bytes)}, lookups);
-    for (int64_t i = 0; i < lookups; ++i) {
+    for_items(lookups, 64, [&](int64_t i) {
       const int64_t row = find(i);
       writer.add(row >= 0 ? texts[row] : std::string_view());
-    }
+    });
     return;
   }
   const int64_t row_bytes = lookups > 0 ? out.bytes / lookups : 0;
-  for (int64_t i = 0; i < lookups; ++i) {
+  for_items(lookups, 64 + kByteCost * static_cast<double>(row_bytes), [&](int64_t i) {
     const int64_t row = find(i);
-    if (row_bytes == 0) continue;
-    check.count(row_bytes / 8);
+    if (row_bytes == 0) return;
     std::byte* to = out.data + i * row_bytes;
     if (row >= 0) {
       copy_bytes(to, values.data + row * row_bytes, row_bytes);
     } else {
       fill_bytes(to, std::byte{0}, row_bytes);
     }
-  }
+  });
 }
 
 std::unique_ptr<Kernel> prepare_hashtable_lookup(PrepareContext&) { return make_kernel(run_hashtable_lookup); }

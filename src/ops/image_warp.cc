@@ -52,17 +52,15 @@ void each_pixel(const RunContext& run, const Body& body) {
   const Shape& in = run.input(0).shape;
   const Shape& out = run.output(0).shape;
   if (out.elements() == 0) return;
-  run.pool().parallel_for(
-      out[0] * out[1], parallel_grain(8.0 * static_cast<double>(out[2] * out[3])), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t batch = row / out[1];
-          const Image image{run.input(0).as<float>() + batch * in[1] * in[2] * in[3], in[1], in[2], in[3]};
-          for (int64_t x = 0; x < out[2]; ++x) {
-            body(image, row % out[1], x, row * out[2] + x,
-                 run.output(0).mutable_as<float>() + (row * out[2] + x) * out[3]);
-          }
-        }
-      });
+  run.pool().for_pieces(out[0] * out[1], 8.0 * static_cast<double>(out[2] * out[3]), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t batch = row / out[1];
+      const Image image{run.input(0).as<float>() + batch * in[1] * in[2] * in[3], in[1], in[2], in[3]};
+      for (int64_t x = 0; x < out[2]; ++x) {
+        body(image, row % out[1], x, row * out[2] + x, run.output(0).mutable_as<float>() + (row * out[2] + x) * out[3]);
+      }
+    }
+  });
 }
 
 void check_types(const InferContext& c) {

@@ -56,7 +56,7 @@ T wrapping_pow(T base, T exponent) {
 template <typename T>
 std::unique_ptr<Kernel> prepare_integer_pow(const OpContext& c, T (*power)(T, T)) {
   return checked<T>(
-      binary_kernel<T, T>(c, power, kHeavyGrain), [](T v) { return v >= 0; }, "integers have no negative powers");
+      binary_kernel<T, T>(c, power, kHeavyCost), [](T v) { return v >= 0; }, "integers have no negative powers");
 }
 
 std::unique_ptr<Kernel> prepare_pow(PrepareContext& c) {
@@ -69,7 +69,7 @@ std::unique_ptr<Kernel> prepare_pow(PrepareContext& c) {
     case DType::kInt64:
       return prepare_integer_pow<int64_t>(c, wrapping_pow<int64_t>);
     default:
-      return binary_kernel<float, float>(c, [](float a, float b) { return std::pow(a, b); }, kHeavyGrain);
+      return binary_kernel<float, float>(c, [](float a, float b) { return std::pow(a, b); }, kHeavyCost);
   }
 }
 
@@ -106,7 +106,7 @@ template <bool kMod>
 std::unique_ptr<Kernel> prepare_floor(PrepareContext& c) {
   const auto of_type = [&](auto zero) -> std::unique_ptr<Kernel> {
     using T = decltype(zero);
-    auto kernel = binary_kernel<T, T>(c, kMod ? floor_mod<T> : floor_div<T>, kHeavyGrain);
+    auto kernel = binary_kernel<T, T>(c, kMod ? floor_mod<T> : floor_div<T>, kHeavyCost);
     // Like TFLite: a float remainder may be NaN, a float quotient may not be infinite.
     if (kMod && std::is_floating_point_v<T>) return kernel;
     return checked<T>(std::move(kernel), [](T v) { return v != T{0}; }, "division by zero");
@@ -217,7 +217,7 @@ std::unique_ptr<Kernel> prepare_atan2(PrepareContext& c) {
       const T* y = run.input(0).as<T>();
       const T* x = run.input(1).as<T>();
       T* out = run.output(0).mutable_as<T>();
-      run.pool().parallel_for(run.output(0).elements(), kHeavyGrain, [&](int64_t begin, int64_t end) {
+      run.pool().for_pieces(run.output(0).elements(), kHeavyCost, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           out[i] = static_cast<T>(std::atan2(static_cast<Compute<T>>(y[i]), static_cast<Compute<T>>(x[i])));
         }

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "kernels/gemm/gemm_i8.h"
-#include "kernels/gemm/split.h"
-#include "kernels/quant/dynamic.h"
 #include "ops/contraction.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/pack.h"
+#include "ops/loops/quantize_rows.h"
+#include "ops/loops/split.h"
 
 namespace leadline::ops {
 namespace {
@@ -21,14 +22,14 @@ constexpr int64_t kRowBytes = 256 << 10;
 template <typename T>
 void transpose(const T* source, int64_t ld, int64_t rows, int64_t columns, T* target) {
   constexpr int64_t kGroup = 16;
-  PacedCheck check;
-  for (int64_t i0 = 0; i0 < rows; i0 += kGroup) {
-    check.count(kGroup * columns);
-    const int64_t i1 = std::min(rows, i0 + kGroup);
-    for (int64_t j = 0; j < columns; ++j) {
-      for (int64_t i = i0; i < i1; ++i) target[j * rows + i] = source[i * ld + j];
+  for_boxes<2>({{{{0, rows}, kGroup}, {{0, columns}}}}, 1, [&](const auto& box) {
+    for (int64_t i0 = box[0].begin; i0 < box[0].end; i0 += kGroup) {
+      const int64_t i1 = std::min(box[0].end, i0 + kGroup);
+      for (int64_t j = box[1].begin; j < box[1].end; ++j) {
+        for (int64_t i = i0; i < i1; ++i) target[j * rows + i] = source[i * ld + j];
+      }
     }
-  }
+  });
 }
 
 /// What may be multiplied at once: right-hand columns that are packed together.
@@ -73,38 +74,38 @@ class IntegerMatmul final : public Kernel {
 
   void pack(std::byte* packed) override {
     if (fixed_rhs_ == nullptr) return;
-    PacedCheck check;
-    for (int64_t i = 0; i < p_.rhs_matrices; ++i) {
-      check.count(p_.n * p_.k + 64);
-      pack_columns(fixed_rhs_, i, 0, p_.n, packed + i * block_bytes_);
-    }
+    for_pieces(p_.rhs_matrices, static_cast<double>(p_.n) * static_cast<double>(p_.k) + 64,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   pack_columns(fixed_rhs_, i, 0, p_.n, packed + i * block_bytes_);
+                 }
+               });
   }
 
   void run(RunContext& c) override {
     fill_factors(c);
     if (by_batch_) {
-      c.pool().parallel_for(threads_, 1, [&](int64_t begin, int64_t end) {
+      c.pool().for_pieces(threads_, kWholePiece, [&](int64_t begin, int64_t end) {
         for (int64_t slot = begin; slot < end; ++slot) {
-          const kernels::PartRange part = kernels::part_range(p_.batches, 1, threads_, slot);
-          PacedCheck check;
-          for (int64_t i = part.begin; i < part.end; ++i) {
-            check.count(product_work());
-            multiply(c, i, block(c, i, 0, slot), {0, p_.m}, {0, p_.n}, slot);
-          }
+          const IndexRange part = part_range(p_.batches, 1, threads_, slot);
+          for_pieces(part.size(), product_cost(), [&](int64_t first, int64_t last) {
+            for (int64_t i = part.begin + first; i < part.begin + last; ++i) {
+              multiply(c, i, block(c, i, 0, slot), {0, p_.m}, {0, p_.n}, slot);
+            }
+          });
         }
       });
       return;
     }
-    PacedCheck check;
-    for (int64_t i = 0; i < p_.batches; ++i) {
-      check.count(product_work());
-      blocks_ == 1 ? share_block(c, i) : share_columns(c, i);
-    }
+    for_pieces(p_.batches, product_cost(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) blocks_ == 1 ? share_block(c, i) : share_columns(c, i);
+    });
   }
 
  private:
-  /// In simple operations. Large products ask by themselves whether to go on; small ones are many.
-  int64_t product_work() const { return (p_.m * p_.n + p_.m + p_.n) * p_.k / 16 + 256; }
+  double product_cost() const {
+    return static_cast<double>(p_.m * p_.n + p_.m + p_.n) * static_cast<double>(p_.k) / 32 + 256;
+  }
 
   /// Blocks of columns that all threads hold at the same time; as many for each thread.
   void choose_blocks() {
@@ -120,8 +121,8 @@ class IntegerMatmul final : public Kernel {
 
   void pack_columns(const std::byte* rhs, int64_t matrix, int64_t begin, int64_t count, std::byte* target) const {
     const int8_t* from = reinterpret_cast<const int8_t*>(rhs) + matrix * p_.n * p_.k;
-    p_.adj_y ? kernels::pack_i8(from + begin * p_.k, p_.k, count, p_.k, target)
-             : kernels::pack_i8_kn(from + begin, p_.n, count, p_.k, target);
+    p_.adj_y ? pack_matrix(from + begin * p_.k, p_.k, count, p_.k, target)
+             : pack_matrix_kn(from + begin, p_.n, count, p_.k, target);
   }
 
   /// Block number `index` of a product's right-hand columns, packed now into memory `slot` unless it was ahead.
@@ -137,24 +138,15 @@ class IntegerMatmul final : public Kernel {
   /// One block for all: the threads share its rows or columns.
   void share_block(const RunContext& c, int64_t batch) const {
     const ColumnBlock columns = block(c, batch, 0, 0);
-    const kernels::GemmSplit split = kernels::split_gemm(p_.m, p_.n, p_.k, kernels::kGemmColumnGrain,
-                                                         static_cast<int>(threads_), 0, kernels::kMinPartCost8);
-    c.pool().parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const kernels::PartRange rows = split.by_rows
-                                            ? kernels::part_range(p_.m, kernels::kGemmTileRows, split.parts, part)
-                                            : kernels::PartRange{0, p_.m};
-        const kernels::PartRange cols = split.by_rows
-                                            ? kernels::PartRange{0, p_.n}
-                                            : kernels::part_range(p_.n, kernels::kGemmColumnGrain, split.parts, part);
-        multiply(c, batch, columns, rows, cols, part);
-      }
-    });
+    const GemmSplit split =
+        split_gemm(p_.m, p_.n, p_.k, kernels::kGemmColumnGrain, static_cast<int>(threads_), 0, kMinPartCost8);
+    for_parts(c.pool(), split, p_.m, p_.n, kernels::kGemmColumnGrain,
+              [&](IndexRange rows, IndexRange cols, int64_t part) { multiply(c, batch, columns, rows, cols, part); });
   }
 
   /// Blocks of their own: each thread packs one and multiplies all rows by it.
   void share_columns(const RunContext& c, int64_t batch) const {
-    c.pool().parallel_for(threads_, 1, [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(threads_, kWholePiece, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         for (int64_t index = slot; index < blocks_; index += threads_) {
           const ColumnBlock columns = block(c, batch, index, slot);
@@ -168,12 +160,14 @@ class IntegerMatmul final : public Kernel {
     if (c.output(0).dtype == DType::kInt32) return;
     const Quantization& rhs = *c.input(1).quantization;
     auto* factors = reinterpret_cast<float*>(c.scratch() + factors_at_);
-    for (int64_t i = 0; i < p_.n; ++i) {
-      const float scale = rhs.scale[rhs.per_channel() ? static_cast<size_t>(i) : 0];
-      factors[i] = hybrid_ ? scale
-                           : static_cast<float>(kernels::scale_ratio(c.input(0).quantization->scale0(), scale,
-                                                                     c.output(0).quantization->scale0()));
-    }
+    for_pieces(p_.n, 8, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float scale = rhs.scale[rhs.per_channel() ? static_cast<size_t>(i) : 0];
+        factors[i] = hybrid_ ? scale
+                             : static_cast<float>(kernels::scale_ratio(c.input(0).quantization->scale0(), scale,
+                                                                       c.output(0).quantization->scale0()));
+      }
+    });
   }
 
   kernels::RowParameters row_parameters(const std::byte* slot) const {
@@ -192,7 +186,7 @@ class IntegerMatmul final : public Kernel {
         transpose(values, p_.m, p_.k, count, floats);
         values = floats;
       }
-      kernels::quantize_rows(values, count, p_.k, target, row_parameters(slot), c.pool());
+      quantize_rows(values, count, p_.k, target, row_parameters(slot), c.pool());
       return target;
     }
     if (!p_.adj_x) return c.input(0).as<int8_t>() + first;
@@ -201,39 +195,44 @@ class IntegerMatmul final : public Kernel {
   }
 
   /// Rows times columns (of the block) of one product, on the calling thread.
-  void multiply(const RunContext& c, int64_t batch, const ColumnBlock& columns, kernels::PartRange rows,
-                kernels::PartRange cols, int64_t slot_index) const {
+  void multiply(const RunContext& c, int64_t batch, const ColumnBlock& columns, IndexRange rows, IndexRange cols,
+                int64_t slot_index) const {
     std::byte* slot = c.scratch() + slots_at_ + slot_index * slot_bytes_;
-    const auto* factors = reinterpret_cast<const float*>(c.scratch() + factors_at_) + columns.begin;
-    for (int64_t row = rows.begin; row < rows.end; row += band_) {
-      if (row > rows.begin) check_cancelled();
-      const int64_t count = std::min(band_, rows.end - row);
-      kernels::GemmI8 g{.a = rows_of(c, p_.lhs_matrix(batch), row, count, slot),
-                        .lda = p_.k,
-                        .m = count,
-                        .b = columns.packed,
-                        .n = columns.count,
-                        .k = p_.k};
-      const int64_t out = (batch * p_.m + row) * p_.n + columns.begin;
-      const auto finish = [&](const auto& output) {
-        kernels::gemm_i8_range(g, output, 0, count, cols.begin, cols.end, slot + workspace_at_);
-      };
-      if (hybrid_) {
-        g.a_row_zero_points = row_parameters(slot).zero_point;
-        finish(kernels::DequantizedOutput{.c = c.output(0).mutable_as<float>() + out,
-                                          .ldc = p_.n,
-                                          .row_scale = row_parameters(slot).scale,
-                                          .scale = factors});
-      } else if (c.output(0).dtype == DType::kInt32) {
-        finish(kernels::AccumulatorOutput{.c = c.output(0).mutable_as<int32_t>() + out, .ldc = p_.n});
-      } else {
-        g.a_zero_point = c.input(0).quantization->zero_point0();
-        g.b_zero_point = c.input(1).quantization->zero_point0();
-        finish(kernels::RequantizedOutput{.c = c.output(0).mutable_as<int8_t>() + out,
-                                          .ldc = p_.n,
-                                          .scale = factors,
-                                          .zero_point = c.output(0).quantization->zero_point0()});
+    const double row_cost = static_cast<double>(cols.size()) * static_cast<double>(p_.k) / 32;
+    for_boxes<1>({{{rows, band_}}}, row_cost, [&](const auto& box) {
+      for (int64_t row = box[0].begin; row < box[0].end; row += band_) {
+        multiply_band(c, batch, columns, {row, std::min(box[0].end, row + band_)}, cols, slot);
       }
+    });
+  }
+
+  /// The same for at most band_ rows.
+  void multiply_band(const RunContext& c, int64_t batch, const ColumnBlock& columns, IndexRange rows, IndexRange cols,
+                     std::byte* slot) const {
+    const auto* factors = reinterpret_cast<const float*>(c.scratch() + factors_at_) + columns.begin;
+    kernels::GemmI8 g{.a = rows_of(c, p_.lhs_matrix(batch), rows.begin, rows.size(), slot),
+                      .lda = p_.k,
+                      .m = rows.size(),
+                      .b = columns.packed,
+                      .n = columns.count,
+                      .k = p_.k};
+    const int64_t out = (batch * p_.m + rows.begin) * p_.n + columns.begin;
+    const auto finish = [&](const auto& output) { ops::multiply(g, output, {0, g.m}, cols, slot + workspace_at_); };
+    if (hybrid_) {
+      g.a_row_zero_points = row_parameters(slot).zero_point;
+      finish(kernels::DequantizedOutput{.c = c.output(0).mutable_as<float>() + out,
+                                        .ldc = p_.n,
+                                        .row_scale = row_parameters(slot).scale,
+                                        .scale = factors});
+    } else if (c.output(0).dtype == DType::kInt32) {
+      finish(kernels::AccumulatorOutput{.c = c.output(0).mutable_as<int32_t>() + out, .ldc = p_.n});
+    } else {
+      g.a_zero_point = c.input(0).quantization->zero_point0();
+      g.b_zero_point = c.input(1).quantization->zero_point0();
+      finish(kernels::RequantizedOutput{.c = c.output(0).mutable_as<int8_t>() + out,
+                                        .ldc = p_.n,
+                                        .scale = factors,
+                                        .zero_point = c.output(0).quantization->zero_point0()});
     }
   }
 

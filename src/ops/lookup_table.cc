@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/cancel.h"
+#include "core/work.h"
 
 namespace leadline::ops {
 namespace {
@@ -51,17 +51,15 @@ LookupTable::LookupTable(std::byte* memory, const TensorView& keys, const Tensor
   texts_ = StringTensorReader({copy(texts), static_cast<size_t>(texts.bytes)});
   const int64_t count = keys.elements();
   slots_ = {reinterpret_cast<int32_t*>(memory), static_cast<size_t>(slot_count(count))};
-  std::memset(slots_.data(), 0, slots_.size_bytes());
-  PacedCheck check;
-  for (int64_t row = 0; row < count; ++row) {
-    check.count(64);
+  fill_bytes(memory, std::byte{0}, static_cast<int64_t>(slots_.size_bytes()));
+  for_items(count, 64, [&](int64_t row) {
     const uint64_t slot =
         number_keys ? slot_of(hash_of(numbers_[row]), [&](int64_t other) { return numbers_[other] == numbers_[row]; })
                     : slot_of(hash_of(texts_[row]), [&](int64_t other) { return texts_[other] == texts_[row]; });
-    if (slots_[slot] != 0) continue;
+    if (slots_[slot] != 0) return;
     slots_[slot] = static_cast<int32_t>(row + 1);
     ++size_;
-  }
+  });
 }
 
 /// The slot whose row matches, or the free one where such a row belongs.

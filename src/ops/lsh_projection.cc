@@ -5,7 +5,6 @@
 
 #include <cstring>
 
-#include "core/cancel.h"
 #include "kernels/hash/fingerprint.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -36,21 +35,25 @@ void infer_lsh(InferContext& c) {
   if (c.input(kItems).dtype() == DType::kString && !c.known(kItems)) c.defer();
 }
 
+uint64_t hash_of(std::span<const std::byte> key) {
+  if (key.size() <= 64) return kernels::fingerprint64(key);
+  kernels::LongFingerprint hash(key);
+  for_pieces(hash.blocks(), 16, [&](int64_t begin, int64_t end) { hash.add({begin, end}); });
+  return hash.value();
+}
+
 int sign_bit(const RunContext& run, float seed, std::span<std::byte> key) {
   const TensorView& items = run.input(kItems);
   const float* weights = run.has_input(kWeights) ? run.input(kWeights).as<float>() : nullptr;
   const size_t item_bytes = key.size() - sizeof(seed);
   std::memcpy(key.data(), &seed, sizeof(seed));
   double score = 0.0;
-  PacedCheck check;
-  for (int64_t i = 0; i < items.shape[0]; ++i) {
-    check.count(64 + static_cast<int64_t>(item_bytes));
-    if (item_bytes > 0) {
-      std::memcpy(key.data() + sizeof(seed), items.data + i * static_cast<int64_t>(item_bytes), item_bytes);
-    }
-    const auto value = static_cast<double>(static_cast<int64_t>(kernels::fingerprint64(key)));
+  for_items(items.shape[0], static_cast<double>(64 + static_cast<int64_t>(item_bytes)), [&](int64_t i) {
+    copy_bytes(key.data() + sizeof(seed), items.data + i * static_cast<int64_t>(item_bytes),
+               static_cast<int64_t>(item_bytes));
+    const auto value = static_cast<double>(static_cast<int64_t>(hash_of(key)));
     score += weights == nullptr ? value : static_cast<double>(weights[i]) * value;
-  }
+  });
   return score > 0.0 ? 1 : 0;
 }
 
@@ -66,18 +69,19 @@ std::unique_ptr<Kernel> prepare_lsh(PrepareContext& c) {
     const Shape& shape = run.input(kSeeds).shape;
     const float* seed = run.input(kSeeds).as<float>();
     auto* out = run.output(0).mutable_as<int32_t>();
-    for (int64_t h = 0; h < shape[0]; ++h) {
+    const double bit_cost = static_cast<double>(run.input(kItems).shape[0]) * static_cast<double>(64 + key_bytes);
+    for_items(shape[0], bit_cost * static_cast<double>(shape[1]), [&](int64_t h) {
       uint32_t signature = 0;
-      for (int64_t b = 0; b < shape[1]; ++b) {
-        const int bit = sign_bit(run, *seed++, key);
+      for_items(shape[1], bit_cost, [&](int64_t b) {
+        const int bit = sign_bit(run, seed[h * shape[1] + b], key);
         signature = (signature << 1) | static_cast<uint32_t>(bit);
-        if (!sparse) *out++ = bit;
-      }
+        if (!sparse) out[h * shape[1] + b] = bit;
+      });
       // Signatures of different functions are kept apart by an offset; 32 bits leave no room for one, and TFLite's then
       // comes from a shift by 32 that x86 takes as none.
       const uint64_t offset = static_cast<uint64_t>(h) << (shape[1] % 32);
-      if (sparse) *out++ = static_cast<int32_t>(signature + static_cast<uint32_t>(offset));
-    }
+      if (sparse) out[h] = static_cast<int32_t>(signature + static_cast<uint32_t>(offset));
+    });
   });
 }
 

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/cancel.h"
 #include "kernels/quant/fixed_math.h"
-#include "kernels/recurrent/dot.h"
 #include "ops/families.h"
 #include "ops/lstm_common.h"
 #include "ops/quantization_rules.h"
@@ -81,11 +79,14 @@ template <typename T>
 void concatenate(const RunContext& c) {
   const int64_t inputs = c.input(kInput).shape[1];
   const int64_t depth = c.input(kActivation).shape[1];
-  T* to = c.output(kConcatenated).mutable_as<T>();
-  for (int64_t b = 0; b < c.input(kInput).shape[0]; ++b) {
-    to = std::copy_n(c.input(kInput).as<T>() + b * inputs, inputs, to);
-    to = std::copy_n(c.input(kActivation).as<T>() + b * depth, depth, to);
-  }
+  std::byte* to = c.output(kConcatenated).data;
+  const int64_t input_bytes = inputs * static_cast<int64_t>(sizeof(T));
+  const int64_t depth_bytes = depth * static_cast<int64_t>(sizeof(T));
+  for_items(c.input(kInput).shape[0], kByteCost * static_cast<double>(input_bytes + depth_bytes) + 4, [&](int64_t b) {
+    std::byte* row = to + b * (input_bytes + depth_bytes);
+    copy_bytes(row, c.input(kInput).data + b * input_bytes, input_bytes);
+    copy_bytes(row + input_bytes, c.input(kActivation).data + b * depth_bytes, depth_bytes);
+  });
 }
 
 /// Inputs that are variables carry the results to the next run.
@@ -98,27 +99,30 @@ void keep_state(const RunContext& c, bool activation_is_variable, bool state_is_
   if (state_is_variable) keep(kNewState, kState);
 }
 
+/// Of one row of a batch.
+double row_cost(int64_t depth, int64_t total) {
+  return 4 * static_cast<double>(depth) * (static_cast<double>(total) + 32) + 64;
+}
+
 void run_basic_float(RunContext& c) {
   concatenate<float>(c);
   const int64_t batch = c.input(kInput).shape[0];
   const int64_t depth = c.input(kActivation).shape[1];
   const int64_t total = c.output(kConcatenated).shape[1];
   auto logistic = [](float x) { return 1.0F / (1.0F + std::exp(-x)); };
-  PacedCheck check;
-  for (int64_t b = 0; b < batch; ++b) {
+  for_items(batch, row_cost(depth, total), [&](int64_t b) {
     float* gates = c.output(kGates).mutable_as<float>() + b * 4 * depth;
     const float* row = c.output(kConcatenated).as<float>() + b * total;
-    for (int64_t r = 0; r < 4 * depth; ++r) {
-      check.count(total);
-      gates[r] = c.input(kBias).as<float>()[r] + kernels::dot(c.input(kWeights).as<float>() + r * total, row, total);
-    }
-    for (int64_t i = 0; i < depth; ++i) {
+    for_items(4 * depth, kDotCost * static_cast<double>(total) + 4, [&](int64_t r) {
+      gates[r] = c.input(kBias).as<float>()[r] + dot_in_pieces(c.input(kWeights).as<float>() + r * total, row, total);
+    });
+    for_items(depth, 64, [&](int64_t i) {
       const float old = c.input(kState).as<float>()[b * depth + i];
       const float state = logistic(gates[i]) * std::tanh(gates[depth + i]) + logistic(gates[2 * depth + i]) * old;
       c.output(kNewState).mutable_as<float>()[b * depth + i] = state;
       c.output(kNewActivation).mutable_as<float>()[b * depth + i] = logistic(gates[3 * depth + i]) * std::tanh(state);
-    }
-  }
+    });
+  });
 }
 
 /// x * m as TFLite's matrix product rounds on the way out: the last shift takes ties upwards.
@@ -137,19 +141,17 @@ void run_basic_quantized(RunContext& c, kernels::Multiplier scale) {
   const int64_t depth = c.input(kActivation).shape[1];
   const int64_t total = c.output(kConcatenated).shape[1];
   const int32_t weight_zero = c.input(kWeights).quantization->zero_point0();
-  PacedCheck check;
-  for (int64_t b = 0; b < batch; ++b) {
+  for_items(batch, row_cost(depth, total), [&](int64_t b) {
     auto* gates = c.output(kGates).mutable_as<int16_t>() + b * 4 * depth;
     const auto* row = c.output(kConcatenated).as<uint8_t>() + b * total;
-    for (int64_t r = 0; r < 4 * depth; ++r) {
-      check.count(total);
+    for_items(4 * depth, static_cast<double>(total), [&](int64_t r) {
       const auto* weights = c.input(kWeights).as<uint8_t>() + r * total;
       int64_t sum = c.input(kBias).as<int32_t>()[r];
-      for (int64_t k = 0; k < total; ++k) sum += (weights[k] - weight_zero) * (row[k] - 128);
+      for_items(total, 1, [&](int64_t k) { sum += (weights[k] - weight_zero) * (row[k] - 128); });
       const int32_t value = rescale(kernels::saturate_i32(sum), scale);
       gates[r] = static_cast<int16_t>(std::clamp(value, -32768, 32767));
-    }
-    for (int64_t i = 0; i < depth; ++i) {
+    });
+    for_items(depth, 96, [&](int64_t i) {
       const int32_t added = multiply_q15(kernels::logistic_q15(gates[i]), kernels::tanh_q15(gates[depth + i], 3));
       const int32_t kept =
           multiply_q15(kernels::logistic_q15(gates[2 * depth + i]), c.input(kState).as<int16_t>()[b * depth + i]);
@@ -159,8 +161,8 @@ void run_basic_quantized(RunContext& c, kernels::Multiplier scale) {
       c.output(kNewState).mutable_as<int16_t>()[b * depth + i] = state;
       c.output(kNewActivation).mutable_as<uint8_t>()[b * depth + i] =
           static_cast<uint8_t>(std::clamp(kernels::rounding_divide_by_pot(out, 8), -128, 127) + 128);
-    }
-  }
+    });
+  });
 }
 
 std::unique_ptr<Kernel> prepare_basic(PrepareContext& c) {

@@ -5,15 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/cancel.h"
-
 namespace leadline::ops {
 namespace {
-
-using kernels::kCellGate;
-using kernels::kForgetGate;
-using kernels::kInputGate;
-using kernels::kOutputGate;
 
 constexpr const char* kGateNames[] = {"input", "forget", "cell", "output"};
 
@@ -200,8 +193,7 @@ LstmShape check_lstm(const OpContext& c, const LstmLayout& layout, const LstmOpt
   return shape;
 }
 
-kernels::LstmCell lstm_cell(const RunContext& c, const LstmLayout& layout, const LstmShape& shape,
-                            const LstmOptions& options) {
+LstmCell lstm_cell(const RunContext& c, const LstmLayout& layout, const LstmShape& shape, const LstmOptions& options) {
   auto matrix = [&](int i) {
     kernels::WeightMatrix m;
     if (i < 0 || !c.has_input(i)) return m;
@@ -215,7 +207,7 @@ kernels::LstmCell lstm_cell(const RunContext& c, const LstmLayout& layout, const
     return m;
   };
   auto floats = [&](int i) { return i >= 0 && c.has_input(i) ? c.input(i).as<float>() : nullptr; };
-  kernels::LstmCell cell;
+  LstmCell cell;
   cell.inputs = shape.inputs;
   cell.aux_inputs = shape.aux_inputs;
   cell.cells = shape.cells;
@@ -225,7 +217,7 @@ kernels::LstmCell lstm_cell(const RunContext& c, const LstmLayout& layout, const
   cell.projection_clip = options.projection_clip;
   cell.asymmetric = options.asymmetric;
   for (int g = kInputGate; g <= kOutputGate; ++g) {
-    kernels::LstmGate& gate = cell.gates[static_cast<size_t>(g)];
+    LstmGate& gate = cell.gates[static_cast<size_t>(g)];
     gate.input = matrix(layout.input_weights + g);
     if (layout.aux_weights >= 0) gate.aux = matrix(layout.aux_weights + g);
     gate.recurrent = matrix(layout.recurrent_weights + g);
@@ -239,9 +231,9 @@ kernels::LstmCell lstm_cell(const RunContext& c, const LstmLayout& layout, const
   return cell;
 }
 
-kernels::IntegerLstmCell integer_lstm_cell(const OpContext& c, const LstmLayout& layout, const LstmShape& shape,
-                                           const LstmOptions& options) {
-  kernels::IntegerLstmCell cell;
+IntegerLstmCell integer_lstm_cell(const OpContext& c, const LstmLayout& layout, const LstmShape& shape,
+                                  const LstmOptions& options) {
+  IntegerLstmCell cell;
   if (shape.kind != LstmKind::kInteger) return cell;
   // Scales are combined in floats, in this order, because TFLite's rounding of the factors depends on it.
   auto scale = [&](int i) { return c.has_input(i) ? c.input(i).quantization().scale0() : 1.0F; };
@@ -254,7 +246,7 @@ kernels::IntegerLstmCell integer_lstm_cell(const OpContext& c, const LstmLayout&
   cell.outputs = shape.outputs;
   cell.cell_exponent = exponent;
   for (int g = kInputGate; g <= kOutputGate; ++g) {
-    kernels::IntegerLstmGate& gate = cell.gates[static_cast<size_t>(g)];
+    IntegerLstmGate& gate = cell.gates[static_cast<size_t>(g)];
     const float gate_scale = normalized ? c.intermediate(g).quantization.scale0() : 0x1p-12F;
     auto factor = [](double real) { return kernels::quantize_multiplier(static_cast<float>(real)); };
     gate.input_scale = factor(scale(layout.input_weights + g) * input_scale / gate_scale);
@@ -283,12 +275,12 @@ kernels::IntegerLstmCell integer_lstm_cell(const OpContext& c, const LstmLayout&
   return cell;
 }
 
-void set_pointers(const RunContext& c, const LstmLayout& layout, kernels::IntegerLstmCell& cell) {
+void set_pointers(const RunContext& c, const LstmLayout& layout, IntegerLstmCell& cell) {
   auto pointer = [&]<typename T>(int i, const T*& target) {
     target = i >= 0 && c.has_input(i) ? c.input(i).as<T>() : nullptr;
   };
   for (int g = kInputGate; g <= kOutputGate; ++g) {
-    kernels::IntegerLstmGate& gate = cell.gates[static_cast<size_t>(g)];
+    IntegerLstmGate& gate = cell.gates[static_cast<size_t>(g)];
     pointer(layout.input_weights + g, gate.input);
     pointer(layout.recurrent_weights + g, gate.recurrent);
     if (g != kCellGate) pointer(peephole_index(layout, g), gate.peephole);
@@ -300,31 +292,29 @@ void set_pointers(const RunContext& c, const LstmLayout& layout, kernels::Intege
 }
 
 int64_t lstm_workspace_bytes(const LstmShape& shape) {
-  if (shape.kind == LstmKind::kInteger) return kernels::integer_lstm_scratch_bytes(shape.cells);
-  return kernels::lstm_scratch_bytes(shape.inputs, shape.aux_inputs, shape.cells, shape.outputs);
+  if (shape.kind == LstmKind::kInteger) return integer_lstm_scratch_bytes(shape.cells);
+  return lstm_scratch_bytes(shape.inputs, shape.aux_inputs, shape.cells, shape.outputs);
 }
 
 void run_lstm(RunContext& c, const LstmLayout& layout, const LstmShape& shape, const LstmSequence& sequence,
-              const LstmOptions& options, const kernels::IntegerLstmCell& integer_cell, const TensorView& input,
+              const LstmOptions& options, const IntegerLstmCell& integer_cell, const TensorView& input,
               const TensorView* aux, const TensorView& output) {
   const TensorView& output_state = c.input(layout.output_state);
   const TensorView& cell_state = c.input(layout.cell_state);
   auto each_step = [&](const auto& body) {
-    PacedCheck check;
-    for (int64_t row = 0; row < shape.batch; ++row) {
-      for (int64_t s = 0; s < sequence.steps; ++s) {
-        check.count(4 * shape.cells * (shape.inputs + shape.outputs + 16));
-        body(row, sequence.backward ? sequence.steps - 1 - s : s);
-      }
-    }
+    const auto cost = static_cast<double>(4 * shape.cells * (shape.inputs + shape.outputs + 16));
+    for_items(shape.batch * sequence.steps, cost, [&](int64_t i) {
+      const int64_t s = i % sequence.steps;
+      body(i / sequence.steps, sequence.backward ? sequence.steps - 1 - s : s);
+    });
   };
   const LstmSequence& q = sequence;
   if (shape.kind == LstmKind::kInteger) {
-    kernels::IntegerLstmCell cell = integer_cell;
+    IntegerLstmCell cell = integer_cell;
     set_pointers(c, layout, cell);
     each_step([&](int64_t row, int64_t step) {
-      const kernels::LstmRow place = q.rows_together ? kernels::LstmRow{row, shape.batch} : kernels::LstmRow{};
-      kernels::integer_lstm_step(
+      const LstmRow place = q.rows_together ? LstmRow{row, shape.batch} : LstmRow{};
+      integer_lstm_step(
           cell, place, input.as<int8_t>() + row * q.input_row_stride + step * q.input_step_stride,
           output_state.mutable_as<int8_t>() + row * shape.outputs, cell_state.mutable_as<int16_t>() + row * shape.cells,
           output.mutable_as<int8_t>() + row * q.output_row_stride + step * q.output_step_stride + q.output_offset,
@@ -332,15 +322,15 @@ void run_lstm(RunContext& c, const LstmLayout& layout, const LstmShape& shape, c
     });
     return;
   }
-  const kernels::LstmCell cell = lstm_cell(c, layout, shape, options);
+  const LstmCell cell = lstm_cell(c, layout, shape, options);
   each_step([&](int64_t row, int64_t step) {
     const float* aux_row =
         aux != nullptr ? aux->as<float>() + row * q.aux_row_stride + step * q.aux_step_stride : nullptr;
-    kernels::lstm_step(
-        cell, input.as<float>() + row * q.input_row_stride + step * q.input_step_stride, aux_row,
-        output_state.mutable_as<float>() + row * shape.outputs, cell_state.mutable_as<float>() + row * shape.cells,
-        output.mutable_as<float>() + row * q.output_row_stride + step * q.output_step_stride + q.output_offset,
-        c.scratch());
+    lstm_step(cell, input.as<float>() + row * q.input_row_stride + step * q.input_step_stride, aux_row,
+              output_state.mutable_as<float>() + row * shape.outputs,
+              cell_state.mutable_as<float>() + row * shape.cells,
+              output.mutable_as<float>() + row * q.output_row_stride + step * q.output_step_stride + q.output_offset,
+              c.scratch());
   });
 }
 

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "kernels/recurrent/lstm_float.h"
-#include "kernels/recurrent/lstm_integer.h"
+#include "ops/loops/lstm_float.h"
+#include "ops/loops/lstm_integer.h"
 #include "ops/op.h"
 
 namespace leadline::ops {
@@ -50,13 +50,12 @@ LstmShape check_lstm(const OpContext& c, const LstmLayout& layout, const LstmOpt
                      int64_t inputs, int64_t aux_inputs = 0);
 
 /// The float or hybrid cell over the operands of a run.
-kernels::LstmCell lstm_cell(const RunContext& c, const LstmLayout& layout, const LstmShape& shape,
-                            const LstmOptions& options);
+LstmCell lstm_cell(const RunContext& c, const LstmLayout& layout, const LstmShape& shape, const LstmOptions& options);
 
 /// Everything of an integer cell but the pointers; set_pointers adds those.
-kernels::IntegerLstmCell integer_lstm_cell(const OpContext& c, const LstmLayout& layout, const LstmShape& shape,
-                                           const LstmOptions& options);
-void set_pointers(const RunContext& c, const LstmLayout& layout, kernels::IntegerLstmCell& cell);
+IntegerLstmCell integer_lstm_cell(const OpContext& c, const LstmLayout& layout, const LstmShape& shape,
+                                  const LstmOptions& options);
+void set_pointers(const RunContext& c, const LstmLayout& layout, IntegerLstmCell& cell);
 
 /// Bytes of workspace for one step of a cell.
 int64_t lstm_workspace_bytes(const LstmShape& shape);
@@ -74,7 +73,7 @@ struct LstmSequence {
 
 /// Runs a whole sequence. `aux` may be null; integer cells have none.
 void run_lstm(RunContext& c, const LstmLayout& layout, const LstmShape& shape, const LstmSequence& sequence,
-              const LstmOptions& options, const kernels::IntegerLstmCell& integer_cell, const TensorView& input,
+              const LstmOptions& options, const IntegerLstmCell& integer_cell, const TensorView& input,
               const TensorView* aux, const TensorView& output);
 
 }  // namespace leadline::ops

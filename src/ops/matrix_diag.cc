@@ -5,7 +5,6 @@
 #include <cstring>
 #include <vector>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -31,13 +30,11 @@ Matrices matrices_of(const Operand& operand) {
 
 void write_diagonals(const Matrices& m, const std::byte* diagonal, std::byte* output) {
   const auto size = static_cast<size_t>(m.element);
-  PacedCheck check;
-  for (int64_t i = 0; i < m.count; ++i, output += m.rows * m.columns * m.element) {
-    for (int64_t k = 0; k < m.diagonal(); ++k, diagonal += m.element) {
-      check.count(8);
-      std::memcpy(output + k * (m.columns + 1) * m.element, diagonal, size);
-    }
-  }
+  const int64_t length = m.diagonal();
+  for_items(m.count * length, 8, [&](int64_t i) {
+    std::byte* matrix = output + i / length * m.rows * m.columns * m.element;
+    std::memcpy(matrix + i % length * (m.columns + 1) * m.element, diagonal + i * m.element, size);
+  });
 }
 
 void infer_diag(InferContext& c) {

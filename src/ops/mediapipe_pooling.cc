@@ -9,7 +9,6 @@
 #include <limits>
 #include <tuple>
 
-#include "core/cancel.h"
 #include "io/flexbuffer_map.h"
 #include "ops/common.h"
 #include "ops/custom_options.h"
@@ -105,24 +104,24 @@ void pool_row(const Options& o, const Shape& in, const float* image, int64_t y_o
   const int64_t depth = in[3];
   const int64_t y_begin = std::max<int64_t>(0, -y_origin);
   const int64_t y_end = std::min(o.filter_h, in[1] - y_origin);
-  PacedCheck check;
-  for (int64_t out_x = 0; out_x < out_w; ++out_x) {
-    check.count(depth * o.filter_w * o.filter_h);
+  for_items(out_w, static_cast<double>(depth * o.filter_w * o.filter_h), [&](int64_t out_x) {
     const int64_t x_origin = out_x * o.stride_w - pad_w;
     const int64_t x_begin = std::max<int64_t>(0, -x_origin);
     const int64_t x_end = std::min(o.filter_w, in[2] - x_origin);
     for (int64_t channel = 0; channel < depth; ++channel) {
       Best best;
-      for (int64_t y = y_begin; y < y_end; ++y) {
-        for (int64_t x = x_begin; x < x_end; ++x) {
-          const float value = image[((y_origin + y) * in[2] + x_origin + x) * depth + channel];
-          if (value > best.value) best = {value, y, x, y_origin + y, x_origin + x};
+      for_boxes<2>({{{{y_begin, y_end}}, {{x_begin, x_end}}}}, 1, [&](const auto& box) {
+        for (int64_t y = box[0].begin; y < box[0].end; ++y) {
+          for (int64_t x = box[1].begin; x < box[1].end; ++x) {
+            const float value = image[((y_origin + y) * in[2] + x_origin + x) * depth + channel];
+            if (value > best.value) best = {value, y, x, y_origin + y, x_origin + x};
+          }
         }
-      }
-      *values++ = std::min(std::max(best.value, o.lo), o.hi);
-      *indices++ = index(best, channel);
+      });
+      values[out_x * depth + channel] = std::min(std::max(best.value, o.lo), o.hi);
+      indices[out_x * depth + channel] = index(best, channel);
     }
-  }
+  });
 }
 
 template <Options (*read)(const OpContext&), DType index_type>
@@ -135,7 +134,7 @@ std::unique_ptr<Kernel> prepare_pool(PrepareContext& c) {
     if (run.output(0).elements() == 0) return;
     const int64_t row_size = columns.output * in[3];
     const auto work = static_cast<double>(row_size) * static_cast<double>(o.filter_w * o.filter_h);
-    run.pool().parallel_for(in[0] * rows.output, parallel_grain(work), [&](int64_t begin, int64_t end) {
+    run.pool().for_pieces(in[0] * rows.output, work, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const float* image = run.input(0).as<float>() + row / rows.output * in[1] * in[2] * in[3];
         const int64_t y_origin = row % rows.output * o.stride_h - rows.pad_before;
@@ -185,14 +184,11 @@ void unpool_windows(const RunContext& run, const Options& o, const Shape& in) {
   const float* indices = run.input(1).as<float>();
   const auto places = static_cast<float>(o.filter_w * o.filter_h);
   auto each = [&](const auto& visit) {
-    PacedCheck check;
-    int64_t i = 0;
-    for (int64_t row = 0; row < in[0] * in[1]; ++row) {
-      for (int64_t x = 0; x < in[2]; ++x) {
-        check.count(16 * in[3]);
-        for (int64_t channel = 0; channel < in[3]; ++channel, ++i) visit(i, row / in[1], row % in[1], x, channel);
-      }
-    }
+    for_items(in.elements(), 16, [&](int64_t i) {
+      const int64_t pixel = i / in[3];
+      const int64_t row = pixel / in[2];
+      visit(i, row / in[1], row % in[1], pixel % in[2], i % in[3]);
+    });
   };
   auto target_y = [&](int64_t i, int64_t y) {
     return y * o.stride_h - pad_h + static_cast<int64_t>(indices[i]) / o.filter_w;
@@ -207,7 +203,7 @@ void unpool_windows(const RunContext& run, const Options& o, const Shape& in) {
                 "index {} of value {} points outside the image of {} x {}", indices[i], i, out_h, out_w);
   });
   auto* result = output.mutable_as<float>();
-  std::fill_n(result, output.elements(), 0.0F);
+  fill_bytes(output.data, std::byte{0}, output.bytes);
   each([&](int64_t i, int64_t image, int64_t y, int64_t x, int64_t channel) {
     result[((image * out_h + target_y(i, y)) * out_w + target_x(i, x)) * in[3] + channel] = values[i];
   });
@@ -220,20 +216,13 @@ void unpool_places(const RunContext& run, const Shape& in) {
   const int32_t* indices = run.input(1).as<int32_t>();
   const int64_t in_size = in[1] * in[2] * in[3];
   const int64_t out_size = output.shape[1] * output.shape[2] * output.shape[3];
-  PacedCheck check;
-  for (int64_t i = 0; i < in[0] * in_size; ++i) {
-    check.count(2);
+  for_items(in[0] * in_size, 2, [&](int64_t i) {
     run.require(indices[i] >= 0 && indices[i] < out_size, "index {} of value {} is outside the image of {} places",
                 indices[i], i, out_size);
-  }
+  });
   auto* result = output.mutable_as<float>();
-  std::fill_n(result, output.elements(), 0.0F);
-  for (int64_t image = 0; image < in[0]; ++image) {
-    for (int64_t i = image * in_size; i < (image + 1) * in_size; ++i) {
-      check.count(4);
-      result[image * out_size + indices[i]] = values[i];
-    }
-  }
+  fill_bytes(output.data, std::byte{0}, output.bytes);
+  for_items(in[0] * in_size, 8, [&](int64_t i) { result[i / in_size * out_size + indices[i]] = values[i]; });
 }
 
 std::unique_ptr<Kernel> prepare_unpool(PrepareContext& c) {

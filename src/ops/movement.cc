@@ -5,8 +5,6 @@
 #include <cstring>
 #include <limits>
 
-#include "core/cancel.h"
-
 namespace leadline::ops {
 namespace {
 
@@ -110,37 +108,27 @@ void finish_move(InferContext& c, int i, const kernels::StridedCopy& block) {
   c.require(bytes.has_value(), "shape {} has too many strings", c.output(0).shape.to_string());
   const StringTensorReader strings = known_strings(c, i);
   int64_t characters = 0;
-  PacedCheck check;
-  kernels::for_each_source(block, [&](int64_t from) {
-    check.count(8);
-    characters += static_cast<int64_t>(strings[from].size());
-  });
+  for_each_source(block, 8, [&](int64_t from) { characters += static_cast<int64_t>(strings[from].size()); });
   set_string_bytes(c, 0, block.elements(), characters);
 }
 
 void move_elements(const RunContext& c, const TensorView& from, const TensorView& to,
                    const kernels::StridedCopy& block) {
-  PacedCheck check;
   if (from.dtype == DType::kString) {
     const StringTensorReader strings = run_strings(c, from);
     StringTensorWriter writer({to.data, static_cast<size_t>(to.bytes)}, block.elements());
-    kernels::for_each_source(block, [&](int64_t index) {
-      check.count(32);
-      writer.add(strings[index]);
-    });
+    for_each_source(block, 32, [&](int64_t index) { writer.add(strings[index]); });
     return;
   }
   const int bits = dtype_bits(from.dtype);
   if (bits >= 8) {
-    kernels::copy_strided(block, bits / 8, from.data, to.data, c.pool());
+    copy_strided(block, bits / 8, from.data, to.data, c.pool());
     return;
   }
   if (to.bytes > 0) to.data[to.bytes - 1] = std::byte{0};  // the last byte may be used in part
   int64_t next = 0;
-  kernels::for_each_source(block, [&](int64_t index) {
-    check.count(8);
-    put_packed(to.data, next++, bits, get_packed(from.data, index, bits));
-  });
+  for_each_source(block, 8,
+                  [&](int64_t index) { put_packed(to.data, next++, bits, get_packed(from.data, index, bits)); });
 }
 
 std::unique_ptr<Kernel> make_move_kernel(int i, const kernels::StridedCopy& block) {

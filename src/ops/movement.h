@@ -9,6 +9,7 @@
 
 #include "core/string_tensor.h"
 #include "kernels/movement/strided_copy.h"
+#include "ops/loops/copy.h"
 #include "ops/op.h"
 
 namespace leadline::ops {

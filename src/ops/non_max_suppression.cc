@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -90,21 +89,20 @@ class Suppression {
     c.require(!(sigma_ < 0), "sigma is {}, expected 0 or more", sigma_);
     if (sigma_ > 0) factor_ = static_cast<float>(-0.5 / static_cast<double>(sigma_));
     const auto* scores = c.input(kScores).as<float>();
-    for (int64_t i = 0; i < c.input(kScores).elements(); ++i) {
-      check_.count(16);
+    for_items(c.input(kScores).elements(), 16, [&](int64_t i) {
       if (scores[i] > score_threshold_) push({static_cast<int32_t>(i), scores[i], 0});
-    }
+    });
   }
 
   /// Fills the outputs and returns the number of selected boxes.
   int32_t run() {
     int32_t count = 0;
     const int64_t limit = std::min(size_, room_);
-    while (count < limit && size_ > 0) {
-      check_.count(64);
+    repeat_while(64 + kOverlapCost * static_cast<double>(limit), [&] {
+      if (count == limit || size_ == 0) return false;
       Candidate next = pop();
       const float before = next.score;
-      if (!lower_score(next, count)) continue;
+      if (!lower_score(next, count)) return true;
       next.compared = count;
       if (next.score == before) {
         selected_[count] = next.box;
@@ -113,9 +111,10 @@ class Suppression {
       }
       // A selected box comes back too and then overlaps itself; one without area is selected again, as in TFLite.
       if (next.score > score_threshold_) push(next);
-    }
-    std::fill(selected_ + count, selected_ + room_, 0);
-    if (scores_ != nullptr) std::fill(scores_ + count, scores_ + room_, 0.0F);
+      return true;
+    });
+    for_items(room_ - count, 1, [&](int64_t i) { selected_[count + i] = 0; });
+    if (scores_ != nullptr) for_items(room_ - count, 1, [&](int64_t i) { scores_[count + i] = 0.0F; });
     return count;
   }
 
@@ -123,15 +122,17 @@ class Suppression {
   /// Compares with the boxes selected since the last time, latest first. False when one overlaps too much.
   bool lower_score(Candidate& candidate, int32_t count) {
     const Box box(boxes_, candidate.box);
-    for (int32_t j = count - 1; j >= candidate.compared; --j) {
-      check_.count(16);
-      const float iou = overlap(box, Box(boxes_, selected_[j]));
-      if (iou >= iou_threshold_) return false;
-      if (sigma_ > 0) candidate.score *= std::exp(factor_ * iou * iou);
-      if (candidate.score <= score_threshold_) break;
-    }
-    return true;
+    bool passes = true;
+    for_items(count - candidate.compared, kOverlapCost, [&](int64_t k) {
+      const float iou = overlap(box, Box(boxes_, selected_[count - 1 - k]));
+      passes = !(iou >= iou_threshold_);
+      if (passes && sigma_ > 0) candidate.score *= std::exp(factor_ * iou * iou);
+      return passes && !(candidate.score <= score_threshold_);
+    });
+    return passes;
   }
+
+  static constexpr double kOverlapCost = 16;
 
   // A heap whose order among equal scores is that of the standard library's, which TFLite uses.
   void push(const Candidate& candidate) {
@@ -153,7 +154,6 @@ class Suppression {
   int32_t* selected_;
   float* scores_;
   int64_t room_;
-  PacedCheck check_;
 };
 
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {

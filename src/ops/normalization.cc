@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cancel.h"
 #include "kernels/quant/fixed_math.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -13,9 +12,6 @@
 
 namespace leadline::ops {
 namespace {
-
-/// Values of a vector between two questions whether to go on.
-constexpr int64_t kPiece = int64_t{1} << 16;
 
 /// Calls body(in, out, depth) for every vector along the last axis, in parallel.
 template <typename T, typename Body>
@@ -25,10 +21,10 @@ void for_each_vector(RunContext& c, double operations, const Body& body) {
   if (shape.elements() == 0) return;
   const T* in = c.input(0).as<T>();
   T* out = c.output(0).mutable_as<T>();
-  c.pool().parallel_for(shape.elements() / depth, parallel_grain(operations * static_cast<double>(depth)),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i) body(in + i * depth, out + i * depth, depth);
-                        });
+  c.pool().for_pieces(shape.elements() / depth, operations * static_cast<double>(depth),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i) body(in + i * depth, out + i * depth, depth);
+                      });
 }
 
 void infer_l2(InferContext& c) {
@@ -55,19 +51,15 @@ std::unique_ptr<Kernel> l2_integer_kernel(int32_t in_zero, int32_t out_zero) {
   return make_kernel([=](RunContext& c) {
     for_each_vector<T>(c, 4.0, [&](const T* in, T* out, int64_t depth) {
       int64_t squares = 0;
-      in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) squares += (in[i] - in_zero) * (in[i] - in_zero);
-      });
+      for_items(depth, 1, [&](int64_t i) { squares += (in[i] - in_zero) * (in[i] - in_zero); });
       const kernels::Multiplier m = kernels::inverse_sqrt_multiplier(kernels::saturate_i32(squares));
-      in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int32_t centred = in[i] - in_zero;
-          // TFLite raises the shift for int8 and the value for uint8, which rounds differently.
-          const int32_t value = std::is_signed_v<T> ? kernels::multiply(centred, {m.value, m.shift + 7})
-                                                    : kernels::multiply(128 * centred, m);
-          out[i] = static_cast<T>(
-              std::clamp<int32_t>(value + out_zero, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-        }
+      for_items(depth, 4, [&](int64_t i) {
+        const int32_t centred = in[i] - in_zero;
+        // TFLite raises the shift for int8 and the value for uint8, which rounds differently.
+        const int32_t value = std::is_signed_v<T> ? kernels::multiply(centred, {m.value, m.shift + 7})
+                                                  : kernels::multiply(128 * centred, m);
+        out[i] = static_cast<T>(
+            std::clamp<int32_t>(value + out_zero, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
       });
     });
   });
@@ -78,13 +70,9 @@ std::unique_ptr<Kernel> prepare_l2(PrepareContext& c) {
     return make_kernel([](RunContext& run) {
       for_each_vector<float>(run, 4.0, [](const float* in, float* out, int64_t depth) {
         float squares = 0.0F;
-        in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) squares += in[i] * in[i];
-        });
+        for_items(depth, 4, [&](int64_t i) { squares += in[i] * in[i]; });
         const float length = std::max(std::sqrt(squares), 1e-6F);
-        in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) out[i] = in[i] / length;
-        });
+        for_items(depth, 1, [&](int64_t i) { out[i] = in[i] / length; });
       });
     });
   }
@@ -109,15 +97,11 @@ std::unique_ptr<Kernel> prepare_local_response(PrepareContext& c) {
     for_each_vector<float>(run, 32.0, [&](const float* in, float* out, int64_t depth) {
       auto square = [&](int64_t i) { return in[i] * in[i] * alpha; };
       float sum = 0.0F;  // over the channels within the radius, sliding
-      in_pieces(std::min(radius, depth), kPiece, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) sum += square(i);
-      });
-      in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          if (i + radius < depth) sum += square(i + radius);
-          out[i] = in[i] * std::pow(bias + sum, -beta);
-          if (i >= radius) sum -= square(i - radius);
-        }
+      for_items(std::min(radius, depth), 4, [&](int64_t i) { sum += square(i); });
+      for_items(depth, 32, [&](int64_t i) {
+        if (i + radius < depth) sum += square(i + radius);
+        out[i] = in[i] * std::pow(bias + sum, -beta);
+        if (i >= radius) sum -= square(i - radius);
       });
     });
   });

@@ -56,7 +56,7 @@ void subtract(const RunContext& run) {
   const T* levels = input.as<T>();
   const float* reference = run.input(1).as<float>();
   float* output = run.output(0).mutable_as<float>();
-  run.pool().parallel_for(input.elements(), parallel_grain(4), [&](int64_t begin, int64_t end) {
+  run.pool().for_pieces(input.elements(), 4, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto k = static_cast<size_t>(channels > 1 ? i / inner % channels : 0);
       const auto offset = static_cast<int32_t>(levels[i]) - static_cast<int32_t>(q.zero_point[k]);

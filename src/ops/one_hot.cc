@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -48,17 +47,14 @@ std::unique_ptr<Kernel> prepare_one_hot(PrepareContext& c) {
   return make_kernel([=](RunContext& run) {
     const TensorView& out = run.output(0);
     const TensorView& index = run.input(kIndices);
-    kernels::fill_elements(out.data, outer * depth * inner, run.input(kOff).data, size);
+    fill_elements(out.data, outer * depth * inner, run.input(kOff).data, size);
     const std::byte* on = run.input(kOn).data;
-    PacedCheck check;
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t i = 0; i < inner; ++i) {
-        check.count(4);
-        const int64_t hot = load_index(index.data, index.dtype, o * inner + i);
-        if (hot < 0 || hot >= depth) continue;
-        std::memcpy(out.data + ((o * depth + hot) * inner + i) * size, on, static_cast<size_t>(size));
-      }
-    }
+    for_items(outer * inner, 8, [&](int64_t at) {
+      const int64_t hot = load_index(index.data, index.dtype, at);
+      if (hot < 0 || hot >= depth) return;
+      const int64_t place = (at / inner * depth + hot) * inner + at % inner;
+      std::memcpy(out.data + place * size, on, static_cast<size_t>(size));
+    });
   });
 }
 

@@ -3,11 +3,15 @@
 // Fixed weights are packed once, into packed memory; weights computed while running are packed into scratch each time.
 #pragma once
 
-#include <vector>
+#include <fmt/format.h>
 
-#include "core/cancel.h"
+#include <string>
+
+#include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_i8.h"
 #include "ops/contraction.h"
+#include "ops/loops/pack.h"
+#include "ops/loops/quantize_rows.h"
 
 namespace leadline::ops {
 
@@ -17,8 +21,8 @@ inline bool packable(const Contraction& f) {
          (f.arithmetic == Arithmetic::kQuantized && f.output_type == f.activation_type);
 }
 
-/// `Layout` has bytes_f32() and bytes_i8() and overloads of pack(source, target) for float, uint16_t (float16 bits),
-/// int8_t and uint8_t weights. pack() of uint8_t stores w - 128.
+/// `Layout` has bytes_f32() and bytes_i8() and pack(source, target) for pointers to float, uint16_t (float16 bits),
+/// int8_t and uint8_t weights, and for CompactWeights. pack() of uint8_t stores w - 128.
 template <typename Layout>
 class PackedWeights {
  public:
@@ -28,14 +32,13 @@ class PackedWeights {
     const bool fixed = contraction_.has_fixed_weights;
     weights_at_ = (fixed ? packed : scratch).take(real() ? layout_.bytes_f32() : layout_.bytes_i8());
     if (!real()) scales_at_ = packed.take(contraction_.rule.channels * 4);
-    if (widens() && !fixed) widened_at_ = scratch.take(contraction_.widened_bytes());
     if (contraction_.bias_type == DType::kFloat16) bias_at_ = scratch.take(contraction_.rule.channels * 4);
   }
 
   /// Asks for the memory of both blocks, once they are complete. `name` is the kernel's.
   void request(PrepareContext& c, const char* name, const BlockLayout& packed, const BlockLayout& scratch) const {
     const bool fixed = contraction_.has_fixed_weights;
-    c.request_packed(packed.size(), fixed ? std::string(name) : std::string(name) + ".factors");
+    c.request_packed(packed.size(), fixed ? std::string(name) : fmt::format("{}.factors", name));
     c.request_scratch(scratch.size());
     if (fixed) c.replaces_input(contraction_.rule.weights);
   }
@@ -43,16 +46,13 @@ class PackedWeights {
   /// Fills its part of the packed memory.
   void pack(std::byte* packed) const {
     if (!real()) contraction_.fill_scales(reinterpret_cast<float*>(packed + scales_at_));
-    if (!contraction_.has_fixed_weights) return;
-    std::vector<int8_t> widened(widens() ? static_cast<size_t>(contraction_.widened_bytes()) : 0);
-    pack_from(contraction_.fixed_weights, widened.data(), packed + weights_at_);
+    if (contraction_.has_fixed_weights) pack_from(contraction_.fixed_weights, packed + weights_at_);
   }
 
   /// Packs weights that are not fixed. Call once per run, before get().
   void update(const RunContext& c) const {
     if (contraction_.has_fixed_weights) return;
-    pack_from(c.input(contraction_.rule.weights).data, reinterpret_cast<int8_t*>(c.scratch() + widened_at_),
-              c.scratch() + weights_at_);
+    pack_from(c.input(contraction_.rule.weights).data, c.scratch() + weights_at_);
   }
 
   /// The packed weights.
@@ -78,16 +78,15 @@ class PackedWeights {
 
  private:
   bool real() const { return contraction_.arithmetic == Arithmetic::kFloat; }
-  bool widens() const { return !real() && contraction_.compact_weights(); }
   // Dynamic range reads uint8 weights as TFLite does: the bytes are int8.
   bool as_unsigned() const {
     return contraction_.weight_type == DType::kUInt8 && contraction_.arithmetic == Arithmetic::kQuantized;
   }
 
-  void pack_from(const std::byte* source, int8_t* widened, std::byte* target) const {
-    if (widens()) {
-      contraction_.widen_weights(source, reinterpret_cast<std::byte*>(widened));
-      layout_.pack(static_cast<const int8_t*>(widened), target);
+  void pack_from(const std::byte* source, std::byte* target) const {
+    if (contraction_.weight_type == DType::kInt4 || contraction_.weight_type == DType::kInt2) {
+      const int bits = contraction_.weight_type == DType::kInt4 ? 4 : 2;
+      layout_.pack(CompactWeights{reinterpret_cast<const uint8_t*>(source), bits}, target);
     } else if (contraction_.weight_type == DType::kFloat32) {
       layout_.pack(reinterpret_cast<const float*>(source), target);
     } else if (contraction_.weight_type == DType::kFloat16) {
@@ -103,9 +102,12 @@ class PackedWeights {
   Layout layout_;
   int64_t weights_at_ = 0;  // packed, or scratch
   int64_t scales_at_ = 0;   // packed
-  int64_t widened_at_ = 0;  // scratch
   int64_t bias_at_ = 0;     // scratch
 };
+
+/// Whether weights of this kind are packed for float products.
+template <typename Source>
+inline constexpr bool kPacksFloats = std::is_same_v<Source, const float*> || std::is_same_v<Source, const uint16_t*>;
 
 /// `count` matrices [n, k] for the gemm, one after the other in the weights.
 struct GemmLayout {
@@ -117,27 +119,19 @@ struct GemmLayout {
   int64_t matrix_bytes_i8() const { return align_up(kernels::packed_bytes_i8(n, k)); }
   int64_t bytes_f32() const { return count * matrix_bytes_f32(); }
   int64_t bytes_i8() const { return count * matrix_bytes_i8(); }
-  void pack(const float* source, std::byte* target) const {
-    each(source, target, matrix_bytes_f32(), kernels::pack_f32);
-  }
-  void pack(const uint16_t* source, std::byte* target) const {
-    each(source, target, matrix_bytes_f32(), kernels::pack_f32_from_f16);
-  }
-  void pack(const int8_t* source, std::byte* target) const {
-    each(source, target, matrix_bytes_i8(), kernels::pack_i8);
-  }
-  void pack(const uint8_t* source, std::byte* target) const {
-    each(source, target, matrix_bytes_i8(), kernels::pack_u8);
+  template <typename Source>
+  void pack(const Source& source, std::byte* target) const {
+    for_pieces(count, static_cast<double>(n) * static_cast<double>(k) + 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        pack_matrix(source + i * n * k, k, n, k, target + i * matrix_bytes<Source>());
+      }
+    });
   }
 
  private:
-  template <typename T, typename Pack>
-  void each(const T* source, std::byte* target, int64_t bytes, Pack pack_one) const {
-    PacedCheck check;  // large matrices ask by themselves whether to go on; small ones may be many
-    for (int64_t i = 0; i < count; ++i) {
-      check.count(n * k + 64);
-      pack_one(source + i * n * k, k, n, k, target + i * bytes);
-    }
+  template <typename Source>
+  int64_t matrix_bytes() const {
+    return kPacksFloats<Source> ? matrix_bytes_f32() : matrix_bytes_i8();
   }
 };
 
@@ -156,7 +150,7 @@ class QuantizedRows {
   void quantize(const RunContext& c, const float* values) const { quantize(c, values, rows_); }
   /// The first `rows` only.
   void quantize(const RunContext& c, const float* values, int64_t rows) const {
-    kernels::quantize_rows(
+    quantize_rows(
         values, rows, size_, reinterpret_cast<int8_t*>(c.scratch() + values_at_),
         {reinterpret_cast<float*>(c.scratch() + scales_at_), reinterpret_cast<int32_t*>(c.scratch() + zeros_at_)},
         c.pool(), rule_);

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -120,7 +119,7 @@ void for_rows(const Rows& rows, int64_t begin, int64_t end, const Map& map, cons
   }
 }
 
-int64_t rows_grain(const Rows& rows) { return std::max<int64_t>(1, 65536 / (rows.row.output * rows.unit)); }
+double row_cost(const Rows& rows) { return kByteCost * static_cast<double>(rows.row.output * rows.unit) + 16; }
 
 void pad_constant(const RunContext& c, const Rows& rows, const std::byte* value, int64_t size) {
   const std::byte* input = c.input(0).data;
@@ -131,18 +130,18 @@ void pad_constant(const RunContext& c, const Rows& rows, const std::byte* value,
     return i >= axis.before && i < axis.before + axis.input ? i - axis.before : -1;
   };
   if (rows.count == 0) return;
-  c.pool().parallel_for(rows.count, rows_grain(rows), [&](int64_t begin, int64_t end) {
+  c.pool().for_pieces(rows.count, row_cost(rows), [&](int64_t begin, int64_t end) {
     for_rows(rows, begin, end, inside, [&](int64_t r, int64_t source) {
       std::byte* to = output + r * row.output * rows.unit;
       if (source < 0 || row.input == 0) {
-        kernels::fill_elements(to, row.output * per_unit, value, size);
+        fill_elements(to, row.output * per_unit, value, size);
         return;
       }
-      kernels::fill_elements(to, row.before * per_unit, value, size);
+      fill_elements(to, row.before * per_unit, value, size);
       to += row.before * rows.unit;
       copy_bytes(to, input + source * row.input * rows.unit, row.input * rows.unit);
       to += row.input * rows.unit;
-      kernels::fill_elements(to, (row.output - row.before - row.input) * per_unit, value, size);
+      fill_elements(to, (row.output - row.before - row.input) * per_unit, value, size);
     });
   });
 }
@@ -206,15 +205,16 @@ std::unique_ptr<Kernel> prepare_mirror_pad(PrepareContext& c) {
     const std::byte* input = run.input(0).data;
     std::byte* output = run.output(0).data;
     const auto unit = static_cast<size_t>(rows.unit);
-    run.pool().parallel_for(rows.count, rows_grain(rows), [&](int64_t begin, int64_t end) {
+    run.pool().for_pieces(rows.count, row_cost(rows), [&](int64_t begin, int64_t end) {
       for_rows(rows, begin, end, mirrored, [&](int64_t r, int64_t source) {
         const Rows::Axis& row = rows.row;
         const std::byte* from = input + source * row.input * rows.unit;
         std::byte* to = output + r * row.output * rows.unit;
         auto copy_mirrored = [&](int64_t first, int64_t last) {
-          for (int64_t i = first; i < last; ++i) {
+          for_items(last - first, kByteCost * static_cast<double>(unit) + 2, [&](int64_t k) {
+            const int64_t i = first + k;
             std::memcpy(to + i * rows.unit, from + mirrored(row, i) * rows.unit, unit);
-          }
+          });
         };
         copy_mirrored(0, row.before);
         copy_bytes(to + row.before * rows.unit, from, row.input * rows.unit);

@@ -11,7 +11,6 @@
 #include <tuple>
 #include <type_traits>
 
-#include "core/cancel.h"
 #include "kernels/pooling/pooling.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -24,7 +23,6 @@ namespace {
 enum class Pool { kAverage, kMax, kL2 };
 
 constexpr int64_t kBlock = 64;  // channels accumulated at a time; the accumulators stay in the first-level cache
-constexpr int64_t kColumns = PacedCheck::kEvery / kBlock;  // of a window, between two looks at the work that was done
 
 struct PoolPlan {
   int64_t rows = 0;  // batches * output height
@@ -68,6 +66,21 @@ struct MaxOp {
   }
 };
 
+/// Windows that are too large to be pooled in one piece: the bits of kernels/pooling.
+struct FloatMaxOp {
+  static constexpr float kInit = std::numeric_limits<float>::lowest();
+  static void step(float& acc, float value) { acc = acc < value ? value : acc; }
+  static float finish(float acc, int64_t, const PoolPlan& p) { return std::min(std::max(acc, p.real_lo), p.real_hi); }
+};
+
+struct FloatAverageOp {
+  static constexpr float kInit = 0.0F;
+  static void step(float& acc, float value) { acc += value; }
+  static float finish(float acc, int64_t count, const PoolPlan& p) {
+    return std::min(std::max(acc / static_cast<float>(count), p.real_lo), p.real_hi);
+  }
+};
+
 struct L2Op {
   static constexpr float kInit = 0.0F;
   static void step(float& acc, float value) { acc += value * value; }
@@ -76,46 +89,65 @@ struct L2Op {
   }
 };
 
+/// The window of an output pixel, numbered over rows of all images.
+struct PoolWindow {
+  Span ys, xs;
+  int64_t image = 0;
+  int64_t width() const { return xs.end - xs.begin; }
+  int64_t count() const { return (ys.end - ys.begin) * width(); }
+};
+
+PoolWindow window_of(const PoolPlan& p, int64_t pixel) {
+  const int64_t row = pixel / p.out_w;
+  return {clip(row % p.out_h, p.stride_h, p.pad_h, p.filter_h, p.in_h),
+          clip(pixel % p.out_w, p.stride_w, p.pad_w, p.filter_w, p.in_w), row / p.out_h};
+}
+
+/// Adds the places [begin, end) of a window, row by row, to `n` channels from `c0` on.
 template <typename T, typename Acc, typename Op>
-void pool_row(const PoolPlan& p, const T* image, int64_t out_y, T* out) {
-  const Span ys = clip(out_y, p.stride_h, p.pad_h, p.filter_h, p.in_h);
-  PacedCheck check;
-  for (int64_t out_x = 0; out_x < p.out_w; ++out_x) {
-    const Span xs = clip(out_x, p.stride_w, p.pad_w, p.filter_w, p.in_w);
-    const int64_t count = (ys.end - ys.begin) * (xs.end - xs.begin);
-    for (int64_t c0 = 0; c0 < p.channels; c0 += kBlock) {
-      const int64_t n = std::min(kBlock, p.channels - c0);
-      Acc acc[kBlock];
-      std::fill_n(acc, n, Op::kInit);
-      for (int64_t y = ys.begin; y < ys.end; ++y) {
-        const T* in = image + (y * p.in_w + xs.begin) * p.channels + c0;
-        for (int64_t x = xs.begin; x < xs.end;) {
-          const int64_t stop = std::min(xs.end, x + kColumns);
-          check.count((stop - x) * n);
-          for (; x < stop; ++x, in += p.channels) {
-            for (int64_t c = 0; c < n; ++c) Op::step(acc[c], in[c]);
-          }
-        }
-      }
-      T* to = out + out_x * p.channels + c0;
-      for (int64_t c = 0; c < n; ++c) to[c] = Op::finish(acc[c], count, p);
+void add_places(const PoolPlan& p, const T* input, const PoolWindow& w, IndexRange places, int64_t c0, int64_t n,
+                Acc* acc) {
+  const T* image = input + w.image * p.in_h * p.in_w * p.channels + c0;
+  int64_t y = w.ys.begin + places.begin / w.width();
+  int64_t x = w.xs.begin + places.begin % w.width();
+  for (int64_t left = places.size(); left > 0; ++y, x = w.xs.begin) {
+    const T* in = image + (y * p.in_w + x) * p.channels;
+    const int64_t count = std::min(left, w.xs.end - x);
+    for (int64_t i = 0; i < count; ++i, in += p.channels) {
+      for (int64_t c = 0; c < n; ++c) Op::step(acc[c], in[c]);
     }
+    left -= count;
   }
 }
 
+/// Pools blocks of channels, block after block of each pixel.
 template <typename T, typename Acc, typename Op>
 std::unique_ptr<Kernel> pool_kernel(const PoolPlan& plan) {
   return make_kernel([plan](RunContext& c) {
     const T* in = c.input(0).as<T>();
     T* out = c.output(0).mutable_as<T>();
-    const double row_work = window_size(plan) * static_cast<double>(plan.out_w * plan.channels);
-    c.pool().parallel_for(plan.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        pool_row<T, Acc, Op>(plan, in + row / plan.out_h * plan.in_h * plan.in_w * plan.channels, row % plan.out_h,
-                             out + row * plan.out_w * plan.channels);
+    const int64_t blocks = (plan.channels + kBlock - 1) / kBlock;
+    const auto width = static_cast<double>(std::min(kBlock, plan.channels));
+    c.pool().for_pieces(plan.rows * plan.out_w * blocks, window_size(plan) * width, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const PoolWindow w = window_of(plan, i / blocks);
+        const int64_t c0 = i % blocks * kBlock;
+        const int64_t n = std::min(kBlock, plan.channels - c0);
+        Acc acc[kBlock];
+        std::fill_n(acc, n, Op::kInit);
+        for_pieces(w.count(), width,
+                   [&](int64_t from, int64_t to) { add_places<T, Acc, Op>(plan, in, w, {from, to}, c0, n, acc); });
+        T* to = out + i / blocks * plan.channels + c0;
+        for (int64_t k = 0; k < n; ++k) to[k] = Op::finish(acc[k], w.count(), plan);
       }
     });
   });
+}
+
+/// Of a pixel, in vectors of 16 bytes at least.
+template <typename T>
+double vector_cost(const PoolPlan& p) {
+  return window_size(p) * std::max(1.0, static_cast<double>(p.channels) * static_cast<double>(sizeof(T)) / 16.0);
 }
 
 /// Rows of kernels/pooling, with the columns of each window in scratch memory.
@@ -123,11 +155,8 @@ template <typename T>
 std::unique_ptr<Kernel> vector_kernel(kernels::Pooling pooling, const PoolPlan& plan) {
   return make_kernel([plan, row_function = kernels::pool_row_function<T>(pooling)](RunContext& c) {
     auto* columns = c.scratch_as<Span>();
-    in_pieces(plan.out_w, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
-      for (int64_t x = begin; x < end; ++x) {
-        columns[x] = clip(x, plan.stride_w, plan.pad_w, plan.filter_w, plan.in_w);
-      }
-    });
+    for_items(plan.out_w, 1,
+              [&](int64_t x) { columns[x] = clip(x, plan.stride_w, plan.pad_w, plan.filter_w, plan.in_w); });
     kernels::PoolRow<T> shared;
     shared.row_stride = plan.in_w * plan.channels;
     shared.columns = columns;
@@ -140,18 +169,20 @@ std::unique_ptr<Kernel> vector_kernel(kernels::Pooling pooling, const PoolPlan& 
       shared.lo = static_cast<T>(plan.int_lo);
       shared.hi = static_cast<T>(plan.int_hi);
     }
-    // Vectors of 16 bytes at least.
-    const double row_work =
-        window_size(plan) * static_cast<double>(plan.out_w * plan.channels) * static_cast<double>(sizeof(T)) / 16.0;
-    c.pool().parallel_for(plan.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const Span ys = clip(row % plan.out_h, plan.stride_h, plan.pad_h, plan.filter_h, plan.in_h);
-        kernels::PoolRow<T> r = shared;
-        r.in = c.input(0).as<T>() + (row / plan.out_h * plan.in_h + ys.begin) * r.row_stride;
-        r.rows = ys.end - ys.begin;
-        r.out = c.output(0).mutable_as<T>() + row * plan.out_w * plan.channels;
-        row_function(r);
-      }
+    const double pixel_cost = vector_cost<T>(plan);
+    c.pool().for_pieces(plan.rows, pixel_cost * static_cast<double>(plan.out_w), [&](int64_t begin, int64_t end) {
+      for_boxes<2>({{{{begin, end}}, {{0, plan.out_w}}}}, pixel_cost, [&](const auto& box) {
+        for (int64_t row = box[0].begin; row < box[0].end; ++row) {
+          const Span ys = clip(row % plan.out_h, plan.stride_h, plan.pad_h, plan.filter_h, plan.in_h);
+          kernels::PoolRow<T> r = shared;
+          r.in = c.input(0).as<T>() + (row / plan.out_h * plan.in_h + ys.begin) * r.row_stride;
+          r.rows = ys.end - ys.begin;
+          r.columns = columns + box[1].begin;
+          r.pixels = box[1].size();
+          r.out = c.output(0).mutable_as<T>() + (row * plan.out_w + box[1].begin) * plan.channels;
+          row_function(r);
+        }
+      });
     });
   });
 }
@@ -160,10 +191,16 @@ template <typename T>
 std::unique_ptr<Kernel> choose_kernel(Pool pool, const PoolPlan& p) {
   if constexpr (std::is_same_v<T, float>) {
     if (pool == Pool::kL2) return pool_kernel<float, float, L2Op>(p);
+    if (vector_cost<float>(p) > kLongPieceCost) {
+      return pool == Pool::kMax ? pool_kernel<float, float, FloatMaxOp>(p)
+                                : pool_kernel<float, float, FloatAverageOp>(p);
+    }
     return vector_kernel<float>(pool == Pool::kMax ? kernels::Pooling::kMax : kernels::Pooling::kAverage, p);
   } else {
     if constexpr (sizeof(T) == 1) {
-      if (pool == Pool::kMax) return vector_kernel<T>(kernels::Pooling::kMax, p);
+      if (pool == Pool::kMax && vector_cost<T>(p) <= kLongPieceCost) {
+        return vector_kernel<T>(kernels::Pooling::kMax, p);
+      }
       if (window_size(p) <= kernels::kMaxAveraged8) return vector_kernel<T>(kernels::Pooling::kAverage, p);
     }
     if (pool == Pool::kMax) return pool_kernel<T, T, MaxOp<T>>(p);

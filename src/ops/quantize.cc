@@ -18,7 +18,7 @@ namespace {
 
 using kernels::Multiplier;
 
-constexpr double kOperations = 4.0;  // per element, for parallel_grain
+constexpr double kOperations = 4.0;  // per element
 
 /// A tensor as outer x channels x inner, where the channels have a scale each. Per tensor: one channel.
 struct ChannelView {
@@ -56,12 +56,11 @@ void check_quantization(const OpContext& c, const Operand& operand, const Shape&
 template <typename Body>
 void for_each_run(RunContext& c, const ChannelView& view, const Body& body) {
   if (view.channels == 1 && view.outer == 1) {
-    c.pool().parallel_for(view.inner, parallel_grain(kOperations),
-                          [&](int64_t begin, int64_t end) { body(begin, end - begin, 0); });
+    c.pool().for_pieces(view.inner, kOperations, [&](int64_t begin, int64_t end) { body(begin, end - begin, 0); });
     return;
   }
   const double work = kOperations * static_cast<double>(view.inner);
-  c.pool().parallel_for(view.outer * view.channels, parallel_grain(work), [&](int64_t begin, int64_t end) {
+  c.pool().for_pieces(view.outer * view.channels, work, [&](int64_t begin, int64_t end) {
     for (int64_t run = begin; run < end; ++run) body(run * view.inner, view.inner, run % view.channels);
   });
 }
@@ -102,7 +101,7 @@ std::unique_ptr<Kernel> quantize_int4_kernel(int64_t elements, DType type) {
       if (i >= elements) return 0U;
       return static_cast<unsigned>(round_clamped(in[i] / r.scale, r.lo, r.hi) + r.zero_point) & 0xFU;
     };
-    c.pool().parallel_for((elements + 1) / 2, parallel_grain(2 * kOperations), [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces((elements + 1) / 2, 2 * kOperations, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) out[b] = static_cast<uint8_t>(level(2 * b) | level(2 * b + 1) << 4);
     });
   });
@@ -117,7 +116,7 @@ std::unique_ptr<Kernel> level_kernel(const Level& level) {
     return make_kernel([table](RunContext& run) {
       const auto* in = run.input(0).as<uint8_t>();
       Out* out = run.output(0).mutable_as<Out>();
-      run.pool().parallel_for(run.output(0).elements(), parallel_grain(1), [&](int64_t begin, int64_t end) {
+      run.pool().for_pieces(run.output(0).elements(), 1, [&](int64_t begin, int64_t end) {
         if constexpr (sizeof(Out) == 1) {
           kernels::lookup8_row()(reinterpret_cast<const uint8_t*>(table.data()), in + begin,
                                  reinterpret_cast<uint8_t*>(out) + begin, end - begin);
@@ -130,10 +129,9 @@ std::unique_ptr<Kernel> level_kernel(const Level& level) {
     return make_kernel([level](RunContext& run) {
       const In* in = run.input(0).as<In>();
       Out* out = run.output(0).mutable_as<Out>();
-      run.pool().parallel_for(run.output(0).elements(), parallel_grain(2 * kOperations),
-                              [&](int64_t begin, int64_t end) {
-                                for (int64_t i = begin; i < end; ++i) out[i] = level(in[i]);
-                              });
+      run.pool().for_pieces(run.output(0).elements(), 2 * kOperations, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = level(in[i]);
+      });
     });
   }
 }
@@ -299,7 +297,7 @@ std::unique_ptr<Kernel> prepare_dequantize(PrepareContext& c) {
     return make_kernel([](RunContext& run) {
       const auto* in = run.input(0).as<uint16_t>();
       float* out = run.output(0).mutable_as<float>();
-      run.pool().parallel_for(run.output(0).elements(), parallel_grain(kOperations), [&](int64_t begin, int64_t end) {
+      run.pool().for_pieces(run.output(0).elements(), kOperations, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) out[i] = half_to_float(in[i]);
       });
     });

@@ -17,7 +17,6 @@
 #include <limits>
 #include <random>
 
-#include "core/cancel.h"
 #include "kernels/random/philox.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -70,12 +69,11 @@ void infer_random(InferContext& c) {
 template <typename Convert>
 void fill_blocks(Philox& generator, const TensorView& out, const Convert& convert) {
   auto* to = out.mutable_as<float>();
-  PacedCheck check;
-  for (int64_t left = out.elements(); left > 0; left -= 4, to += 4) {
-    check.count(64);
+  const int64_t count = out.elements();
+  for_items((count + 3) / 4, 64, [&](int64_t i) {
     const std::array<float, 4> block = convert(generator.next());
-    std::copy_n(block.begin(), std::min<int64_t>(4, left), to);
-  }
+    std::copy_n(block.begin(), std::min<int64_t>(4, count - 4 * i), to + 4 * i);
+  });
 }
 
 std::array<float, 4> uniform_block(const std::array<uint32_t, 4>& bits) {
@@ -128,16 +126,17 @@ void infer_multinomial(InferContext& c) {
 /// Running sums of the classes' odds; logits that are not finite have none.
 double cumulate(std::span<const float> logits, double* sums) {
   float largest = std::numeric_limits<float>::lowest();
-  for (const float logit : logits) {
+  const auto count = static_cast<int64_t>(logits.size());
+  for_items(count, 2, [&](int64_t i) {
+    const float logit = logits[static_cast<size_t>(i)];
     if (std::isfinite(logit)) largest = std::max(largest, logit);
-  }
+  });
   double total = 0.0;
-  PacedCheck check;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    check.count(16);
-    if (std::isfinite(logits[i])) total += std::exp(static_cast<double>(logits[i]) - static_cast<double>(largest));
+  for_items(count, 16, [&](int64_t i) {
+    const float logit = logits[static_cast<size_t>(i)];
+    if (std::isfinite(logit)) total += std::exp(static_cast<double>(logit) - static_cast<double>(largest));
     sums[i] = total;
-  }
+  });
   return total;
 }
 
@@ -154,20 +153,19 @@ void sample_classes(const RunContext& run, Philox& generator) {
   generator.skip(static_cast<uint64_t>(batches) * ((static_cast<uint64_t>(samples) + 3) / 4 * 4) * 512);
   std::array<uint32_t, 4> bits{};
   size_t used = bits.size();
-  PacedCheck check;
-  for (int64_t b = 0; b < batches; ++b) {
+  const double row_cost = 18 * static_cast<double>(classes) + 64 * static_cast<double>(samples);
+  for_items(batches, row_cost, [&](int64_t b) {
     const double total = cumulate({logits.as<float>() + b * logits.shape[1], classes}, sums);
-    for (int64_t s = 0; s < samples; ++s) {
-      check.count(64);
+    for_items(samples, 64, [&](int64_t s) {
       if (used == bits.size()) {
         bits = draws.next();
         used = 0;
       }
       const double drawn = unit_double(bits[used], bits[used + 1]) * total;
       used += 2;
-      *out++ = static_cast<Index>(std::upper_bound(sums, sums + classes, drawn) - sums);
-    }
-  }
+      out[b * samples + s] = static_cast<Index>(std::upper_bound(sums, sums + classes, drawn) - sums);
+    });
+  });
 }
 
 std::unique_ptr<Kernel> prepare_multinomial(PrepareContext& c) {
@@ -197,15 +195,13 @@ void infer_bits(InferContext& c) {
 /// Blocks of `block(counter)` for one counter after the other. Only its first 64 bits count.
 template <size_t N, typename Block>
 void generate(const TensorView& out, std::array<uint32_t, N>& counter, const Block& block) {
-  PacedCheck check;
-  for (int64_t at = 0; at < out.bytes;) {
-    check.count(32);
+  constexpr int64_t kBlock = sizeof(counter);
+  for_items((out.bytes + kBlock - 1) / kBlock, 32, [&](int64_t i) {
     const std::array<uint32_t, N> bits = block(counter);
-    const int64_t size = std::min<int64_t>(out.bytes - at, sizeof(bits));
-    std::memcpy(out.data + at, bits.data(), static_cast<size_t>(size));
-    at += size;
+    const int64_t size = std::min(out.bytes - i * kBlock, kBlock);
+    std::memcpy(out.data + i * kBlock, bits.data(), static_cast<size_t>(size));
     if (++counter[0] == 0) ++counter[1];
-  }
+  });
 }
 
 void run_bits(const RunContext& run, RngAlgorithm algorithm) {

@@ -12,13 +12,13 @@
 #include <tuple>
 #include <type_traits>
 
-#include "core/cancel.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/reduce/mean.h"
 #include "kernels/reduce/reduce.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/half_activations.h"
+#include "ops/loops/reduce.h"
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
@@ -89,20 +89,10 @@ void infer(InferContext& c) {
   c.set_output_shape(0, out);
 }
 
-/// Runs one reduction over all outputs, in parallel over outputs or blocks of them.
+/// Runs one reduction over all outputs.
 template <typename T, typename Op, typename Finish>
 void run_reduce(RunContext& c, const ReducePlan& plan, const Op& op, const Finish& finish) {
-  const T* in = c.input(0).as<T>();
-  if (plan.inner_reduced) {
-    c.pool().parallel_for(plan.kept.count, parallel_grain(static_cast<double>(plan.reduced_count)),
-                          [&](int64_t begin, int64_t end) { kernels::reduce_rows(plan, op, in, begin, end, finish); });
-  } else {
-    const int64_t blocks = plan.kept.count * ((plan.inner + kernels::kReduceBlock - 1) / kernels::kReduceBlock);
-    const double work = static_cast<double>(plan.reduced_count) * static_cast<double>(kernels::kReduceBlock);
-    c.pool().parallel_for(blocks, parallel_grain(work), [&](int64_t begin, int64_t end) {
-      kernels::reduce_columns(plan, op, in, begin, end, finish);
-    });
-  }
+  reduce(c.pool(), plan, op, c.input(0).as<T>(), finish);
 }
 
 template <typename T, typename Op>
@@ -116,7 +106,7 @@ std::unique_ptr<Kernel> plain_kernel(const ReducePlan& plan) {
 /// The reduced axes lie together outside kept ones, as those of an NHWC image's pixels do.
 bool reduces_columns(const ReducePlan& plan) { return !plan.inner_reduced && plan.reduced.rank <= 1; }
 
-/// Calls columns(ColumnSums<T>) for blocks of neighbouring outputs, in parallel; see reduces_columns().
+/// Calls columns(ColumnSums<T>, rows, state) for blocks of neighbouring outputs, in parallel; see reduces_columns().
 template <typename T, typename Columns>
 void run_columns(RunContext& c, const ReducePlan& plan, const Columns& columns) {
   constexpr int64_t kMostColumns = 256;
@@ -130,25 +120,33 @@ void run_columns(RunContext& c, const ReducePlan& plan, const Columns& columns) 
   // Vectors of 16 bytes at least.
   const double work =
       static_cast<double>(plan.reduced_count) * static_cast<double>(block * static_cast<int64_t>(sizeof(T))) / 16.0;
-  c.pool().parallel_for(plan.kept.count * blocks, parallel_grain(work), [&](int64_t begin, int64_t end) {
+  c.pool().for_pieces(plan.kept.count * blocks, work, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t number = b % blocks;
       const int64_t first = number * block;
       const int64_t size = number + 1 == blocks ? plan.inner - first : block;
-      columns(kernels::ColumnSums<T>{c.input(0).as<T>() + plan.kept.offset(b / blocks) + first, stride,
-                                     plan.reduced.count, size,
-                                     c.output(0).mutable_as<T>() + b / blocks * plan.inner + first});
+      const kernels::ColumnSums<T> sums{c.input(0).as<T>() + plan.kept.offset(b / blocks) + first, stride,
+                                        plan.reduced.count, size,
+                                        c.output(0).mutable_as<T>() + b / blocks * plan.inner + first};
+      if (work <= kLongPieceCost) {
+        columns(sums, {0, sums.rows}, nullptr);
+        continue;
+      }
+      kernels::ColumnState state;
+      for_boxes<1>({{{{0, sums.rows}, kernels::kColumnSumRows}}}, work / static_cast<double>(sums.rows),
+                   [&](const auto& box) { columns(sums, box[0], &state); });
     }
   });
 }
-
-constexpr int64_t kPieceOfSum = int64_t{1} << 22;
 
 /// Sums of floats, divided.
 std::unique_ptr<Kernel> float_sum_kernel(const ReducePlan& plan, double divisor) {
   if (reduces_columns(plan)) {
     return make_kernel([plan, divisor, columns = kernels::mean_columns_f32()](RunContext& c) {
-      run_columns<float>(c, plan, [&](const kernels::ColumnSums<float>& sums) { columns(sums, divisor); });
+      run_columns<float>(c, plan,
+                         [&](const kernels::ColumnSums<float>& sums, IndexRange rows, kernels::ColumnState* state) {
+                           columns(sums, divisor, rows, state);
+                         });
     });
   }
   if (!plan.inner_reduced) {
@@ -162,18 +160,16 @@ std::unique_ptr<Kernel> float_sum_kernel(const ReducePlan& plan, double divisor)
     const auto* in = c.input(0).as<float>();
     auto* out = c.output(0).mutable_as<float>();
     const double work = static_cast<double>(plan.reduced_count) / 4.0;
-    c.pool().parallel_for(plan.kept.count, parallel_grain(work), [&](int64_t begin, int64_t end) {
-      PacedCheck check;
+    c.pool().for_pieces(plan.kept.count, work, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
         const float* base = in + plan.kept.offset(o);
         double sum = 0.0;
-        for (int64_t r = 0; r < plan.reduced.count; ++r) {
-          const float* row = base + plan.reduced.offset(r);
-          check.count(plan.inner / 4);
-          // Pieces are whole parts, so that the sum does not depend on them.
-          in_pieces(plan.inner, kPieceOfSum,
-                    [&](int64_t from, int64_t to) { sum = add_row(sum, row + from, to - from); });
-        }
+        for_boxes<2>({{{{0, plan.reduced.count}}, {{0, plan.inner}, kernels::kAddRowGrain}}}, 0.25,
+                     [&](const auto& box) {
+                       for (int64_t r = box[0].begin; r < box[0].end; ++r) {
+                         sum = add_row(sum, base + plan.reduced.offset(r) + box[1].begin, box[1].size());
+                       }
+                     });
         out[o] = static_cast<float>(sum / divisor);
       }
     });
@@ -209,7 +205,9 @@ std::unique_ptr<Kernel> direct_mean_kernel(const PrepareContext& c, const Reduce
       std::isfinite(scale)) {
     const kernels::MeanLevel level{static_cast<int32_t>(offset), scale, out_q.zero_point0()};
     return make_kernel([plan, level, columns = kernels::mean_columns_8<T>()](RunContext& run) {
-      run_columns<T>(run, plan, [&](const kernels::ColumnSums<T>& sums) { columns(sums, level); });
+      run_columns<T>(run, plan, [&](const kernels::ColumnSums<T>& sums, IndexRange rows, kernels::ColumnState* state) {
+        columns(sums, level, rows, state);
+      });
     });
   }
   return make_kernel([plan, scale, in_zero = in_q.zero_point0(), out_zero = out_q.zero_point0()](RunContext& run) {
@@ -283,21 +281,19 @@ std::unique_ptr<Kernel> quantized_prod_kernel(const PrepareContext& c, const Red
     const int64_t inner_kept = plan.inner_reduced ? 1 : plan.inner;
     const int64_t inner_reduced = plan.inner_reduced ? plan.inner : 1;
     const double work = 8.0 * static_cast<double>(plan.reduced_count);
-    run.pool().parallel_for(plan.kept.count * inner_kept, parallel_grain(work), [&](int64_t begin, int64_t end) {
+    run.pool().for_pieces(plan.kept.count * inner_kept, work, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
         const T* base = in + plan.kept.offset(o / inner_kept) + o % inner_kept;
         int32_t product = 0;
-        PacedCheck check;
-        for (int64_t r = 0; r < plan.reduced.count; ++r) {
-          const T* row = base + plan.reduced.offset(r);
-          check.count(8 * inner_reduced);
-          in_pieces(inner_reduced, PacedCheck::kEvery, [&](int64_t first, int64_t last) {
-            for (int64_t i = first; i < last; ++i) {
+        for_boxes<2>({{{{0, plan.reduced.count}}, {{0, inner_reduced}}}}, 8, [&](const auto& box) {
+          for (int64_t r = box[0].begin; r < box[0].end; ++r) {
+            const T* row = base + plan.reduced.offset(r);
+            for (int64_t i = box[1].begin; i < box[1].end; ++i) {
               const int32_t factor = row[i] - in_zero;
               product = r + i == 0 ? factor : rescale_product(int64_t{product} * factor, m);
             }
-          });
-        }
+          }
+        });
         const int64_t value = int64_t{rescale_product(product, m)} + out_zero;
         out[o] =
             static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
@@ -330,8 +326,8 @@ std::unique_ptr<Kernel> fill_kernel(const PrepareContext& c) {
   }
   return make_kernel([value](RunContext& run) {
     T* out = run.output(0).mutable_as<T>();
-    in_pieces(run.output(0).elements(), PacedCheck::kEvery,
-              [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+    for_pieces(run.output(0).elements(), 1,
+               [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
   });
 }
 

@@ -10,7 +10,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -108,21 +107,17 @@ class WindowReducer {
   void walk(int d, int64_t offset) {
     const Axis& axis = plan_.axes[static_cast<size_t>(d)];
     const bool innermost = d + 1 == plan_.rank;
-    int64_t at = start_[static_cast<size_t>(d)];
-    for (int64_t k = 0; k < axis.window; ++k, at += axis.window_dilation) {
-      check_.count(8);
+    for_items(axis.window, 8 * static_cast<double>(axis.inner_window), [&](int64_t k) {
+      const int64_t at = start_[static_cast<size_t>(d)] + k * axis.window_dilation;
       const int64_t index = axis.dilation == 1 ? at : at / axis.dilation;
       if (at < 0 || index >= axis.input || (axis.dilation != 1 && at % axis.dilation != 0)) {
-        for (int64_t n = 0; n < axis.inner_window; ++n) {
-          check_.count(1);
-          sum_ = Op{}(sum_, init_);
-        }
+        for_items(axis.inner_window, 1, [&](int64_t) { sum_ = Op{}(sum_, init_); });
       } else if (innermost) {
         sum_ = Op{}(sum_, input_[offset + index * axis.input_stride]);
       } else {
         walk(d + 1, offset + index * axis.input_stride);
       }
-    }
+    });
   }
 
   const WindowPlan& plan_;
@@ -130,7 +125,6 @@ class WindowReducer {
   const T init_;
   std::array<int64_t, kMaxRank> start_{};
   T sum_{};
-  PacedCheck check_;
 };
 
 template <typename Op>
@@ -138,9 +132,9 @@ std::unique_ptr<Kernel> typed_kernel(const PrepareContext& c, const WindowPlan& 
   const auto make = [&](auto zero) -> std::unique_ptr<Kernel> {
     using T = decltype(zero);
     return make_kernel([plan](RunContext& run) {
-      const int64_t grain = parallel_grain(static_cast<double>(plan.positions) * 4.0);
+      const double cost = static_cast<double>(plan.positions) * 8.0;
       T* out = run.output(0).mutable_as<T>();
-      run.pool().parallel_for(run.output(0).elements(), grain, [&](int64_t begin, int64_t end) {
+      run.pool().for_pieces(run.output(0).elements(), cost, [&](int64_t begin, int64_t end) {
         WindowReducer<Op, T> reducer(plan, run.input(0).as<T>(), *run.input(1).as<T>());
         for (int64_t i = begin; i < end; ++i) out[i] = reducer.reduce(i);
       });

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"

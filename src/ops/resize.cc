@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "kernels/resize/bilinear.h"
 #include "ops/common.h"
 #include "ops/families.h"
@@ -17,16 +16,10 @@
 namespace leadline::ops {
 namespace {
 
-/// Columns whose places are found between two questions whether to go on.
-constexpr int64_t kColumns = int64_t{1} << 16;
-
 struct ResizePlan {
   int64_t rows = 0;  // batches * output height
   int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0, channels = 0;
   ResizeAttributes attributes;
-
-  /// Of a row, between two questions whether to go on.
-  int64_t pixels_at_once() const { return std::max<int64_t>(1, PacedCheck::kEvery / std::max<int64_t>(1, channels)); }
 };
 
 template <typename Weight>
@@ -81,7 +74,7 @@ T blend(T top_left, T top_right, T bottom_left, T bottom_right, int64_t wx, int6
 }
 
 template <typename T>
-void fixed_row(const kernels::BilinearRow<T, int64_t>& r) {
+void fixed_row(const kernels::BilinearRow<T, int64_t>& r) noexcept {
   T* out = r.out;
   for (int64_t x = 0; x < r.pixels; ++x, out += r.channels) {
     const Tap<int64_t> t = r.columns[x];
@@ -97,17 +90,15 @@ template <typename T, typename Weight, auto tap>
 std::unique_ptr<Kernel> bilinear_kernel(const ResizePlan& p, kernels::BilinearRowFunction<T, Weight> row_function) {
   return make_kernel([p, row_function](RunContext& c) {
     auto* columns = c.scratch_as<Tap<Weight>>();
-    in_pieces(p.out_w, kColumns, [&](int64_t begin, int64_t end) {
-      for (int64_t x = begin; x < end; ++x) columns[x] = tap(p.attributes, x, p.in_w, p.out_w);
-    });
+    for_items(p.out_w, 8, [&](int64_t x) { columns[x] = tap(p.attributes, x, p.in_w, p.out_w); });
     const T* in = c.input(0).as<T>();
     T* out = c.output(0).mutable_as<T>();
     const double row_work = 2.0 * static_cast<double>(p.out_w * p.channels);
-    c.pool().parallel_for(p.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(p.rows, row_work, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const Tap<Weight> y = tap(p.attributes, row % p.out_h, p.in_h, p.out_h);
         const T* image = in + row / p.out_h * p.in_h * p.in_w * p.channels;
-        in_pieces(p.out_w, p.pixels_at_once(), [&](int64_t from, int64_t to) {
+        for_pieces(p.out_w, static_cast<double>(p.channels), [&](int64_t from, int64_t to) {
           row_function({image + y.first * p.in_w * p.channels, image + y.second * p.in_w * p.channels, y.weight,
                         columns + from, to - from, p.channels, out + (row * p.out_w + from) * p.channels});
         });
@@ -126,20 +117,18 @@ int64_t nearest(const ResizeAttributes& a, int64_t position, int64_t in, int64_t
 std::unique_ptr<Kernel> nearest_kernel(const ResizePlan& p, int64_t pixel) {
   return make_kernel([p, pixel](RunContext& c) {
     auto* columns = c.scratch_as<int64_t>();
-    in_pieces(p.out_w, kColumns, [&](int64_t begin, int64_t end) {
-      for (int64_t x = begin; x < end; ++x) columns[x] = nearest(p.attributes, x, p.in_w, p.out_w) * pixel;
-    });
+    for_items(p.out_w, 8, [&](int64_t x) { columns[x] = nearest(p.attributes, x, p.in_w, p.out_w) * pixel; });
     const std::byte* in = c.input(0).data;
     std::byte* out = c.output(0).data;
     const double row_work = static_cast<double>(p.out_w) * (8.0 + static_cast<double>(pixel) / 16.0);
-    c.pool().parallel_for(p.rows, parallel_grain(row_work), [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(p.rows, row_work, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t in_row = row / p.out_h * p.in_h + nearest(p.attributes, row % p.out_h, p.in_h, p.out_h);
         const std::byte* from = in + in_row * p.in_w * pixel;
         std::byte* to = out + row * p.out_w * pixel;
-        in_pieces(p.out_w, p.pixels_at_once(), [&](int64_t first, int64_t last) {
-          for (int64_t x = first; x < last; ++x, to += pixel) {
-            std::memcpy(to, from + columns[x], static_cast<size_t>(pixel));
+        for_pieces(p.out_w, kByteCost * static_cast<double>(pixel) + 2, [&](int64_t first, int64_t last) {
+          for (int64_t x = first; x < last; ++x) {
+            std::memcpy(to + x * pixel, from + columns[x], static_cast<size_t>(pixel));
           }
         });
       }

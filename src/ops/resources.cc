@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "core/cancel.h"
 #include "core/error.h"
+#include "core/work.h"
 
 namespace leadline::ops {
 

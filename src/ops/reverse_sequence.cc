@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -58,30 +57,24 @@ int64_t source(int64_t at, int64_t length) { return at < length ? length - 1 - a
 
 void run(const RunContext& c, const SequenceSizes& s) {
   const TensorView& lengths = c.input(1);
-  PacedCheck checking;
-  for (int64_t i = 0; i < lengths.elements(); ++i) {
-    checking.count(2);
+  for_items(lengths.elements(), 2, [&](int64_t i) {
     const int64_t length = load_index(lengths.data, lengths.dtype, i);
     c.require(length <= s.longest, "length {} of sequence {} is above {}", length, i, s.longest);
-  }
+  });
   const std::byte* from = c.input(0).data;
   std::byte* to = c.output(0).data;
-  const int64_t grain =
-      parallel_grain(static_cast<double>(s.middle * s.second) * (static_cast<double>(s.inner) / 16 + 4));
-  c.pool().parallel_for(s.outer * s.first, grain, [&](int64_t begin, int64_t end) {
-    PacedCheck check;
-    for (int64_t row = begin; row < end; ++row) {
-      for (int64_t m = 0; m < s.middle; ++m) {
-        for (int64_t j = 0; j < s.second; ++j) {
-          check.count(8 + s.inner / 16);
-          const int64_t i = row % s.first;
-          const int64_t length = load_index(lengths.data, lengths.dtype, s.sequence_first ? j : i);
-          const int64_t from_row = s.sequence_first ? row - i + source(i, length) : row;
-          const int64_t from_j = s.sequence_first ? j : source(j, length);
-          copy_bytes(to + ((row * s.middle + m) * s.second + j) * s.inner,
-                     from + ((from_row * s.middle + m) * s.second + from_j) * s.inner, s.inner);
-        }
-      }
+  const double cost = kByteCost * static_cast<double>(s.inner) + 8;
+  const int64_t row_items = s.middle * s.second;
+  c.pool().for_pieces(s.outer * s.first * row_items, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t row = at / row_items;
+      const int64_t m = at % row_items / s.second;
+      const int64_t j = at % s.second;
+      const int64_t i = row % s.first;
+      const int64_t length = load_index(lengths.data, lengths.dtype, s.sequence_first ? j : i);
+      const int64_t from_row = s.sequence_first ? row - i + source(i, length) : row;
+      const int64_t from_j = s.sequence_first ? j : source(j, length);
+      copy_bytes(to + at * s.inner, from + ((from_row * s.middle + m) * s.second + from_j) * s.inner, s.inner);
     }
   });
 }

@@ -4,17 +4,14 @@
 // too.
 #include <algorithm>
 
-#include "core/cancel.h"
-#include "kernels/fft/fft.h"
-#include "kernels/gemm/split.h"
 #include "ops/contraction.h"
 #include "ops/families.h"
+#include "ops/loops/fft.h"
+#include "ops/loops/split.h"
 #include "ops/movement.h"
 
 namespace leadline::ops {
 namespace {
-
-using kernels::Complex;
 
 constexpr int kInput = 0;
 constexpr int kLengths = 1;
@@ -61,13 +58,9 @@ class Rfft2dKernel final : public Kernel {
   }
 
   void run(RunContext& c) override {
-    c.pool().parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        const kernels::PartRange part = kernels::part_range(slices_, 1, slots_, slot);
-        for (int64_t slice = part.begin; slice < part.end; ++slice) {
-          transform(c, slice, c.scratch() + slot * slot_bytes_);
-        }
-      }
+    const double cost = 128 * static_cast<double>(columns_.length()) * static_cast<double>(rows_.length());
+    for_slots(c.pool(), slots_, slices_, cost, [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t slice = begin; slice < end; ++slice) transform(c, slice, c.scratch() + slot * slot_bytes_);
     });
   }
 
@@ -88,26 +81,24 @@ class Rfft2dKernel final : public Kernel {
     const int64_t given_h = std::min(in_h, height);
     const int64_t given_w = std::min(in_w, width);
     const auto* row_table = reinterpret_cast<const Complex*>(c.packed() + row_table_at_);
-    std::fill(samples + given_w, samples + width, 0.0);
-    for (int64_t y = 0; y < given_h; ++y) {
-      check_cancelled();
-      std::copy_n(input + y * in_w, given_w, samples);
+    for_items(width - given_w, 1, [&](int64_t x) { samples[given_w + x] = 0.0; });
+    for_items(given_h, 64 * static_cast<double>(width), [&](int64_t y) {
+      for_items(given_w, 1, [&](int64_t x) { samples[x] = input[y * in_w + x]; });
       rows_.forward(row_table, samples, spectrum + y * bins, workspace);
-    }
-    std::fill(spectrum + given_h * bins, spectrum + height * bins, Complex());
+    });
+    for_items((height - given_h) * bins, 2, [&](int64_t i) { spectrum[given_h * bins + i] = Complex(); });
 
     auto* output = c.output(0).mutable_as<std::complex<float>>() + slice * height * bins;
     const auto* column_table = reinterpret_cast<const Complex*>(c.packed() + column_table_at_);
-    for (int64_t x = 0; x < bins; ++x) {
-      check_cancelled();
-      for (int64_t y = 0; y < height; ++y) column[y] = spectrum[y * bins + x];
+    for_items(bins, 64 * static_cast<double>(height), [&](int64_t x) {
+      for_items(height, 4, [&](int64_t y) { column[y] = spectrum[y * bins + x]; });
       columns_.forward(column_table, column, workspace);
-      for (int64_t y = 0; y < height; ++y) output[y * bins + x] = std::complex<float>(column[y]);
-    }
+      for_items(height, 4, [&](int64_t y) { output[y * bins + x] = std::complex<float>(column[y]); });
+    });
   }
 
-  kernels::RealFft rows_;
-  kernels::Fft columns_;
+  RealFft rows_;
+  Fft columns_;
   int64_t slices_;
   int64_t slots_;  // parts that run at the same time, each with scratch of its own
   int64_t slot_bytes_ = 0;

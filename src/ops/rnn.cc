@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/cancel.h"
-#include "kernels/recurrent/rnn.h"
 #include "ops/families.h"
+#include "ops/loops/rnn.h"
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
@@ -85,7 +84,7 @@ Pass checked_pass(const OpContext& c, CellLayout layout, int64_t batch, int64_t 
   return p;
 }
 
-int64_t scratch_bytes(const Pass& p) { return kernels::rnn_scratch_bytes(p.inputs, p.aux_inputs, p.units); }
+int64_t scratch_bytes(const Pass& p) { return rnn_scratch_bytes(p.inputs, p.aux_inputs, p.units); }
 
 void run_pass(const RunContext& c, const Pass& p, const TensorView& input, const TensorView* aux,
               const TensorView& output) {
@@ -100,7 +99,7 @@ void run_pass(const RunContext& c, const Pass& p, const TensorView& input, const
     }
     return m;
   };
-  kernels::RnnCell cell;
+  RnnCell cell;
   cell.inputs = p.inputs;
   cell.aux_inputs = p.aux_inputs;
   cell.units = p.units;
@@ -111,17 +110,15 @@ void run_pass(const RunContext& c, const Pass& p, const TensorView& input, const
   cell.activation = static_cast<kernels::CellActivation>(p.activation);
   cell.asymmetric = p.asymmetric;
   float* state = c.input(p.layout.first + 3).mutable_as<float>();
-  PacedCheck check;
-  for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t s = 0; s < p.steps; ++s) {
-      check.count(256 + p.units * 16);
-      const int64_t step = p.backward ? p.steps - 1 - s : s;
-      kernels::rnn_step(
-          cell, input.as<float>() + b * p.input_row + step * p.input_step,
-          aux != nullptr ? aux->as<float>() + b * p.aux_row + step * p.aux_step : nullptr, state + b * p.units,
-          output.mutable_as<float>() + b * p.output_row + step * p.output_step + p.output_offset, c.scratch());
-    }
-  }
+  const double cost = static_cast<double>(p.units) * static_cast<double>(p.inputs + p.aux_inputs + p.units + 16) + 256;
+  for_items(p.batch * p.steps, cost, [&](int64_t i) {
+    const int64_t b = i / p.steps;
+    const int64_t s = i % p.steps;
+    const int64_t step = p.backward ? p.steps - 1 - s : s;
+    rnn_step(cell, input.as<float>() + b * p.input_row + step * p.input_step,
+             aux != nullptr ? aux->as<float>() + b * p.aux_row + step * p.aux_step : nullptr, state + b * p.units,
+             output.mutable_as<float>() + b * p.output_row + step * p.output_step + p.output_offset, c.scratch());
+  });
 }
 
 Pass checked_step(const OpContext& c) {

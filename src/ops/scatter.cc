@@ -5,10 +5,10 @@
 #include <array>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "kernels/reference/contraction.h"
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/loops/split.h"
 #include "ops/movement.h"
 
 namespace leadline::ops {
@@ -80,27 +80,27 @@ void infer(InferContext& c) {
 void check_indices(const RunContext& c, const ScatterSizes& sizes) {
   const TensorView& indices = c.input(kIndices);
   const int64_t count = indices.elements();
-  PacedCheck check;
-  for (int64_t i = 0; i < count;) {
-    check.count(4 * sizes.width);
-    for (int k = 0; k < sizes.width; ++k, ++i) {
-      const int64_t index = load_index(indices.data, indices.dtype, i);
+  if (sizes.width == 0) return;
+  for_items(count / sizes.width, 4 * static_cast<double>(sizes.width), [&](int64_t t) {
+    for (int k = 0; k < sizes.width; ++k) {
+      const int64_t index = load_index(indices.data, indices.dtype, t * sizes.width + k);
       const int64_t limit = sizes.limits[static_cast<size_t>(k)];
       c.require(index >= 0 && index < limit, "index {} is outside dimension {} of {} elements", index, k, limit);
     }
-  }
+  });
 }
 
-/// Columns [begin, end) of every slice.
+/// These columns of every slice.
 template <typename T, typename Add>
-void add_slices(const RunContext& c, const ScatterSizes& sizes, int64_t begin, int64_t end, const Add& add) {
-  const T* from = c.input(kUpdates).as<T>();
-  PacedCheck check;
-  for (int64_t t = 0; t < sizes.tuples; ++t, from += sizes.inner) {
-    check.count(8 + end - begin);
-    T* to = c.output(0).mutable_as<T>() + sizes.target(c.input(kIndices), t) * sizes.inner;
-    for (int64_t i = begin; i < end; ++i) to[i] = add(to[i], from[i]);
-  }
+void add_slices(const RunContext& c, const ScatterSizes& sizes, IndexRange columns, const Add& add) {
+  const auto width = static_cast<double>(columns.size());
+  for_boxes<2>({{{{0, sizes.tuples}}, {columns}}}, (width + 8) / width, [&](const auto& box) {
+    for (int64_t t = box[0].begin; t < box[0].end; ++t) {
+      const T* from = c.input(kUpdates).as<T>() + t * sizes.inner;
+      T* to = c.output(0).mutable_as<T>() + sizes.target(c.input(kIndices), t) * sizes.inner;
+      for (int64_t i = box[1].begin; i < box[1].end; ++i) to[i] = add(to[i], from[i]);
+    }
+  });
 }
 
 template <typename T, typename Add>
@@ -109,9 +109,8 @@ void scatter(RunContext& c, const ScatterSizes& sizes, const Add& add) {
   const TensorView& output = c.output(0);
   if (output.bytes > 0) fill_bytes(output.data, std::byte{0}, output.bytes);
   // Two tuples may name the same slice, so threads divide the slices' columns.
-  const int64_t grain = parallel_grain(static_cast<double>(sizes.tuples));
-  c.pool().parallel_for(sizes.inner, grain,
-                        [&](int64_t begin, int64_t end) { add_slices<T>(c, sizes, begin, end, add); });
+  for_column_parts(c.pool(), sizes.inner, static_cast<double>(sizes.tuples),
+                   [&](IndexRange columns) { add_slices<T>(c, sizes, columns, add); });
 }
 
 template <typename T>

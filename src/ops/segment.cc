@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/cancel.h"
 #include "kernels/reference/contraction.h"
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/loops/split.h"
 #include "ops/movement.h"
 
 namespace leadline::ops {
@@ -64,28 +64,28 @@ template <typename T, typename Reduction>
 void reduce_segments(RunContext& c, const SegmentSizes& s) {
   const TensorView& ids = c.input(kIds);
   const auto* id = ids.as<int32_t>();
-  PacedCheck check;
-  for (int64_t i = 0; i < ids.elements(); ++i) {
-    check.count(1);
+  for_items(ids.elements(), 1, [&](int64_t i) {
     c.require(id[i] < s.segments, "segment id {} is not below the number of segments {}", id[i], s.segments);
-  }
+  });
   const T* data = c.input(kData).as<T>();
   T* output = c.output(0).mutable_as<T>();
   // Threads divide the columns: a segment's rows are combined in their order.
-  const int64_t grain = parallel_grain(static_cast<double>(s.rows + s.segments));
-  c.pool().parallel_for(s.inner, grain, [&](int64_t begin, int64_t end) {
-    PacedCheck part_check;
-    for (int64_t r = 0; r < s.segments; ++r) {
-      part_check.count(4 + end - begin);
-      std::fill(output + r * s.inner + begin, output + r * s.inner + end, Reduction::template kInitial<T>);
-    }
-    for (int64_t r = 0; r < s.rows; ++r) {
-      part_check.count(8 + end - begin);
-      if (id[r] < 0) continue;
-      const T* from = data + r * s.inner;
-      T* to = output + id[r] * s.inner;
-      for (int64_t i = begin; i < end; ++i) to[i] = Reduction::combine(to[i], from[i]);
-    }
+  for_column_parts(c.pool(), s.inner, static_cast<double>(s.rows + s.segments), [&](IndexRange columns) {
+    const auto width = static_cast<double>(columns.size());
+    for_boxes<2>({{{{0, s.segments}}, {columns}}}, (width + 4) / width, [&](const auto& box) {
+      for (int64_t r = box[0].begin; r < box[0].end; ++r) {
+        T* row = output + r * s.inner;
+        std::fill(row + box[1].begin, row + box[1].end, Reduction::template kInitial<T>);
+      }
+    });
+    for_boxes<2>({{{{0, s.rows}}, {columns}}}, (width + 8) / width, [&](const auto& box) {
+      for (int64_t r = box[0].begin; r < box[0].end; ++r) {
+        if (id[r] < 0) continue;
+        const T* from = data + r * s.inner;
+        T* to = output + id[r] * s.inner;
+        for (int64_t i = box[1].begin; i < box[1].end; ++i) to[i] = Reduction::combine(to[i], from[i]);
+      }
+    });
   });
 }
 
@@ -113,13 +113,13 @@ void infer_sorted(InferContext& c) {
             data[0]);
   if (!c.known(kIds)) return c.defer();
   int64_t last = -1;
-  PacedCheck check;
-  for (const int32_t id : c.input(kIds).values<int32_t>()) {
-    check.count(1);
+  const std::span<const int32_t> known = c.input(kIds).values<int32_t>();
+  for_items(static_cast<int64_t>(known.size()), 1, [&](int64_t i) {
+    const int32_t id = known[static_cast<size_t>(i)];
     c.require(id >= 0 && (id == last || id == last + 1), "segment id {} follows {}, expected the same or the next", id,
               last);
     last = id;
-  }
+  });
   Shape output = data;
   output.set(0, last + 1);
   c.set_output_shape(0, output);

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <limits>
 
-#include "core/cancel.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -88,7 +87,7 @@ std::unique_ptr<Kernel> select_kernel(const kernels::BroadcastPlan<3>& plan) {
     const T* y = c.input(2).as<T>();
     T* out = c.output(0).mutable_as<T>();
     const std::array<int64_t, 3> steps = {plan.step(0), plan.step(1), plan.step(2)};
-    c.pool().parallel_for(plan.elements, kLightGrain, [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(plan.elements, kLightCost, [&](int64_t begin, int64_t end) {
       kernels::for_each_row(plan, begin, end, [&](int64_t at, const std::array<int64_t, 3>& from, int64_t count) {
         select_row(condition + from[0], x + from[1], y + from[2], out + at, count, steps);
       });
@@ -148,9 +147,8 @@ void infer_where(InferContext& c) {
   const int64_t count = visit_condition(c.input(0).dtype(), [&](auto zero) {
     int64_t found = 0;
     const auto values = c.input(0).values<decltype(zero)>();
-    in_pieces(static_cast<int64_t>(values.size()), kCopyPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) found += values[static_cast<size_t>(i)] != zero ? 1 : 0;
-    });
+    for_items(static_cast<int64_t>(values.size()), 1,
+              [&](int64_t i) { found += values[static_cast<size_t>(i)] != zero ? 1 : 0; });
     return found;
   });
   c.set_output_shape(0, {count, shape.rank()});
@@ -161,9 +159,9 @@ void write_coordinates(const T* values, const Shape& shape, int64_t* out, int64_
   const auto rank = static_cast<size_t>(shape.rank());
   std::array<int64_t, kMaxRank> index = {};
   const int64_t count = shape.elements();
-  PacedCheck check;
-  for (int64_t i = 0, written = 0; i < count && written < most; ++i) {
-    check.count(4);
+  int64_t written = 0;
+  for_items(count, 4, [&](int64_t i) {
+    if (written == most) return false;
     if (values[i] != T{0}) {
       std::copy_n(index.begin(), rank, out + written * shape.rank());
       ++written;
@@ -172,7 +170,8 @@ void write_coordinates(const T* values, const Shape& shape, int64_t* out, int64_
       if (++index[axis] < shape[static_cast<int>(axis)]) break;
       index[axis] = 0;
     }
-  }
+    return true;
+  });
 }
 
 std::unique_ptr<Kernel> prepare_where(PrepareContext&) {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -102,9 +101,7 @@ void fill_range(RunContext& c) {
   const T delta = *c.input(2).as<T>();
   T* out = c.output(0).mutable_as<T>();
   const int64_t count = c.output(0).elements();
-  PacedCheck check;
-  for (int64_t i = 0; i < count; ++i) {
-    check.count(1);
+  for_items(count, 1, [&](int64_t i) {
     out[i] = value;
     if constexpr (std::is_integral_v<T>) {
       // The value past the last one may not fit.
@@ -112,7 +109,7 @@ void fill_range(RunContext& c) {
     } else {
       value += delta;
     }
-  }
+  });
 }
 
 std::unique_ptr<Kernel> prepare_range(PrepareContext& c) {
@@ -144,14 +141,12 @@ void run_broadcast_args(RunContext& c) {
     const int64_t at = d - (rank - c.input(i).elements());
     return at < 0 ? T{1} : c.input(i).as<T>()[at];
   };
-  PacedCheck check;
-  for (int64_t d = 0; d < rank; ++d) {
-    check.count(4);
+  for_items(rank, 4, [&](int64_t d) {
     const T a = dimension(0, d);
     const T b = dimension(1, d);
     c.require(a == b || a == 1 || b == 1, "dimensions {} and {} do not broadcast", a, b);
     c.output(0).mutable_as<T>()[d] = a == 1 ? b : a;
-  }
+  });
 }
 
 std::unique_ptr<Kernel> prepare_broadcast_args(PrepareContext& c) {

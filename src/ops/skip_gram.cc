@@ -6,7 +6,6 @@
 #include <memory>
 #include <string_view>
 
-#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 #include "ops/resources.h"
@@ -62,18 +61,20 @@ class GramWalk {
   void for_each(const Use& use) {
     if (size_ == 0 || word_count_ < size_) return;
     push(0);
-    while (depth_ > 0) {
-      check_.count(16);
+    const double cost = 16 + static_cast<double>(std::min(size_, word_count_));
+    bool wanted = true;
+    repeat_while(cost, [&] {
       // Go on to a longer gram while there is a word for it, and enough of them for a whole one where only those count.
       while (depth_ < size_ && reach_ > 0 && fits(last() + 1)) push(last() + 1);
-      // Give this one, and shorter ones whose last word cannot move on.
+      // Use this one, and shorter ones whose last word cannot move on.
       bool moved = false;
-      while (!moved && depth_ > 0) {
-        check_.count(16 + static_cast<int64_t>(depth_));
-        if ((all_ || depth_ == size_) && !use(std::span<const size_t>(gram_, depth_))) return;
-        moved = advance();
-      }
-    }
+      repeat_while(cost, [&] {
+        wanted = !(all_ || depth_ == size_) || use(std::span<const size_t>(gram_, depth_));
+        if (wanted) moved = advance();
+        return wanted && !moved && depth_ > 0;
+      });
+      return wanted && depth_ > 0;
+    });
   }
 
   std::string_view word(size_t i) const { return words_[i]; }
@@ -101,7 +102,6 @@ class GramWalk {
   size_t size_;
   size_t reach_;  // distance of two neighbours at most
   bool all_;
-  PacedCheck check_;
 };
 
 void infer_skip_gram(InferContext& c) {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/cancel.h"
 #include "kernels/elementwise/softmax_8.h"
 #include "kernels/elementwise/softmax_f32.h"
 #include "kernels/quant/fixed_point.h"
@@ -20,9 +19,6 @@ namespace {
 
 using kernels::Affine;
 
-/// Values of a row between two questions whether to go on.
-constexpr int64_t kPiece = int64_t{1} << 16;
-
 /// Calls row(in, out, depth) for each row; a scalar is a row of one.
 template <typename In, typename Out, typename Row>
 std::unique_ptr<Kernel> row_kernel(const OpContext& c, Row row) {
@@ -32,18 +28,17 @@ std::unique_ptr<Kernel> row_kernel(const OpContext& c, Row row) {
   return make_kernel([=](RunContext& run) {
     const In* in = run.input(0).as<In>();
     Out* out = run.output(0).mutable_as<Out>();
-    run.pool().parallel_for(rows, std::max<int64_t>(1, kHeavyGrain / std::max<int64_t>(depth, 1)),
-                            [&](int64_t begin, int64_t end) {
-                              for (int64_t i = begin; i < end; ++i) row(in + i * depth, out + i * depth, depth);
-                            });
+    run.pool().for_pieces(rows, kHeavyCost * static_cast<double>(depth), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) row(in + i * depth, out + i * depth, depth);
+    });
   });
 }
 
 template <typename T>
 T row_max(const T* in, int64_t depth) {
   T most = in[0];
-  in_pieces(depth, kPiece,
-            [&](int64_t begin, int64_t end) { most = std::max(most, *std::max_element(in + begin, in + end)); });
+  for_pieces(depth, 1,
+             [&](int64_t begin, int64_t end) { most = std::max(most, *std::max_element(in + begin, in + end)); });
   return most;
 }
 
@@ -68,13 +63,12 @@ float table_sum(const ExpTable& table, const In* in, int64_t depth, int32_t most
   float c = 0.0F;
   float d = 0.0F;
   const int64_t whole = depth / 4 * 4;
-  in_pieces(whole, kPiece, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i += 4) {
-      a += values[in[i]];
-      b += values[in[i + 1]];
-      c += values[in[i + 2]];
-      d += values[in[i + 3]];
-    }
+  for_items(whole / 4, 4, [&](int64_t group) {
+    const In* four = in + 4 * group;
+    a += values[four[0]];
+    b += values[four[1]];
+    c += values[four[2]];
+    d += values[four[3]];
   });
   for (int64_t i = whole; i < depth; ++i) a += values[in[i]];
   return (a + b) + (c + d);
@@ -99,7 +93,7 @@ void look_levels_up(const ExpTable& table, float factor, int32_t zero_point, int
   const auto first = static_cast<uint8_t>(offset);  // belongs to the value whose bits are 0
   kernels::Lut8<T> lut;
   kernels::softmax_levels_8<T>()(table.data() + first, factor, zero_point, lut.data());
-  in_pieces(depth, kCopyPiece, [&, look_up = kernels::lookup8_row()](int64_t begin, int64_t end) {
+  for_pieces(depth, kLookupCost, [&, look_up = kernels::lookup8_row()](int64_t begin, int64_t end) {
     look_up(reinterpret_cast<const uint8_t*>(lut.data()), reinterpret_cast<const uint8_t*>(in + begin),
             reinterpret_cast<uint8_t*>(out + begin), end - begin);
   });
@@ -148,8 +142,8 @@ std::unique_ptr<Kernel> table_softmax(const OpContext& c) {
   const Affine affine_out = affine(c.output(0));
   return row_kernel<In, Out>(c, [=, find_max = kernels::row_max_8<In>()](const In* in, Out* out, int64_t depth) {
     int32_t most = std::numeric_limits<In>::lowest();
-    in_pieces(depth, kCopyPiece,
-              [&](int64_t begin, int64_t end) { most = std::max<int32_t>(most, find_max(in + begin, end - begin)); });
+    for_pieces(depth, kByteCost,
+               [&](int64_t begin, int64_t end) { most = std::max<int32_t>(most, find_max(in + begin, end - begin)); });
     const float factor = 1.0F / (table_sum(table, in, depth, most) * affine_out.scale);
     // uint8 results have no zero point in TFLite's kernel.
     const int32_t zero_point = std::is_same_v<Out, uint8_t> ? 0 : affine_out.zero_point;
@@ -158,10 +152,8 @@ std::unique_ptr<Kernel> table_softmax(const OpContext& c) {
       // All values there may be, then a lookup, take less time than many values one by one.
       if (depth >= 64) return look_levels_up(table, factor, zero_point, offset, in, out, depth);
     }
-    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        out[i] = clamp_level<Out>(zero_point + round_level(table[static_cast<size_t>(offset + in[i])] * factor));
-      }
+    for_items(depth, 4, [&](int64_t i) {
+      out[i] = clamp_level<Out>(zero_point + round_level(table[static_cast<size_t>(offset + in[i])] * factor));
     });
   });
 }
@@ -179,13 +171,11 @@ class SoftmaxI16 {
   void operator()(const int16_t* in, int16_t* out, int64_t depth) const {
     const int32_t most = row_max(in, depth);
     int64_t sum = 0;  // 15 fractional bits
-    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        // -10 .. 0 is -65535 .. 0, recentred for the table.
-        const int64_t scaled = int64_t{kernels::multiply(in[i] - most, factor_)} + 32767;
-        out[i] = kernels::lookup16(clamp_level<int16_t>(scaled), exp_);
-        sum += out[i];
-      }
+    for_items(depth, 8, [&](int64_t i) {
+      // -10 .. 0 is -65535 .. 0, recentred for the table.
+      const int64_t scaled = int64_t{kernels::multiply(in[i] - most, factor_)} + 32767;
+      out[i] = kernels::lookup16(clamp_level<int16_t>(scaled), exp_);
+      sum += out[i];
     });
     // The largest element adds almost 1, so the sum has a leading bit; above 2^16 it saturates.
     const auto bits = static_cast<uint32_t>(std::clamp<int64_t>(sum, 1, std::numeric_limits<int32_t>::max()));
@@ -193,11 +183,9 @@ class SoftmaxI16 {
     const auto mantissa = static_cast<int32_t>(((int64_t{bits} << (headroom - 1)) + (1 << 13)) >> 14);
     const int64_t reciprocal = kernels::lookup16(clamp_level<int16_t>(mantissa - ((1 << 15) + (1 << 16))), reciprocal_);
     const int shift = std::max(31 - headroom, 1);
-    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t level = (out[i] * reciprocal + (int64_t{1} << (shift - 1))) >> shift;
-        out[i] = static_cast<int16_t>(std::clamp<int64_t>(level, 0, 32767));
-      }
+    for_items(depth, 4, [&](int64_t i) {
+      const int64_t level = (out[i] * reciprocal + (int64_t{1} << (shift - 1))) >> shift;
+      out[i] = static_cast<int16_t>(std::clamp<int64_t>(level, 0, 32767));
     });
   }
 
@@ -213,17 +201,49 @@ std::unique_ptr<Kernel> half_softmax(const OpContext& c) {
   const float beta = c.attributes<SoftmaxAttributes>().beta;
   return row_kernel<T, T>(c, [beta](const T* in, T* out, int64_t depth) {
     auto most = static_cast<float>(in[0]);
-    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) most = std::max(most, static_cast<float>(in[i]));
-    });
+    for_items(depth, 4, [&](int64_t i) { most = std::max(most, static_cast<float>(in[i])); });
     const auto term = [&](int64_t i) { return std::exp((static_cast<float>(in[i]) - most) * beta); };
     float sum = 0.0F;
-    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) sum += term(i);
-    });
-    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i] = T(term(i) / sum);
-    });
+    for_items(depth, 24, [&](int64_t i) { sum += term(i); });
+    for_items(depth, 32, [&](int64_t i) { out[i] = T(term(i) / sum); });
+  });
+}
+
+/// Calls body(begin, count) for the blocks of a long row, `cost` for each value. Sums are added up block by block.
+template <typename Body>
+void for_row_blocks(int64_t depth, double cost, const Body& body) {
+  const int64_t blocks = (depth + kernels::kSoftmaxBlock - 1) / kernels::kSoftmaxBlock;
+  for_items(blocks, cost * kernels::kSoftmaxBlock, [&](int64_t i) {
+    const int64_t begin = i * kernels::kSoftmaxBlock;
+    body(begin, std::min(kernels::kSoftmaxBlock, depth - begin));
+  });
+}
+
+float max_of_blocks(const kernels::SoftmaxF32& softmax, const float* in, int64_t depth) {
+  float most = in[0];
+  for_row_blocks(depth, 0.25,
+                 [&](int64_t begin, int64_t count) { most = std::max(most, softmax.max(in + begin, count)); });
+  return most;
+}
+
+// Not inlined: short rows, which are common, would save registers for it.
+[[gnu::noinline]] void long_softmax(const kernels::SoftmaxF32& softmax, const float* in, float* out, int64_t depth,
+                                    float beta) {
+  const float most = max_of_blocks(softmax, in, depth);
+  float sum = 0.0F;
+  for_row_blocks(depth, 1, [&](int64_t begin, int64_t count) {
+    sum += softmax.exp_sum(in + begin, out + begin, count, most, beta);
+  });
+  for_row_blocks(depth, 0.25, [&](int64_t begin, int64_t count) { softmax.multiply(out + begin, count, 1.0F / sum); });
+}
+
+[[gnu::noinline]] void long_log_softmax(const kernels::SoftmaxF32& softmax, const float* in, float* out,
+                                        int64_t depth) {
+  const float most = max_of_blocks(softmax, in, depth);
+  float sum = 0.0F;
+  for_row_blocks(depth, 1, [&](int64_t begin, int64_t count) { sum += softmax.log_sum(in + begin, count, most); });
+  for_row_blocks(depth, 0.25, [&](int64_t begin, int64_t count) {
+    softmax.subtract(in + begin, out + begin, count, most, std::log(sum));
   });
 }
 
@@ -244,9 +264,10 @@ std::unique_ptr<Kernel> prepare_softmax(PrepareContext& c) {
     default:
       break;
   }
-  const kernels::SoftmaxRowF32 row = kernels::softmax_row_f32();
-  return row_kernel<float, float>(
-      c, [row, beta](const float* in, float* out, int64_t depth) { row(in, out, depth, beta); });
+  const kernels::SoftmaxF32 softmax = kernels::softmax_f32();
+  return row_kernel<float, float>(c, [softmax, beta](const float* in, float* out, int64_t depth) {
+    depth > kernels::kSoftmaxBlock ? long_softmax(softmax, in, out, depth, beta) : softmax.row(in, out, depth, beta);
+  });
 }
 
 // LOG_SOFTMAX.
@@ -272,11 +293,9 @@ std::unique_ptr<Kernel> table_log_softmax(const OpContext& c) {
     const float log_sum = std::log(table_sum(table, in, depth, most));
     const float scale = in_scale / affine_out.scale;
     const float shift = (in_scale * static_cast<float>(most) + log_sum) / affine_out.scale;
-    in_pieces(depth, kPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float level = std::rint(scale * static_cast<float>(in[i]) - shift);
-        out[i] = clamp_level<T>(int64_t{kernels::saturating_int(level)} + affine_out.zero_point);
-      }
+    for_items(depth, 8, [&](int64_t i) {
+      const float level = std::rint(scale * static_cast<float>(in[i]) - shift);
+      out[i] = clamp_level<T>(int64_t{kernels::saturating_int(level)} + affine_out.zero_point);
     });
   });
 }
@@ -290,8 +309,10 @@ std::unique_ptr<Kernel> prepare_log_softmax(PrepareContext& c) {
     default:
       break;
   }
-  const kernels::SoftmaxRowF32 row = kernels::log_softmax_row_f32();
-  return row_kernel<float, float>(c, [row](const float* in, float* out, int64_t depth) { row(in, out, depth, 1.0F); });
+  const kernels::SoftmaxF32 softmax = kernels::softmax_f32();
+  return row_kernel<float, float>(c, [softmax](const float* in, float* out, int64_t depth) {
+    depth > kernels::kSoftmaxBlock ? long_log_softmax(softmax, in, out, depth) : softmax.log_row(in, out, depth, 1.0F);
+  });
 }
 
 }  // namespace

@@ -129,10 +129,10 @@ std::unique_ptr<Kernel> prepare_space_to_batch(PrepareContext& c) {
     const TensorView& in = run.input(0);
     const TensorView& out = run.output(0);
     if (out.elements() == 0) return;
-    if (padded) kernels::fill_elements(out.data, out.elements(), zero.data(), size);
+    if (padded) fill_elements(out.data, out.elements(), zero.data(), size);
     if (in.elements() == 0) return;
     for_each_block(in.shape, out.shape, axes, [&](const kernels::StridedCopy& block) {
-      kernels::copy_strided(block, size, in.data, out.data, run.pool());
+      copy_strided(block, size, in.data, out.data, run.pool());
     });
   });
 }
@@ -146,7 +146,7 @@ std::unique_ptr<Kernel> prepare_batch_to_space(PrepareContext& c) {
     for_each_block(out.shape, in.shape, axes, [&](kernels::StridedCopy block) {
       std::swap(block.from, block.to);
       for (auto& axis : block.axes) std::swap(axis.from, axis.to);
-      kernels::copy_strided(block, size, in.data, out.data, run.pool());
+      copy_strided(block, size, in.data, out.data, run.pool());
     });
   });
 }

@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -52,19 +51,16 @@ void run_sparse_to_dense(RunContext& run) {
   const TensorView& out = run.output(0);
   const int64_t size = element_bytes(out.dtype);
   const int64_t count = indices.shape.rank() == 0 ? 1 : indices.shape[0];
-  PacedCheck check;
-  for (int64_t i = 0; i < count; ++i) {
-    check.count(8);
+  for_items(count, 8, [&](int64_t i) {
     run.require(position_of(indices, i, out.shape) >= 0, "index {} is outside an output of shape {}", i,
                 out.shape.to_string());
-  }
-  kernels::fill_elements(out.data, out.elements(), run.input(kDefault).data, size);
+  });
+  fill_elements(out.data, out.elements(), run.input(kDefault).data, size);
   const int64_t step = values.shape.rank() == 0 ? 0 : size;
-  for (int64_t i = 0; i < count; ++i) {
-    check.count(16);
+  for_items(count, 16, [&](int64_t i) {
     std::memcpy(out.data + position_of(indices, i, out.shape) * size, values.data + i * step,
                 static_cast<size_t>(size));
-  }
+  });
 }
 
 std::unique_ptr<Kernel> prepare_sparse_to_dense(PrepareContext&) { return make_kernel(run_sparse_to_dense); }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -22,7 +21,6 @@ void check_types(const InferContext& c, int data, int count) {
 
 /// One row: output i is the next runs[i] elements of input `data`. Those that lie in the input stay there.
 std::unique_ptr<Kernel> make_piece_kernel(PrepareContext& c, int data, std::vector<int64_t> runs) {
-  constexpr int64_t kGrain = 65536;
   const int64_t size = element_bytes(c.input(data).dtype());
   int64_t at = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -35,7 +33,7 @@ std::unique_ptr<Kernel> make_piece_kernel(PrepareContext& c, int data, std::vect
       std::byte* target = run.output(static_cast<int>(i)).data;
       const int64_t bytes = runs[i] * size;
       if (source != target && bytes > 0) {
-        run.pool().parallel_for(bytes, kGrain, [&](int64_t begin, int64_t end) {
+        run.pool().for_pieces(bytes, kByteCost, [&](int64_t begin, int64_t end) {
           std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
         });
       }
@@ -53,8 +51,7 @@ std::unique_ptr<Kernel> make_cut_kernel(PrepareContext& prepare, int data, int64
   return make_kernel([=, runs = std::move(runs)](RunContext& c) {
     if (row == 0 || rows == 0) return;
     const std::byte* input = c.input(data).data;
-    const int64_t grain = std::max<int64_t>(1, 65536 / (row * size));
-    c.pool().parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    c.pool().for_pieces(rows, kByteCost * static_cast<double>(row * size) + 4, [&](int64_t begin, int64_t end) {
       int64_t at = 0;
       for (size_t i = 0; i < runs.size(); ++i) {
         const int64_t run = runs[i];

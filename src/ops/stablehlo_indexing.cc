@@ -11,7 +11,6 @@
 #include <cstring>
 #include <optional>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
@@ -129,9 +128,7 @@ Indexing make_indexing(const OpContext& c, const std::vector<int64_t>& window_ax
 /// [begin, end) of the batched tensor.
 template <typename Visit>
 void for_each_element(const Indexing& x, int64_t begin, int64_t end, const Visit& visit) {
-  PacedCheck check;
   for (int64_t n = begin; n < end; ++n) {
-    check.count(32);
     int64_t rest = n;
     int64_t vector = 0;
     Point position{};
@@ -194,7 +191,7 @@ std::unique_ptr<Kernel> prepare_gather(PrepareContext& c) {
     const std::byte* from = run.input(0).data;
     std::byte* to = run.output(0).data;
     const int64_t bytes = element_bytes(run.input(0).dtype);
-    run.pool().parallel_for(run.output(0).elements(), parallel_grain(32), [&](int64_t begin, int64_t end) {
+    run.pool().for_pieces(run.output(0).elements(), 32, [&](int64_t begin, int64_t end) {
       for_each_element(x, begin, end, [&](int64_t n, int64_t vector, const Point& position) {
         const Point start = read_start(x, indices, vector);
         int64_t source = 0;
@@ -291,15 +288,17 @@ std::unique_ptr<Kernel> scatter_kernel(const Indexing& x, Update update) {
     const T* updates = run.input(2).as<T>();
     T* values = out.mutable_as<T>();
     // In order: two updates may have the same target.
-    for_each_element(x, 0, run.input(2).elements(), [&](int64_t n, int64_t vector, const Point& position) {
-      const Point start = read_start(x, indices, vector);
-      int64_t target = 0;
-      for (size_t d = 0; d < static_cast<size_t>(x.operand_rank); ++d) {
-        const int64_t at = start[d] + position[d];
-        if (at < 0 || at >= x.operand[d]) return;
-        target += at * x.operand_stride[d];
-      }
-      values[target] = combine(update, values[target], updates[n]);
+    for_pieces(run.input(2).elements(), 32, [&](int64_t begin, int64_t end) {
+      for_each_element(x, begin, end, [&](int64_t n, int64_t vector, const Point& position) {
+        const Point start = read_start(x, indices, vector);
+        int64_t target = 0;
+        for (size_t d = 0; d < static_cast<size_t>(x.operand_rank); ++d) {
+          const int64_t at = start[d] + position[d];
+          if (at < 0 || at >= x.operand[d]) return;
+          target += at * x.operand_stride[d];
+        }
+        values[target] = combine(update, values[target], updates[n]);
+      });
     });
   });
 }

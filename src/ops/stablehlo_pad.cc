@@ -84,8 +84,8 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
     const TensorView& out = run.output(0);
     const int64_t bytes = element_bytes(out.dtype);
     if (out.bytes == 0) return;
-    kernels::fill_elements(out.data, out.elements(), run.input(1).data, bytes);
-    if (block.elements() > 0) kernels::copy_strided(block, bytes, run.input(0).data, out.data, run.pool());
+    fill_elements(out.data, out.elements(), run.input(1).data, bytes);
+    if (block.elements() > 0) copy_strided(block, bytes, run.input(0).data, out.data, run.pool());
   });
 }
 

@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/cancel.h"
 #include "kernels/quant/fixed_point.h"
-#include "kernels/recurrent/dot.h"
-#include "kernels/recurrent/matrix.h"
 #include "ops/families.h"
+#include "ops/loops/recurrent.h"
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
@@ -82,12 +80,16 @@ void infer(InferContext& c) {
 /// Drops every filter's oldest value; the last place is free then.
 template <typename T>
 void shift_state(const SvdfShape& s, T* state) {
-  PacedCheck check;
-  for (int64_t f = 0; f < s.batch * s.filters; ++f) {
-    check.count(s.memory);
+  for_items(s.batch * s.filters, static_cast<double>(s.memory), [&](int64_t f) {
     T* memory = state + f * s.memory;
-    std::copy(memory + 1, memory + s.memory, memory);
-  }
+    for_pieces(s.memory - 1, 1,
+               [&](int64_t begin, int64_t end) { std::copy(memory + begin + 1, memory + end + 1, memory + begin); });
+  });
+}
+
+/// Of one row of a batch.
+double row_cost(const SvdfShape& s) {
+  return static_cast<double>(s.filters) * static_cast<double>(s.inputs + s.memory);
 }
 
 void run_float(RunContext& c, const SvdfShape& s, kernels::CellActivation activation, bool asymmetric) {
@@ -106,33 +108,30 @@ void run_float(RunContext& c, const SvdfShape& s, kernels::CellActivation activa
   float* state = c.input(kState).mutable_as<float>();
   shift_state(s, state);
   const float time_scale = hybrid ? time.quantization->scale0() : 1.0F;
-  PacedCheck check;
-  for (int64_t b = 0; b < s.batch; ++b) {
-    std::fill_n(results, s.filters, 0.0F);
+  for_items(s.batch, row_cost(s), [&](int64_t b) {
+    for_items(s.filters, 1, [&](int64_t f) { results[f] = 0.0F; });
     const float* in = c.input(kInput).as<float>() + b * s.inputs;
-    kernels::multiply_add(matrix, kernels::row_operand(in, s.inputs, hybrid, asymmetric, quantized), s.filters,
-                          s.inputs, results);
-    for (int64_t f = 0; f < s.filters; ++f) {
-      check.count(s.memory);
+    multiply_add(matrix, row_operand(in, s.inputs, hybrid, asymmetric, quantized), s.filters, s.inputs, results);
+    for_items(s.filters, static_cast<double>(s.memory), [&](int64_t f) {
       float* memory = state + (b * s.filters + f) * s.memory;
       memory[s.memory - 1] = results[f];
       if (hybrid) {
         float sum = 0.0F;
         const auto* weights = time.as<int8_t>() + f * s.memory;
-        for (int64_t m = 0; m < s.memory; ++m) sum += memory[m] * (static_cast<float>(weights[m]) * time_scale);
+        for_items(s.memory, 4, [&](int64_t m) { sum += memory[m] * (static_cast<float>(weights[m]) * time_scale); });
         results[f] = sum;
       } else {
-        results[f] = kernels::dot(time.as<float>() + f * s.memory, memory, s.memory);
+        results[f] = dot_in_pieces(time.as<float>() + f * s.memory, memory, s.memory);
       }
-    }
+    });
     float* out = c.output(0).mutable_as<float>() + b * s.units;
-    for (int64_t u = 0; u < s.units; ++u) {
+    for_items(s.units, 4 * static_cast<double>(s.rank), [&](int64_t u) {
       float sum = 0.0F;
-      for (int64_t r = 0; r < s.rank; ++r) sum += results[u * s.rank + r];
+      for_items(s.rank, 4, [&](int64_t r) { sum += results[u * s.rank + r]; });
       out[u] = c.has_input(kBias) ? sum + c.input(kBias).as<float>()[u] : sum;
-    }
-    kernels::activate(activation, out, out, s.units);
-  }
+    });
+    activate_cells(activation, out, out, s.units);
+  });
 }
 
 void run_integer(RunContext& c, const SvdfShape& s, Multiplier to_state, Multiplier to_output) {
@@ -140,24 +139,24 @@ void run_integer(RunContext& c, const SvdfShape& s, Multiplier to_state, Multipl
   const int32_t input_zero = c.input(kInput).quantization->zero_point0();
   const int32_t output_zero = c.output(0).quantization->zero_point0();
   shift_state(s, state);
-  PacedCheck check;
-  for (int64_t b = 0; b < s.batch; ++b) {
+  const double filter_cost = static_cast<double>(s.inputs + s.memory) + 16;
+  for_items(s.batch * s.units, filter_cost * static_cast<double>(s.rank), [&](int64_t i) {
+    const int64_t b = i / s.units;
+    const int64_t u = i % s.units;
     const auto* in = c.input(kInput).as<int8_t>() + b * s.inputs;
-    for (int64_t u = 0; u < s.units; ++u) {
-      int64_t sum = c.has_input(kBias) ? c.input(kBias).as<int32_t>()[u] : 0;
-      for (int64_t f = u * s.rank; f < (u + 1) * s.rank; ++f) {
-        check.count(s.inputs + s.memory);
-        const int64_t product = kernels::dot(c.input(kFeatures).as<int8_t>() + f * s.inputs, in, input_zero, s.inputs);
-        auto* memory = state + (b * s.filters + f) * s.memory;
-        const int32_t scaled = kernels::multiply(kernels::saturate_i32(product), to_state);
-        memory[s.memory - 1] = static_cast<int16_t>(std::clamp(scaled, -32768, 32767));
-        const auto* weights = c.input(kTime).as<int16_t>() + f * s.memory;
-        for (int64_t m = 0; m < s.memory; ++m) sum += weights[m] * memory[m];
-      }
-      const int64_t value = int64_t{kernels::multiply(kernels::saturate_i32(sum), to_output)} + output_zero;
-      c.output(0).mutable_as<int8_t>()[b * s.units + u] = static_cast<int8_t>(std::clamp<int64_t>(value, -128, 127));
-    }
-  }
+    int64_t sum = c.has_input(kBias) ? c.input(kBias).as<int32_t>()[u] : 0;
+    for_items(s.rank, filter_cost, [&](int64_t r) {
+      const int64_t f = u * s.rank + r;
+      const int64_t product = dot_in_pieces(c.input(kFeatures).as<int8_t>() + f * s.inputs, in, input_zero, s.inputs);
+      auto* memory = state + (b * s.filters + f) * s.memory;
+      const int32_t scaled = kernels::multiply(kernels::saturate_i32(product), to_state);
+      memory[s.memory - 1] = static_cast<int16_t>(std::clamp(scaled, -32768, 32767));
+      const auto* weights = c.input(kTime).as<int16_t>() + f * s.memory;
+      for_items(s.memory, 1, [&](int64_t m) { sum += weights[m] * memory[m]; });
+    });
+    const int64_t value = int64_t{kernels::multiply(kernels::saturate_i32(sum), to_output)} + output_zero;
+    c.output(0).mutable_as<int8_t>()[i] = static_cast<int8_t>(std::clamp<int64_t>(value, -128, 127));
+  });
 }
 
 std::unique_ptr<Kernel> prepare(PrepareContext& c) {

@@ -4,7 +4,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/cancel.h"
 #include "ops/common.h"
 #include "ops/families.h"
 #include "ops/movement.h"
@@ -50,22 +49,21 @@ bool comes_first(const T* values, int64_t a, int64_t b) {
 /// The indices output holds a heap whose top is the last of the k best so far: no other memory is needed.
 template <typename T, typename Index>
 void top_of_row(const T* values, int64_t row, int64_t k, T* best, Index* indices) {
-  PacedCheck check;
-  const auto first = [values, &check](Index a, Index b) {
-    check.count(8);
-    return comes_first(values, a, b);
-  };
-  for (int64_t i = 0; i < k; ++i) indices[i] = static_cast<Index>(i);
-  std::make_heap(indices, indices + k, first);
-  for (int64_t i = k; i < row; ++i) {
-    const auto index = static_cast<Index>(i);
-    if (!first(index, indices[0])) continue;
+  const auto first = [values](Index a, Index b) { return comes_first(values, a, b); };
+  constexpr double kHeapCost = 64;
+  for_items(k, kHeapCost, [&](int64_t i) {
+    indices[i] = static_cast<Index>(i);
+    std::push_heap(indices, indices + i + 1, first);
+  });
+  for_items(row - k, 16, [&](int64_t i) {
+    const auto index = static_cast<Index>(k + i);
+    if (!first(index, indices[0])) return;
     std::pop_heap(indices, indices + k, first);
     indices[k - 1] = index;
     std::push_heap(indices, indices + k, first);
-  }
-  std::sort_heap(indices, indices + k, first);
-  for (int64_t i = 0; i < k; ++i) best[i] = values[indices[i]];
+  });
+  for_items(k, kHeapCost, [&](int64_t i) { std::pop_heap(indices, indices + k - i, first); });
+  for_items(k, 2, [&](int64_t i) { best[i] = values[indices[i]]; });
 }
 
 template <typename T, typename Index>
@@ -75,7 +73,7 @@ std::unique_ptr<Kernel> top_k_kernel(int64_t rows, int64_t row, int64_t k) {
     const T* values = c.input(0).as<T>();
     T* best = c.output(0).mutable_as<T>();
     Index* indices = c.output(1).mutable_as<Index>();
-    c.pool().parallel_for(rows, std::max<int64_t>(1, 4096 / row), [=](int64_t begin, int64_t end) {
+    c.pool().for_pieces(rows, 4 * static_cast<double>(row), [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) top_of_row(values + r * row, row, k, best + r * k, indices + r * k);
     });
   });

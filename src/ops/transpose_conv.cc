@@ -3,12 +3,12 @@
 // Its kernel also serves MediaPipe's Convolution2DTransposeBias, which has the operands in another order.
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "kernels/gemm/gemm_i8.h"
-#include "kernels/gemm/split.h"
 #include "ops/common.h"
 #include "ops/conv.h"
 #include "ops/families.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/split.h"
 #include "ops/packed_weights.h"
 #include "ops/quantization_rules.h"
 
@@ -29,9 +29,9 @@ struct TransposeConvLoop {
   template <typename In, typename Zero, typename Weight, typename Finish, typename Out>
   void operator()(ThreadPool& pool, const In* input, Zero input_zero, const Weight* filter, int32_t filter_zero,
                   const Finish& finish, Out* output) const {
-    pool.parallel_for(shape.batch * shape.out_h, 1, [&](int64_t begin, int64_t end) {
-      kernels::reference::transpose_conv(shape, input, input_zero, filter, filter_zero, finish, output, begin, end);
-    });
+    run_reference(kernels::reference::TransposeConv<In, Weight, Zero, Finish, Out>{{shape, input, input_zero, filter,
+                                                                                    filter_zero, finish, output}},
+                  pool);
   }
 };
 
@@ -105,21 +105,11 @@ struct TapLayout {
   int64_t tap_bytes_i8() const { return align_up(kernels::packed_bytes_i8(out_c, in_c)); }
   int64_t bytes_f32() const { return taps * tap_bytes_f32(); }
   int64_t bytes_i8() const { return taps * tap_bytes_i8(); }
-  void pack(const float* source, std::byte* target) const { each(source, target, tap_bytes_f32(), kernels::pack_f32); }
-  void pack(const uint16_t* source, std::byte* target) const {
-    each(source, target, tap_bytes_f32(), kernels::pack_f32_from_f16);
-  }
-  void pack(const int8_t* source, std::byte* target) const { each(source, target, tap_bytes_i8(), kernels::pack_i8); }
-  void pack(const uint8_t* source, std::byte* target) const { each(source, target, tap_bytes_i8(), kernels::pack_u8); }
-
- private:
-  template <typename T, typename Pack>
-  void each(const T* source, std::byte* target, int64_t bytes, Pack pack_one) const {
-    PacedCheck check;
-    for (int64_t i = 0; i < taps; ++i) {
-      check.count(out_c * in_c + 64);
-      pack_one(source + i * in_c, taps * in_c, out_c, in_c, target + i * bytes);
-    }
+  template <typename Source>
+  void pack(const Source& source, std::byte* target) const {
+    const int64_t bytes = kPacksFloats<Source> ? tap_bytes_f32() : tap_bytes_i8();
+    for_items(taps, static_cast<double>(out_c) * static_cast<double>(in_c) + 64,
+              [&](int64_t i) { pack_matrix(source + i * in_c, taps * in_c, out_c, in_c, target + i * bytes); });
   }
 };
 
@@ -181,59 +171,61 @@ class GemmTransposeConv final : public Kernel {
   template <typename Finish, typename Out>
   void run_rows(RunContext& c, const Finish& finish, Out* output) const {
     const int64_t rows = s_.batch * s_.out_h;
-    c.pool().parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        std::byte* scratch = c.scratch() + slots_at_ + slot * slot_bytes_;
-        auto* sums = reinterpret_cast<typename Finish::Acc*>(scratch + sums_at_);
-        const kernels::PartRange part = kernels::part_range(rows, 1, slots_, slot);
-        for (int64_t row = part.begin; row < part.end; ++row) {
-          check_cancelled();
-          sum_row(c, row, sums, scratch);
-          Out* out = output + row * s_.out_w * s_.out_c;
-          PacedCheck check;
-          for (int64_t x = 0; x < s_.out_w; ++x, out += s_.out_c) {
-            check.count(2 * s_.out_c);
-            for (int64_t o = 0; o < s_.out_c; ++o) out[o] = finish(sums[x * s_.out_c + o], row / s_.out_h, o);
+    for_slots(c.pool(), slots_, rows, row_cost(), [&](int64_t slot, int64_t begin, int64_t end) {
+      std::byte* scratch = c.scratch() + slots_at_ + slot * slot_bytes_;
+      auto* sums = reinterpret_cast<typename Finish::Acc*>(scratch + sums_at_);
+      for (int64_t row = begin; row < end; ++row) {
+        sum_row(c, row, sums, scratch);
+        Out* out = output + row * s_.out_w * s_.out_c;
+        for_items(s_.out_w, 2 * static_cast<double>(s_.out_c), [&](int64_t x) {
+          for (int64_t o = 0; o < s_.out_c; ++o) {
+            out[x * s_.out_c + o] = finish(sums[x * s_.out_c + o], row / s_.out_h, o);
           }
-        }
+        });
       }
     });
   }
+
+  /// Of one tap on one row of the output, and of all of them.
+  double tap_cost() const {
+    return static_cast<double>(s_.in_w * s_.out_c) * (static_cast<double>(s_.in_c) / 16 + 1) + 64;
+  }
+  double row_cost() const { return tap_cost() * static_cast<double>(s_.filter_h * s_.filter_w); }
 
   /// All products that fall on one row of the output.
   template <typename Acc>
   void sum_row(const RunContext& c, int64_t row, Acc* sums, std::byte* scratch) const {
     fill_bytes(reinterpret_cast<std::byte*>(sums), std::byte{0}, s_.out_w * s_.out_c * int64_t{sizeof(Acc)});
-    auto* products = reinterpret_cast<Acc*>(scratch + products_at_);
     const int64_t image = row / s_.out_h;
-    PacedCheck check;
-    for (int64_t y = 0; y < s_.filter_h; ++y) {
-      check.count(4);
-      const int64_t up_y = row % s_.out_h + s_.pad_h - y;
-      if (up_y < 0 || up_y % s_.stride_h != 0 || up_y / s_.stride_h >= s_.in_h) continue;
-      const int64_t in_row = image * s_.in_h + up_y / s_.stride_h;
-      for (int64_t x = 0; x < s_.filter_w; ++x) {
-        check.count(64);
-        // Input pixels whose output column in_x * stride - pad + x exists.
-        const int64_t first = std::max<int64_t>(0, (s_.pad_w - x + s_.stride_w - 1) / s_.stride_w);
-        const int64_t last = std::min(s_.in_w - 1, (s_.out_w - 1 + s_.pad_w - x) / s_.stride_w);
-        if (s_.out_w - 1 + s_.pad_w < x || first > last) continue;
-        multiply(c, image, in_row * s_.in_w + first, last - first + 1, y * s_.filter_w + x, products,
-                 scratch + workspace_at_);
-        Acc* target = sums + (first * s_.stride_w - s_.pad_w + x) * s_.out_c;
-        for (int64_t i = 0; i <= last - first; ++i, target += s_.stride_w * s_.out_c) {
-          check.count(s_.out_c);
-          for (int64_t o = 0; o < s_.out_c; ++o) target[o] = add(target[o], products[i * s_.out_c + o]);
-        }
-      }
-    }
+    for_items(s_.filter_h * s_.filter_w, tap_cost(), [&](int64_t tap) {
+      const int64_t up_y = row % s_.out_h + s_.pad_h - tap / s_.filter_w;
+      if (up_y < 0 || up_y % s_.stride_h != 0 || up_y / s_.stride_h >= s_.in_h) return;
+      add_tap(c, image, image * s_.in_h + up_y / s_.stride_h, tap, sums, scratch);
+    });
+  }
+
+  /// The products of one tap with a row of the input.
+  template <typename Acc>
+  void add_tap(const RunContext& c, int64_t image, int64_t in_row, int64_t tap, Acc* sums, std::byte* scratch) const {
+    const int64_t x = tap % s_.filter_w;
+    // Input pixels whose output column in_x * stride - pad + x exists.
+    const int64_t first = std::max<int64_t>(0, (s_.pad_w - x + s_.stride_w - 1) / s_.stride_w);
+    const int64_t last = std::min(s_.in_w - 1, (s_.out_w - 1 + s_.pad_w - x) / s_.stride_w);
+    if (s_.out_w - 1 + s_.pad_w < x || first > last) return;
+    auto* products = reinterpret_cast<Acc*>(scratch + products_at_);
+    multiply_tap(c, image, in_row * s_.in_w + first, last - first + 1, tap, products, scratch + workspace_at_);
+    Acc* target = sums + (first * s_.stride_w - s_.pad_w + x) * s_.out_c;
+    for_items(last - first + 1, static_cast<double>(s_.out_c), [&](int64_t i) {
+      Acc* to = target + i * s_.stride_w * s_.out_c;
+      for (int64_t o = 0; o < s_.out_c; ++o) to[o] = add(to[o], products[i * s_.out_c + o]);
+    });
   }
 
   static float add(float a, float b) { return a + b; }
   static int32_t add(int32_t a, int32_t b) { return kernels::reference::wrapping_add(a, b); }
 
-  void multiply(const RunContext& c, int64_t /*image*/, int64_t pixel, int64_t count, int64_t tap, float* products,
-                std::byte* /*workspace*/) const {
+  void multiply_tap(const RunContext& c, int64_t /*image*/, int64_t pixel, int64_t count, int64_t tap, float* products,
+                    std::byte* /*workspace*/) const {
     const kernels::GemmF32 g{.a = activations(c).as<float>() + pixel * s_.in_c,
                              .lda = s_.in_c,
                              .m = count,
@@ -242,11 +234,11 @@ class GemmTransposeConv final : public Kernel {
                              .k = s_.in_c,
                              .c = products,
                              .ldc = s_.out_c};
-    kernels::gemm_f32_range(g, 0, count, 0, s_.out_c);
+    multiply(g, {0, count}, {0, s_.out_c});
   }
 
-  void multiply(const RunContext& c, int64_t image, int64_t pixel, int64_t count, int64_t tap, int32_t* products,
-                std::byte* workspace) const {
+  void multiply_tap(const RunContext& c, int64_t image, int64_t pixel, int64_t count, int64_t tap, int32_t* products,
+                    std::byte* workspace) const {
     const Contraction& f = weights_.contraction();
     kernels::GemmI8 g{.a = activations(c).data + pixel * s_.in_c,
                       .a_unsigned = f.activation_type == DType::kUInt8,
@@ -261,7 +253,7 @@ class GemmTransposeConv final : public Kernel {
       g.a = images_.values(c) + pixel * s_.in_c;
       g.a_zero_point = images_.zeros(c)[image];
     }
-    kernels::gemm_i8_range(g, kernels::AccumulatorOutput{products, s_.out_c}, 0, count, 0, s_.out_c, workspace);
+    multiply(g, kernels::AccumulatorOutput{products, s_.out_c}, {0, count}, {0, s_.out_c}, workspace);
   }
 
   ConvShape s_;

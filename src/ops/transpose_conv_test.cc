@@ -4,6 +4,7 @@
 #include "kernels/quant/dynamic.h"
 #include "ops/contraction_testing.h"
 #include "ops/conv.h"
+#include "ops/loops/quantize_rows.h"
 
 namespace leadline::ops {
 namespace {
@@ -94,7 +95,7 @@ class TransposeConvForms : public testing::TestWithParam<Case> {
                            .step_x = p_.in_c,
                            .step_i = 1};
     std::vector<Out> result(static_cast<size_t>(p_.batch * p_.out_h * p_.out_w * p_.out_c));
-    ref::transpose_conv(s, input.data(), zero, filter.data(), filter_zero, finish, result.data(), 0, s.batch * s.out_h);
+    reference_transpose_conv(s, input.data(), zero, filter.data(), filter_zero, finish, result.data());
     return result;
   }
   const Case& p_ = GetParam();
@@ -151,8 +152,8 @@ TEST_P(TransposeConvForms, DynamicRangeQuantizesImageByImage) {
   std::vector<float> scales(static_cast<size_t>(p_.batch));
   std::vector<int32_t> zeros(static_cast<size_t>(p_.batch));
   ThreadPool pool(1);
-  kernels::quantize_rows(input.data(), p_.batch, input_shape().elements() / p_.batch, levels.data(),
-                         {scales.data(), zeros.data()}, pool);
+  quantize_rows(input.data(), p_.batch, input_shape().elements() / p_.batch, levels.data(),
+                {scales.data(), zeros.data()}, pool);
   const auto expected = naive<float>(levels, ref::RowZero{zeros.data()}, filter, 0,
                                      ref::FinishHybrid{scales.data(), q.scale.data(), nullptr, -kInf, kInf});
   EXPECT_EQ(t.result<float>(0), expected);

@@ -37,7 +37,7 @@ std::unique_ptr<Kernel> level_kernel(const F& f) {
   if constexpr (sizeof(T) == 1) {
     return lut8_kernel(kernels::make_lut8<T>(f));
   } else {
-    return unary_kernel<T>(f, kHeavyGrain);
+    return unary_kernel<T>(f, kHeavyCost);
   }
 }
 
@@ -133,12 +133,12 @@ void infer_real(InferContext& c) {
 
 std::unique_ptr<Kernel> prepare_exp(PrepareContext& c) {
   if (is_small_integer(c.input(0).dtype())) return real_lut_kernel(c, [](float v) { return std::exp(v); });
-  return unary_float_kernel(c, UnaryF32::kExp, 0.0F, 0.0F, kHeavyGrain);
+  return unary_float_kernel(c, UnaryF32::kExp, 0.0F, 0.0F, kHeavyCost);
 }
 
 template <typename F>
 std::unique_ptr<Kernel> float_function(const OpContext& c, F f) {
-  return visit_floating(c, c.input(0).dtype(), [&](auto zero) { return unary_kernel<decltype(zero)>(f, kHeavyGrain); });
+  return visit_floating(c, c.input(0).dtype(), [&](auto zero) { return unary_kernel<decltype(zero)>(f, kHeavyCost); });
 }
 
 std::unique_ptr<Kernel> prepare_log(PrepareContext& c) {

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/movement.h"
 #include "ops/resources.h"
@@ -40,23 +39,25 @@ template <typename T, typename Visit>
 int64_t for_each_place(const T* values, int64_t count, std::byte* workspace, const Visit& visit) {
   auto* slots = reinterpret_cast<Slot*>(workspace);
   const auto mask = static_cast<uint64_t>(slot_count(count)) - 1;
-  in_pieces(static_cast<int64_t>(mask) + 1, kCopyPiece / static_cast<int64_t>(sizeof(Slot)),
-            [&](int64_t begin, int64_t end) { std::fill(slots + begin, slots + end, Slot{}); });
+  for_items(static_cast<int64_t>(mask) + 1, 1, [&](int64_t i) { slots[i] = Slot{}; });
+  // Multiplying by 2^64 / golden ratio spreads neighbours; the upper half depends on all bits.
+  const auto first_slot = [&](int64_t i) { return ((bits_of(values[i]) * 0x9E3779B97F4A7C15ULL) >> 32) & mask; };
   int32_t found = 0;
-  PacedCheck check;
-  for (int64_t i = 0; i < count; ++i) {
-    check.count(32);
-    const uint64_t bits = bits_of(values[i]);
-    // Multiplying by 2^64 / golden ratio spreads neighbours; the upper half depends on all bits.
-    uint64_t at = ((bits * 0x9E3779B97F4A7C15ULL) >> 32) & mask;
-    while (slots[at].first >= 0 && bits_of(values[slots[at].first]) != bits) {
-      check.count(8);
-      at = (at + 1) & mask;
-    }
+  int64_t i = 0;
+  uint64_t at = count > 0 ? first_slot(0) : 0;
+  // Step by step, since all elements may want the same slot.
+  repeat_while(16, [&] {
+    if (i == count) return false;
     const bool is_new = slots[at].first < 0;
+    if (!is_new && bits_of(values[slots[at].first]) != bits_of(values[i])) {
+      at = (at + 1) & mask;
+      return true;
+    }
     if (is_new) slots[at] = {static_cast<int32_t>(i), found++};
     visit(i, slots[at].place, is_new);
-  }
+    if (++i < count) at = first_slot(i);
+    return true;
+  });
   return found;
 }
 

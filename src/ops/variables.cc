@@ -2,7 +2,6 @@
 // VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE: named state that outlives a run.
 #include <cstring>
 
-#include "core/cancel.h"
 #include "ops/families.h"
 #include "ops/resources.h"
 

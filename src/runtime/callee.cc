@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "core/error.h"
+#include "core/work.h"
 
 namespace leadline::runtime {
 namespace {

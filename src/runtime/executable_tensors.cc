@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "core/alignment.h"
-#include "core/cancel.h"
 #include "core/error.h"
 #include "core/string_tensor.h"
+#include "core/work.h"
 #include "runtime/executable.h"
 
 namespace leadline::runtime {

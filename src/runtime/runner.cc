@@ -9,6 +9,7 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/running_op.h"
+#include "core/work.h"
 #include "runtime/callee.h"
 #include "runtime/observation.h"
 

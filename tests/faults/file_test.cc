@@ -142,7 +142,7 @@ TEST(SystemFaults, FewerThreadsGiveTheSameResult) {
     ThreadPool pool(4);
     disarm_system();
     std::vector<int> parts(1000, 0);
-    pool.parallel_for(1000, 1, [&](int64_t begin, int64_t end) {
+    pool.for_pieces(1000, kWholePiece, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) parts[static_cast<size_t>(i)] = static_cast<int>(end - begin);
     });
     EXPECT_EQ(parts, std::vector<int>(1000, 250)) << refused;

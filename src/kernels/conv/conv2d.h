@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/thread_pool.h"
+#include "core/index_range.h"
 
 namespace leadline::kernels {
 
@@ -40,31 +40,26 @@ struct ConvShape {
 
 /// The fastest method for these sizes on this CPU. Winograd's integers have the bits of the plain method; its floats
 /// are rounded elsewhere (winograd.h).
-ConvMethod conv_method_f32(const ConvShape& s);
+ConvMethod conv_method_f32(const ConvShape& s) noexcept;
 /// What bounds the sums of an 8-bit convolution: of filter values minus their zero point, the largest magnitude and,
 /// for any one filter, the sum of magnitudes.
 struct FilterBounds {
   int32_t value = 128;
   int64_t sum = 0;
 };
-ConvMethod conv_method_i8(const ConvShape& s, const FilterBounds& filter);
+ConvMethod conv_method_i8(const ConvShape& s, const FilterBounds& filter) noexcept;
 
 /// Bytes of packed filters for s.method: one packed matrix a group.
-int64_t conv_packed_bytes_f32(const ConvShape& s);
-int64_t conv_packed_bytes_i8(const ConvShape& s);
-
-/// Packs filters [out_c, filter_h, filter_w, filter_c] into kAlignment-aligned memory. The bytes stay in the process.
-void conv_pack_f32(const ConvShape& s, const float* filter, std::byte* packed);
-void conv_pack_f32_from_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed);
-/// The plain method stores the filter as it is (and uint8_t minus 128: take 128 off the zero point given with it too);
-/// Winograd takes `zero_point` off here, and ignores the one given with it.
-void conv_pack_i8(const ConvShape& s, const int8_t* filter, std::byte* packed, int32_t zero_point = 0);
-void conv_pack_u8(const ConvShape& s, const uint8_t* filter, std::byte* packed, int32_t zero_point = 128);
+int64_t conv_packed_bytes_f32(const ConvShape& s) noexcept;
+int64_t conv_packed_bytes_i8(const ConvShape& s) noexcept;
+/// Bytes of one group's matrix, for the plain method. It is packed by the gemm's functions: [group_out_c, filter_size].
+int64_t conv_group_bytes_f32(const ConvShape& s) noexcept;
+int64_t conv_group_bytes_i8(const ConvShape& s) noexcept;
 
 /// Bytes of workspace one thread needs; at most a few hundred KiB for any but enormous filters. A multiple of
 /// kAlignment.
-int64_t conv_workspace_bytes_f32(const ConvShape& s);
-int64_t conv_workspace_bytes_i8(const ConvShape& s);
+int64_t conv_workspace_bytes_f32(const ConvShape& s) noexcept;
+int64_t conv_workspace_bytes_i8(const ConvShape& s) noexcept;
 
 /// float32 convolution. `output` does not overlap anything else.
 struct ConvF32 {
@@ -109,16 +104,33 @@ struct ConvHybrid {
   float hi = std::numeric_limits<float>::infinity();
 };
 
-/// Computes output rows [row_begin, row_end) of shape.rows() on the calling thread. Disjoint bands may run at the same
-/// time, each with its own workspace.
-void conv_f32_band(const ConvF32& conv, int64_t row_begin, int64_t row_end, std::byte* workspace);
-void conv_i8_band(const ConvI8& conv, int64_t row_begin, int64_t row_end, std::byte* workspace);
-void conv_hybrid_band(const ConvHybrid& conv, int64_t row_begin, int64_t row_end, std::byte* workspace);
+/// What one call computes, by the plain method: groups, output pixels counted over the batch, and of these the channels
+/// `columns` of each group. `depth` is a range of the filter's values: calls over ascending ranges that cover
+/// [0, filter_size()), with the same workspace, give the bits of one call. Columns begin at multiples of
+/// kGemmColumnGrain.
+/// 8-bit filters take all of `depth` at once, unless conv_is_deep(): those take one group, one pixel, at most
+/// kGemmColumnGrain columns and kGemmDeepSlice values.
+struct ConvPart {
+  IndexRange groups;
+  IndexRange pixels;
+  IndexRange columns;
+  IndexRange depth;
+};
+bool conv_is_deep(const ConvShape& s) noexcept;
+/// Pixels that are gathered at a time, and depth: parts cut at multiples of these cost no more than whole ones.
+int64_t conv_pixel_block_f32(const ConvShape& s) noexcept;
+int64_t conv_pixel_block_i8(const ConvShape& s) noexcept;
+/// Whether pixels are gathered before they are multiplied.
+bool conv_gathers(const ConvShape& s) noexcept;
 
-/// The whole convolution, split over the pool by output pixels, or by channels when pixels are few.
-/// `workspace` has pool.size() times the bytes of one thread.
-void conv_f32(const ConvF32& conv, std::byte* workspace, ThreadPool& pool);
-void conv_i8(const ConvI8& conv, std::byte* workspace, ThreadPool& pool);
-void conv_hybrid(const ConvHybrid& conv, std::byte* workspace, ThreadPool& pool);
+/// Computes a part on the calling thread. Disjoint parts may run at the same time, each with its own workspace.
+void conv_part(const ConvF32& conv, const ConvPart& part, std::byte* workspace) noexcept;
+void conv_part(const ConvI8& conv, const ConvPart& part, std::byte* workspace) noexcept;
+void conv_part(const ConvHybrid& conv, const ConvPart& part, std::byte* workspace) noexcept;
+
+/// Computes output rows [row_begin, row_end) of shape.rows(), by either method.
+void conv_band(const ConvF32& conv, int64_t row_begin, int64_t row_end, std::byte* workspace) noexcept;
+void conv_band(const ConvI8& conv, int64_t row_begin, int64_t row_end, std::byte* workspace) noexcept;
+void conv_band(const ConvHybrid& conv, int64_t row_begin, int64_t row_end, std::byte* workspace) noexcept;
 
 }  // namespace leadline::kernels

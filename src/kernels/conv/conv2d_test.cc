@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "kernels/kernel_test_util.h"
+#include "ops/loops/conv.h"
 
 namespace leadline::kernels {
 namespace {
@@ -88,11 +89,11 @@ TEST(ConvTest, FloatMatchesPlainLoopsAndBandsMatchTheWhole) {
       const auto bias = random_values<float>(s.out_c, -1, 1, random);
       std::vector<float> output(static_cast<size_t>(output_size(s)));
       const TestBytes packed(conv_packed_bytes_f32(s));
-      conv_pack_f32(s, filter.data(), packed.data());
+      ops::conv_pack(s, filter.data(), packed.data());
       const TestBytes workspace(conv_workspace_bytes_f32(s));
       ConvF32 conv{s, input.data(), packed.data(), bias.data(), output.data(), -1.0F, 3.0F};
       ThreadPool one(1);
-      conv_f32(conv, workspace.data(), one);
+      ops::convolve(conv, workspace.data(), one);
       for_each_output(s, [&](size_t index, size_t oc, size_t, const auto& taps) {
         double sum = bias[oc];
         taps([&](size_t in, size_t f) { sum += static_cast<double>(input[in]) * filter[f]; });
@@ -101,7 +102,7 @@ TEST(ConvTest, FloatMatchesPlainLoopsAndBandsMatchTheWhole) {
       std::vector<float> bands(output.size());
       conv.output = bands.data();
       for (int64_t row = 0; row < s.rows(); row += 2) {
-        conv_f32_band(conv, row, std::min(s.rows(), row + 2), workspace.data());
+        conv_band(conv, row, std::min(s.rows(), row + 2), workspace.data());
       }
       EXPECT_EQ(bands, output);
     }
@@ -124,9 +125,9 @@ void check_quantized(int32_t input_zero, int32_t filter_zero, int32_t output_zer
       std::vector<TO> output(static_cast<size_t>(output_size(s)));
       const TestBytes packed(conv_packed_bytes_i8(s));
       if constexpr (std::is_signed_v<TF>) {
-        conv_pack_i8(s, filter.data(), packed.data());
+        ops::conv_pack(s, filter.data(), packed.data());
       } else {
-        conv_pack_u8(s, filter.data(), packed.data());
+        ops::conv_pack(s, filter.data(), packed.data());
       }
       ThreadPool two(2);
       const TestBytes workspace(2 * conv_workspace_bytes_i8(s));
@@ -144,7 +145,7 @@ void check_quantized(int32_t input_zero, int32_t filter_zero, int32_t output_zer
       conv.output_zero_point = output_zero;
       conv.lo = lo;
       conv.hi = hi;
-      conv_i8(conv, workspace.data(), two);
+      ops::convolve(conv, workspace.data(), two);
       for_each_output(s, [&](size_t index, size_t oc, size_t, const auto& taps) {
         int32_t sum = bias[oc];
         taps([&](size_t in, size_t f) { sum += (input[in] - input_zero) * (filter[f] - filter_zero); });
@@ -152,7 +153,7 @@ void check_quantized(int32_t input_zero, int32_t filter_zero, int32_t output_zer
       });
       std::vector<TO> bands(output.size());
       conv.output = bands.data();
-      for (int64_t row = 0; row < s.rows(); ++row) conv_i8_band(conv, row, row + 1, workspace.data());
+      for (int64_t row = 0; row < s.rows(); ++row) conv_band(conv, row, row + 1, workspace.data());
       EXPECT_EQ(bands, output);
     }
   });
@@ -174,12 +175,12 @@ TEST(ConvTest, HybridUsesTheScaleAndZeroPointOfEachBatchItem) {
       const auto input_zero = random_values<int32_t>(s.batch, -100, 100, random);
       std::vector<float> output(static_cast<size_t>(output_size(s)));
       const TestBytes packed(conv_packed_bytes_i8(s));
-      conv_pack_i8(s, filter.data(), packed.data());
+      ops::conv_pack(s, filter.data(), packed.data());
       ThreadPool one(1);
       const TestBytes workspace(conv_workspace_bytes_i8(s));
-      conv_hybrid({s, input.data(), input_scale.data(), input_zero.data(), packed.data(), scale.data(), bias.data(),
-                   output.data()},
-                  workspace.data(), one);
+      ops::convolve(ConvHybrid{s, input.data(), input_scale.data(), input_zero.data(), packed.data(), scale.data(),
+                               bias.data(), output.data()},
+                    workspace.data(), one);
       for_each_output(s, [&](size_t index, size_t oc, size_t batch, const auto& taps) {
         int32_t sum = 0;
         taps([&](size_t in, size_t f) { sum += (input[in] - input_zero[batch]) * filter[f]; });
@@ -198,12 +199,12 @@ TEST(ConvTest, ThreadsDoNotChangeTheResult) {
     std::vector<float> single(static_cast<size_t>(output_size(s)));
     std::vector<float> threaded(single.size());
     const TestBytes packed(conv_packed_bytes_f32(s));
-    conv_pack_f32(s, filter.data(), packed.data());
+    ops::conv_pack(s, filter.data(), packed.data());
     const TestBytes workspace(3 * conv_workspace_bytes_f32(s));
     ThreadPool one(1);
     ThreadPool three(3);
-    conv_f32({s, input.data(), packed.data(), nullptr, single.data()}, workspace.data(), one);
-    conv_f32({s, input.data(), packed.data(), nullptr, threaded.data()}, workspace.data(), three);
+    ops::convolve(ConvF32{s, input.data(), packed.data(), nullptr, single.data()}, workspace.data(), one);
+    ops::convolve(ConvF32{s, input.data(), packed.data(), nullptr, threaded.data()}, workspace.data(), three);
     EXPECT_EQ(threaded, single);
 
     const auto input8 = random_values<int8_t>(input_size(s), -128, 127, random);
@@ -212,7 +213,7 @@ TEST(ConvTest, ThreadsDoNotChangeTheResult) {
     std::vector<int8_t> single8(single.size());
     std::vector<int8_t> threaded8(single.size());
     const TestBytes packed8(conv_packed_bytes_i8(s));
-    conv_pack_i8(s, filter8.data(), packed8.data());
+    ops::conv_pack(s, filter8.data(), packed8.data());
     const TestBytes workspace8(3 * conv_workspace_bytes_i8(s));
     ConvI8 conv;
     conv.shape = s;
@@ -221,9 +222,9 @@ TEST(ConvTest, ThreadsDoNotChangeTheResult) {
     conv.filter = packed8.data();
     conv.scale = scale.data();
     conv.output = single8.data();
-    conv_i8(conv, workspace8.data(), one);
+    ops::convolve(conv, workspace8.data(), one);
     conv.output = threaded8.data();
-    conv_i8(conv, workspace8.data(), three);
+    ops::convolve(conv, workspace8.data(), three);
     EXPECT_EQ(threaded8, single8);
   }
 }

@@ -5,17 +5,15 @@
 #include <algorithm>
 
 #include "core/buffer.h"
-#include "core/cancel.h"
 #include "kernels/conv/im2col.h"
 #include "kernels/gemm/gemm_f32.h"
-#include "kernels/gemm/split.h"
 
 namespace leadline::kernels {
 namespace {
 
 // As for convolution over two axes: the gathered slice (96 KiB) stays in the second-level cache.
-constexpr int64_t kChunkPixels = 96;
-constexpr int64_t kChunkDepth = 256;
+constexpr int64_t kChunkPixels = kGemmRowBlock;
+constexpr int64_t kChunkDepth = kGemmDepthBlock;
 
 bool in_place(const Conv3DShape& s) { return s.d.identity() && s.h.identity() && s.w.identity(); }
 
@@ -56,7 +54,16 @@ void im2col_3d(const Conv3DShape& s, const float* input, int64_t pixel_begin, in
   }
 }
 
-void run_part(const Conv3DF32& conv, PartRange pixels, PartRange columns, std::byte* workspace) {
+}  // namespace
+
+int64_t conv3d_workspace_bytes(const Conv3DShape& s) noexcept {
+  if (in_place(s)) return 0;
+  const int64_t floats = std::min(kChunkPixels, s.pixels()) * std::min(kChunkDepth, s.filter_size());
+  return align_up(floats * static_cast<int64_t>(sizeof(float)));
+}
+
+void conv3d_part(const Conv3DF32& conv, IndexRange pixels, IndexRange columns, IndexRange depth,
+                 std::byte* workspace) noexcept {
   const Conv3DShape& s = conv.shape;
   GemmF32 g;
   g.b = conv.filter;
@@ -67,48 +74,24 @@ void run_part(const Conv3DF32& conv, PartRange pixels, PartRange columns, std::b
   g.lo = conv.lo;
   g.hi = conv.hi;
   if (in_place(s)) {
-    g.a = conv.input;
+    g.a = conv.input + depth.begin;
     g.lda = s.in_c;
     g.m = s.pixels();
     g.c = conv.output;
-    return gemm_f32_range(g, pixels.begin, pixels.end, columns.begin, columns.end);
+    return gemm_f32_slice(g, pixels.begin, pixels.end, columns.begin, columns.end, depth.begin, depth.end);
   }
   auto* gathered = reinterpret_cast<float*>(workspace);
   g.a = gathered;
   for (int64_t pixel = pixels.begin; pixel < pixels.end; pixel += kChunkPixels) {
     g.m = std::min(kChunkPixels, pixels.end - pixel);
     g.c = conv.output + pixel * s.out_c;
-    for (int64_t k0 = 0; k0 < g.k; k0 += kChunkDepth) {
-      const int64_t k1 = std::min(g.k, k0 + kChunkDepth);
+    for (int64_t k0 = depth.begin; k0 < depth.end; k0 += kChunkDepth) {
+      const int64_t k1 = std::min(depth.end, k0 + kChunkDepth);
       g.lda = k1 - k0;
-      check_cancelled();
       im2col_3d(s, conv.input, pixel, pixel + g.m, k0, k1, gathered);
       gemm_f32_slice(g, 0, g.m, columns.begin, columns.end, k0, k1);
     }
   }
-}
-
-}  // namespace
-
-int64_t conv3d_workspace_bytes(const Conv3DShape& s) {
-  if (in_place(s)) return 0;
-  const int64_t floats = std::min(kChunkPixels, s.pixels()) * std::min(kChunkDepth, s.filter_size());
-  return align_up(floats * static_cast<int64_t>(sizeof(float)));
-}
-
-void conv3d_f32(const Conv3DF32& conv, std::byte* workspace, ThreadPool& pool) {
-  const Conv3DShape& s = conv.shape;
-  const int64_t pixels = s.pixels();
-  const int64_t bytes = conv3d_workspace_bytes(s);
-  const GemmSplit split = split_gemm(pixels, s.out_c, s.filter_size(), kGemmColumnGrain, pool.size(), kElementMacs);
-  pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const PartRange rows = split.by_rows ? part_range(pixels, kGemmTileRows, split.parts, i) : PartRange{0, pixels};
-      const PartRange columns =
-          split.by_rows ? PartRange{0, s.out_c} : part_range(s.out_c, kGemmColumnGrain, split.parts, i);
-      run_part(conv, rows, columns, workspace + i * bytes);
-    }
-  });
 }
 
 }  // namespace leadline::kernels

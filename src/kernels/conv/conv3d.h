@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/thread_pool.h"
+#include "core/index_range.h"
 
 namespace leadline::kernels {
 
@@ -46,9 +46,11 @@ struct Conv3DF32 {
 };
 
 /// Workspace for each thread.
-int64_t conv3d_workspace_bytes(const Conv3DShape& shape);
+int64_t conv3d_workspace_bytes(const Conv3DShape& shape) noexcept;
 
-/// `workspace` is kAlignment-aligned, conv3d_workspace_bytes() for each thread of the pool.
-void conv3d_f32(const Conv3DF32& conv, std::byte* workspace, ThreadPool& pool);
+/// Computes output pixels, of these the channels `columns`, and adds only the filter's values in `depth`: as ConvPart
+/// of conv2d.h. `workspace` is kAlignment-aligned.
+void conv3d_part(const Conv3DF32& conv, IndexRange pixels, IndexRange columns, IndexRange depth,
+                 std::byte* workspace) noexcept;
 
 }  // namespace leadline::kernels

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/cancel.h"
 #include "kernels/conv/winograd.h"
 #include "kernels/gemm/tile-inl.h"
 
@@ -261,33 +260,27 @@ template <class Tile>
 TileClip tile_clip(const ConvShape& s, const TilePlace& place, const WinogradPart& part) {
   const int64_t row = place.batch * s.out_h + place.y;
   TileClip clip;
-  clip.row_begin = std::clamp<int64_t>(part.row_begin - row, 0, Tile::kSide);
-  clip.row_end = std::min(std::clamp<int64_t>(part.row_end - row, 0, Tile::kSide), s.out_h - place.y);
+  clip.row_begin = std::clamp<int64_t>(part.rows.begin - row, 0, Tile::kSide);
+  clip.row_end = std::min(std::clamp<int64_t>(part.rows.end - row, 0, Tile::kSide), s.out_h - place.y);
   clip.columns = std::min<int64_t>(Tile::kSide, s.out_w - place.x);
   clip.first = row * s.out_w + place.x;
   return clip;
 }
 
-/// Calls body(tile, count) for blocks of about equal size, at most grid.block() tiles each.
+/// Calls body(tile, count) for the blocks of a part.
 template <class Body>
 HWY_INLINE void for_each_block(const WinogradGrid& grid, const WinogradPart& part, const Body& body) {
-  const int64_t tiles = part.tile_end - part.tile_begin;
-  if (tiles <= 0) return;
-  const int64_t blocks = (tiles + grid.block() - 1) / grid.block();
-  const int64_t each = (tiles + blocks - 1) / blocks;
-  const int64_t step =
-      std::min(grid.block(), (each + WinogradGrid::kRows - 1) / WinogradGrid::kRows * WinogradGrid::kRows);
-  for (int64_t tile = part.tile_begin; tile < part.tile_end; tile += step) {
-    check_cancelled();
-    body(tile, std::min(step, part.tile_end - tile));
+  const int64_t step = winograd_block(grid, part.tiles.size());
+  for (int64_t tile = part.tiles.begin; tile < part.tiles.end; tile += step) {
+    body(tile, std::min(step, part.tiles.end - tile));
   }
 }
 
-/// Packs filters: for each panel of columns, for each position, for each step of k. `taps(col, k, tap)` gives a weight;
+/// Packs filters: for each panel of columns, for each position, for each step of k. `taps(index)` gives a weight;
 /// a step holds Group neighbours in k of each column.
 template <class Tile, int Group, class D, class Taps, class Transform>
-void pack_filters(D d, int64_t n, int64_t k, int64_t depth, hn::TFromD<D>* packed, const Taps& taps,
-                  const Transform& transform) {
+void pack_filters(D d, const ConvShape& s, const WinogradGrid& grid, const WinogradPack& part, hn::TFromD<D>* packed,
+                  const Taps& taps, const Transform& transform) {
   using T = hn::TFromD<D>;
   using V = hn::Vec<D>;
   constexpr int64_t kColumns = HWY_LANES(int32_t);  // of a vector of sums
@@ -297,19 +290,24 @@ void pack_filters(D d, int64_t n, int64_t k, int64_t depth, hn::TFromD<D>* packe
   // each other out of the cache.
   constexpr int64_t kAtOnce = 16;
   HWY_ALIGN T gathered[kAtOnce / Group * 9 * 2 * kStep];
-  PacedCheck check;
-  for (int64_t col = 0; col < n; col += 2 * kColumns) {
-    check.count(k * kPositions * 2);
+  const int64_t n = s.out_c;
+  const int64_t k = s.in_c;
+  const int64_t depth = grid.depth();
+  const int64_t end = part.depth.end == k ? depth : part.depth.end;
+  for (int64_t col = part.columns.begin; col < part.columns.end; col += 2 * kColumns) {
     const int64_t width = n - col > kColumns ? 2 * kStep : kStep;
     const int64_t position_stride = depth / Group * width;
-    T* out = packed + col * kPositions * depth;
-    for (int64_t k0 = 0; k0 < depth; k0 += kAtOnce) {
-      const int64_t k1 = std::min(depth, k0 + kAtOnce);
+    T* out = packed + col * kPositions * depth + part.depth.begin / Group * width;
+    for (int64_t k0 = part.depth.begin; k0 < end; k0 += kAtOnce) {
+      const int64_t k1 = std::min(end, k0 + kAtOnce);
       for (int tap = 0; tap < 9; ++tap) {
         for (int64_t j = 0; j < width / Group; ++j) {
           T* to = gathered + tap * width + j * Group;
           for (int64_t i = k0; i < k1; ++i) {
-            to[(i - k0) / Group * 9 * width + (i - k0) % Group] = col + j < n && i < k ? taps(col + j, i, tap) : T{0};
+            to[(i - k0) / Group * 9 * width + (i - k0) % Group] =
+                col + j < n && i < k
+                    ? taps(((col - part.columns.begin + j) * 9 + tap) * part.stride + i - part.depth.begin)
+                    : T{0};
           }
         }
       }

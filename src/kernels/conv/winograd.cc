@@ -62,7 +62,7 @@ constexpr double kGain = 1.1;
 
 }  // namespace
 
-ConvMethod conv_method_f32(const ConvShape& s) {
+ConvMethod conv_method_f32(const ConvShape& s) noexcept {
   // Converters to dynamic range leave weights of fewer than 1024 elements as floats. What such a layer rounds
   // differently, the next one, which quantizes its input, may turn into whole steps; so these stay plain.
   constexpr int64_t kFewWeights = 1024;
@@ -79,14 +79,22 @@ ConvMethod conv_method_f32(const ConvShape& s) {
   return four < two ? ConvMethod::kWinograd4 : ConvMethod::kWinograd2;
 }
 
-bool winograd_is_exact(const ConvShape& s, ConvMethod method, const FilterBounds& filter) {
+bool winograd_is_exact(const ConvShape& s, ConvMethod method, const FilterBounds& filter) noexcept {
   constexpr int64_t kInput = 255;
   // winograd_i8.cc: what is left of 32 bits when the factor 4, or 64, is taken off.
   if (method == ConvMethod::kWinograd4) return filter.sum <= ((int64_t{1} << 25) - 1) / kInput;
   return s.filter_size() <= ((int64_t{1} << 29) - 1) / (kInput * std::max(filter.value, 1));
 }
 
-ConvMethod conv_method_i8(const ConvShape& s, const FilterBounds& filter) {
+int64_t winograd_block(const WinogradGrid& grid, int64_t tiles) noexcept {
+  constexpr int64_t kRows = WinogradGrid::kRows;
+  if (tiles <= 0) return kRows;
+  const int64_t blocks = (tiles + grid.block() - 1) / grid.block();
+  const int64_t each = (tiles + blocks - 1) / blocks;
+  return std::min(grid.block(), (each + kRows - 1) / kRows * kRows);
+}
+
+ConvMethod conv_method_i8(const ConvShape& s, const FilterBounds& filter) noexcept {
   if (!three_by_three(s)) return ConvMethod::kPlain;
   // With VNNI the plain kernel multiplies 8-bit values, twice as many at a time; elsewhere both multiply int16.
   const bool vnni = (hwy::SupportedTargets() & HWY_AVX3_DL) != 0;

@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "core/buffer.h"
-#include "core/thread_pool.h"
 #include "kernels/conv/conv2d.h"
 
 namespace leadline::kernels {
@@ -69,25 +68,40 @@ class WinogradGrid {
 inline WinogradGrid winograd_grid_f32(const ConvShape& s) { return {s, 4}; }
 inline WinogradGrid winograd_grid_i8(const ConvShape& s) { return {s, 2}; }
 
-/// Transforms and packs filters [out_c, 3, 3, in_c]; s.method says for which tile.
-void winograd_pack(const ConvShape& s, const float* filter, std::byte* packed);
-void winograd_pack_from_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed);
+/// Transforms and packs filters [out_c, 3, 3, in_c], a range of out_c (from a multiple of kMaxColumns on) and of in_c
+/// (from a multiple of kPackDepthGrain on); s.method says for which tile. The filters given are those of the range:
+/// [columns, 3, 3, stride], the first channel that of the range.
+struct WinogradPack {
+  IndexRange columns;
+  IndexRange depth;
+  int64_t stride = 0;
+};
+void winograd_pack(const ConvShape& s, const float* filter, std::byte* packed, const WinogradPack& part) noexcept;
+void winograd_pack(const ConvShape& s, const uint16_t* filter, std::byte* packed, const WinogradPack& part) noexcept;
 /// `zero_point` is taken off here.
-void winograd_pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed);
-void winograd_pack(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed);
+void winograd_pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed,
+                   const WinogradPack& part) noexcept;
+void winograd_pack(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed,
+                   const WinogradPack& part) noexcept;
 
 /// Whether the integers of a method other than kPlain are exact with such filters, whatever the input.
-bool winograd_is_exact(const ConvShape& s, ConvMethod method, const FilterBounds& filter);
+bool winograd_is_exact(const ConvShape& s, ConvMethod method, const FilterBounds& filter) noexcept;
 
-/// Which outputs to compute: tiles counted over the batch, and of those the rows of output [row_begin, row_end).
+/// Which outputs to compute: tiles counted over the batch, of those the rows of output `rows`, and the channels
+/// `columns` (from a multiple of kMaxColumns on). Where columns do not begin at 0, the tiles are at most one block, and
+/// the call before had the same tiles and workspace: what they see is there, transformed.
 struct WinogradPart {
-  int64_t tile_begin = 0, tile_end = 0;
-  int64_t row_begin = 0, row_end = 0;
+  IndexRange tiles;
+  IndexRange rows;
+  IndexRange columns;
 };
 
-/// Computes a part with one thread's workspace. All tiles of a hybrid part belong to the same batch item.
-void winograd_f32(const ConvF32& conv, const WinogradPart& part, std::byte* workspace);
-void winograd_i8(const ConvI8& conv, const WinogradPart& part, std::byte* workspace);
-void winograd_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace);
+/// Tiles of the blocks that so many tiles are divided into, about equal ones of at most grid.block().
+int64_t winograd_block(const WinogradGrid& grid, int64_t tiles) noexcept;
+
+/// Computes a part with one thread's workspace.
+void winograd_part(const ConvF32& conv, const WinogradPart& part, std::byte* workspace) noexcept;
+void winograd_part(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) noexcept;
+void winograd_part(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) noexcept;
 
 }  // namespace leadline::kernels

@@ -25,24 +25,24 @@ constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;
 
 template <class Tile, class Taps>
-void pack_as(const ConvShape& s, std::byte* packed, const Taps& taps) {
+void pack_as(const ConvShape& s, std::byte* packed, const WinogradPack& part, const Taps& taps) {
   const D d;
-  pack_filters<Tile, 1>(d, s.out_c, s.in_c, winograd_grid_f32(s).depth(), reinterpret_cast<float*>(packed), taps,
+  pack_filters<Tile, 1>(d, s, winograd_grid_f32(s), part, reinterpret_cast<float*>(packed), taps,
                         [d](const V* in, V* out) HWY_ATTR { Tile::filter(d, in, out); });
 }
 
 template <class Taps>
-void pack_with(const ConvShape& s, std::byte* packed, const Taps& taps) {
-  s.method == ConvMethod::kWinograd4 ? pack_as<WinogradFour>(s, packed, taps) : pack_as<WinogradTwo>(s, packed, taps);
+void pack_with(const ConvShape& s, std::byte* packed, const WinogradPack& part, const Taps& taps) {
+  s.method == ConvMethod::kWinograd4 ? pack_as<WinogradFour>(s, packed, part, taps)
+                                     : pack_as<WinogradTwo>(s, packed, part, taps);
 }
 
-void pack(const ConvShape& s, const float* filter, std::byte* packed) {
-  pack_with(s, packed, [&](int64_t col, int64_t k, int64_t tap) { return filter[(col * 9 + tap) * s.in_c + k]; });
+void pack(const ConvShape& s, const float* filter, std::byte* packed, const WinogradPack& part) {
+  pack_with(s, packed, part, [=](int64_t at) { return filter[at]; });
 }
 
-void pack_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed) {
-  pack_with(s, packed,
-            [&](int64_t col, int64_t k, int64_t tap) { return half_to_float(filter[(col * 9 + tap) * s.in_c + k]); });
+void pack_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed, const WinogradPack& part) {
+  pack_with(s, packed, part, [=](int64_t at) { return half_to_float(filter[at]); });
 }
 
 /// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride.
@@ -168,11 +168,11 @@ void run_as(const ConvF32& conv, const WinogradPart& part, std::byte* workspace)
   using Few = hn::CappedTag<float, 8>;
   const auto transform = s.in_c >= kLanes ? transform_tile<Tile, D> : transform_tile<Tile, Few>;
   for_each_block(grid, part, [&](int64_t first, int64_t count) HWY_ATTR {
-    for (int64_t t = 0; t < count; ++t) {
+    for (int64_t t = 0; t < count && part.columns.begin == 0; ++t) {
       tile_pixels<Tile>(s, tile_place(grid, first + t), conv.input, padding, pixels);
       transform(pixels, s.in_c, inputs + t * grid.depth(), grid.input_stride());
     }
-    for (int64_t col = 0; col < s.out_c; col += kPanel) {
+    for (int64_t col = part.columns.begin; col < part.columns.end; col += kPanel) {
       const int64_t vectors = s.out_c - col > kLanes ? 2 : 1;
       const int64_t width = vectors * kLanes;
       const Multiply* multiply = vectors == 2 ? kTwoVectors : kOneVector;
@@ -223,13 +223,13 @@ HWY_EXPORT(pack_f16);
 HWY_EXPORT(run);
 }  // namespace
 
-void winograd_pack(const ConvShape& s, const float* filter, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack)(s, filter, packed);
+void winograd_pack(const ConvShape& s, const float* filter, std::byte* packed, const WinogradPack& part) noexcept {
+  HWY_DYNAMIC_DISPATCH(pack)(s, filter, packed, part);
 }
-void winograd_pack_from_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_f16)(s, filter, packed);
+void winograd_pack(const ConvShape& s, const uint16_t* filter, std::byte* packed, const WinogradPack& part) noexcept {
+  HWY_DYNAMIC_DISPATCH(pack_f16)(s, filter, packed, part);
 }
-void winograd_f32(const ConvF32& conv, const WinogradPart& part, std::byte* workspace) {
+void winograd_part(const ConvF32& conv, const WinogradPart& part, std::byte* workspace) noexcept {
   HWY_DYNAMIC_DISPATCH(run)(conv, part, workspace);
 }
 

@@ -35,27 +35,26 @@ constexpr int64_t kPanel = 2 * kLanes;
 constexpr int kPair = 2;  // neighbours in k that one multiply takes
 
 template <class Tile, typename T>
-void pack_tiles(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed) {
+void pack_tiles(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed, const WinogradPack& part) {
   pack_filters<Tile, kPair>(
-      DShort(), s.out_c, s.in_c, winograd_grid_i8(s).depth(), reinterpret_cast<int16_t*>(packed),
-      [&](int64_t col, int64_t k, int64_t tap) {
-        return static_cast<int16_t>(filter[(col * 9 + tap) * s.in_c + k] - zero_point);
-      },
+      DShort(), s, winograd_grid_i8(s), part, reinterpret_cast<int16_t*>(packed),
+      [=](int64_t at) { return static_cast<int16_t>(filter[at] - zero_point); },
       [](const VShort* in, VShort* out) HWY_ATTR { Tile::filter_whole(in, out); });
 }
 
 template <typename T>
-void pack_as(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed) {
-  s.method == ConvMethod::kWinograd4 ? pack_tiles<WinogradFourWhole>(s, filter, zero_point, packed)
-                                     : pack_tiles<WinogradTwo>(s, filter, zero_point, packed);
+void pack_as(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed, const WinogradPack& part) {
+  s.method == ConvMethod::kWinograd4 ? pack_tiles<WinogradFourWhole>(s, filter, zero_point, packed, part)
+                                     : pack_tiles<WinogradTwo>(s, filter, zero_point, packed, part);
 }
 
-void pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed) {
-  pack_as(s, filter, zero_point, packed);
+void pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed, const WinogradPack& part) {
+  pack_as(s, filter, zero_point, packed, part);
 }
 
-void pack_unsigned(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed) {
-  pack_as(s, filter, zero_point, packed);
+void pack_unsigned(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed,
+                   const WinogradPack& part) {
+  pack_as(s, filter, zero_point, packed, part);
 }
 
 /// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride. The zero point is
@@ -181,12 +180,12 @@ void run_tiles(const ConvShape& s, const T* input, int32_t zero_point, const std
   const auto transform =
       s.in_c >= int64_t{HWY_LANES(int16_t)} ? transform_tile<Tile, DShort, T> : transform_tile<Tile, Few, T>;
   for_each_block(grid, part, [&](int64_t first, int64_t count) HWY_ATTR {
-    for (int64_t t = 0; t < count; ++t) {
+    for (int64_t t = 0; t < count && part.columns.begin == 0; ++t) {
       const T* pixels[kPositions];
       tile_pixels<Tile>(s, tile_place(grid, first + t), input, padding, pixels);
       transform(pixels, s.in_c, zero_point, inputs + t * grid.depth(), grid.input_stride());
     }
-    for (int64_t col = 0; col < s.out_c; col += kPanel) {
+    for (int64_t col = part.columns.begin; col < part.columns.end; col += kPanel) {
       const int64_t vectors = s.out_c - col > kLanes ? 2 : 1;
       const int64_t width = vectors * kLanes;
       const Multiply* multiply = vectors == 2 ? kTwoVectors : kOneVector;
@@ -237,10 +236,11 @@ void run(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
   conv.input_unsigned ? run_quantized<uint8_t>(conv, part, workspace) : run_quantized<int8_t>(conv, part, workspace);
 }
 
+/// All tiles belong to the same batch item.
 void run_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) {
   const ConvShape& s = conv.shape;
   const WinogradGrid grid = winograd_grid_i8(s);
-  const int64_t batch = part.tile_begin / (grid.rows() * grid.columns());
+  const int64_t batch = part.tiles.begin / (grid.rows() * grid.columns());
   DequantizedOutput out;
   out.c = conv.output;
   out.ldc = s.out_c;
@@ -268,17 +268,25 @@ HWY_EXPORT(run);
 HWY_EXPORT(run_hybrid);
 }  // namespace
 
-void winograd_pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack)(s, filter, zero_point, packed);
+void winograd_pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed,
+                   const WinogradPack& part) noexcept {
+  HWY_DYNAMIC_DISPATCH(pack)(s, filter, zero_point, packed, part);
 }
-void winograd_pack(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_unsigned)(s, filter, zero_point, packed);
+void winograd_pack(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed,
+                   const WinogradPack& part) noexcept {
+  HWY_DYNAMIC_DISPATCH(pack_unsigned)(s, filter, zero_point, packed, part);
 }
-void winograd_i8(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
+void winograd_part(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) noexcept {
   HWY_DYNAMIC_DISPATCH(run)(conv, part, workspace);
 }
-void winograd_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) {
-  HWY_DYNAMIC_DISPATCH(run_hybrid)(conv, part, workspace);
+void winograd_part(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) noexcept {
+  const WinogradGrid grid = winograd_grid_i8(conv.shape);
+  const int64_t image = grid.rows() * grid.columns();
+  WinogradPart item = part;
+  for (; item.tiles.begin < part.tiles.end; item.tiles.begin = item.tiles.end) {
+    item.tiles.end = std::min(part.tiles.end, (item.tiles.begin / image + 1) * image);
+    HWY_DYNAMIC_DISPATCH(run_hybrid)(conv, item, workspace);
+  }
 }
 
 }  // namespace leadline::kernels

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "kernels/kernel_test_util.h"
+#include "ops/loops/conv.h"
 
 namespace leadline::kernels {
 namespace {
@@ -115,15 +116,15 @@ void check_integers(const IntegerCase<T>& test) {
         const TestBytes packed(conv_packed_bytes_i8(s));
         const TestBytes workspace(2 * conv_workspace_bytes_i8(s));
         if constexpr (std::is_signed_v<T>) {
-          conv_pack_i8(s, filter.data(), packed.data(), test.filter_zero);
+          ops::conv_pack(s, filter.data(), packed.data(), test.filter_zero);
         } else {
-          conv_pack_u8(s, filter.data(), packed.data(), test.filter_zero);
+          ops::conv_pack(s, filter.data(), packed.data(), test.filter_zero);
         }
         std::vector<T> got(want.size());
         conv.shape = s;
         conv.filter = packed.data();
         conv.output = got.data();
-        conv_i8(conv, workspace.data(), two);
+        ops::convolve(conv, workspace.data(), two);
         if (method == ConvMethod::kPlain) {
           want = got;
           continue;
@@ -133,7 +134,7 @@ void check_integers(const IntegerCase<T>& test) {
           std::vector<T> bands(want.size());
           conv.output = bands.data();
           for (int64_t row = 0; row < s.rows(); row += step) {
-            conv_i8_band(conv, row, std::min(s.rows(), row + step), workspace.data());
+            conv_band(conv, row, std::min(s.rows(), row + step), workspace.data());
           }
           ASSERT_EQ(bands, want) << step;
         }
@@ -189,12 +190,12 @@ TEST(WinogradTest, SumsAtTheBoundOfTilesOfFourAreExact) {
       conv.shape = with(s, method);
       const TestBytes packed(conv_packed_bytes_i8(conv.shape));
       const TestBytes workspace(conv_workspace_bytes_i8(conv.shape));
-      conv_pack_i8(conv.shape, filter.data(), packed.data());
+      ops::conv_pack(conv.shape, filter.data(), packed.data());
       auto& got = results[method == ConvMethod::kPlain ? 0 : 1];
       got.resize(output_size(s));
       conv.filter = packed.data();
       conv.output = got.data();
-      conv_i8(conv, workspace.data(), one);
+      ops::convolve(conv, workspace.data(), one);
     }
     ASSERT_EQ(results[1], results[0]);
   });
@@ -218,11 +219,11 @@ TEST(WinogradTest, HybridHasTheBitsOfThePlainKernel) {
         const ConvShape s = with(plain, method);
         const TestBytes packed(conv_packed_bytes_i8(s));
         const TestBytes workspace(2 * conv_workspace_bytes_i8(s));
-        conv_pack_i8(s, filter.data(), packed.data());
+        ops::conv_pack(s, filter.data(), packed.data());
         std::vector<float> got(output_size(s));
-        conv_hybrid({s, input.data(), input_scale.data(), input_zero.data(), packed.data(), scale.data(), bias.data(),
-                     got.data(), -3.0F},
-                    workspace.data(), two);
+        ops::convolve(ConvHybrid{s, input.data(), input_scale.data(), input_zero.data(), packed.data(), scale.data(),
+                                 bias.data(), got.data(), -3.0F},
+                      workspace.data(), two);
         if (method == ConvMethod::kPlain) want = got;
         ASSERT_EQ(got, want);
       }
@@ -264,16 +265,16 @@ class FloatWinogradTest : public testing::TestWithParam<ConvMethod> {
     const ConvShape s = with(plain, GetParam());
     const TestBytes packed(conv_packed_bytes_f32(s));
     const TestBytes workspace(2 * conv_workspace_bytes_f32(s));
-    conv_pack_f32(s, filter.data(), packed.data());
+    ops::conv_pack(s, filter.data(), packed.data());
     std::vector<float> output(output_size(s));
     ConvF32 conv{s, input.data(), packed.data(), bias.data(), output.data(), lo, hi};
     ThreadPool two(2);
-    conv_f32(conv, workspace.data(), two);
+    ops::convolve(conv, workspace.data(), two);
     for (const int64_t step : {1, 3, 1000}) {
       std::vector<float> bands(output.size());
       conv.output = bands.data();
       for (int64_t row = 0; row < s.rows(); row += step) {
-        conv_f32_band(conv, row, std::min(s.rows(), row + step), workspace.data());
+        conv_band(conv, row, std::min(s.rows(), row + step), workspace.data());
       }
       EXPECT_EQ(std::memcmp(bands.data(), output.data(), output.size() * sizeof(float)), 0) << step;
     }
@@ -357,8 +358,8 @@ TEST_P(FloatWinogradTest, HalfFiltersGiveTheBitsOfTheirFloats) {
   const TestBytes from_float(conv_packed_bytes_f32(s));
   std::memset(from_half.data(), 0, static_cast<size_t>(conv_packed_bytes_f32(s)));
   std::memset(from_float.data(), 0, static_cast<size_t>(conv_packed_bytes_f32(s)));
-  conv_pack_f32_from_f16(s, half.data(), from_half.data());
-  conv_pack_f32(s, filter.data(), from_float.data());
+  ops::conv_pack(s, half.data(), from_half.data());
+  ops::conv_pack(s, filter.data(), from_float.data());
   EXPECT_EQ(std::memcmp(from_half.data(), from_float.data(), static_cast<size_t>(conv_packed_bytes_f32(s))), 0);
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/thread_pool.h"
+#include "core/index_range.h"
 
 namespace leadline::kernels {
 
@@ -72,17 +72,30 @@ struct DepthwiseHybrid {
   float hi = std::numeric_limits<float>::infinity();
 };
 
-/// Computes output rows [row_begin, row_end) of shape.rows() on the calling thread. Disjoint bands may run at the same
-/// time. Fast with multiplier 1, at least 4 channels (8 in 8 bits and hybrid) and at most 128 taps; plain loops
-/// otherwise, and in 8 bits and hybrid also where stride or dilation spread the taps of four outputs beyond a small
-/// buffer (some hundred columns).
-void depthwise_f32_band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end);
-void depthwise_i8_band(const DepthwiseI8& conv, int64_t row_begin, int64_t row_end);
-void depthwise_hybrid_band(const DepthwiseHybrid& conv, int64_t row_begin, int64_t row_end);
+/// What one call computes: rows of shape.rows(), of these the pixels `columns`, and of these the output channels
+/// `channels`. Where channels are cut between threads, each side has at least kChannelUnit of them, and the cut is at a
+/// multiple of it: vectors that overlap their neighbour at the end of the tensor stay inside their part.
+struct DepthwisePart {
+  IndexRange rows;
+  IndexRange columns;
+  IndexRange channels;
+};
 
-/// All rows, split over the pool.
-void depthwise_f32(const DepthwiseF32& conv, ThreadPool& pool);
-void depthwise_i8(const DepthwiseI8& conv, ThreadPool& pool);
-void depthwise_hybrid(const DepthwiseHybrid& conv, ThreadPool& pool);
+inline constexpr int64_t kChannelUnit = 64;  // a cache line of bytes, and a multiple of every vector
+
+/// Computes a part on the calling thread. Disjoint parts may run at the same time. Fast with multiplier 1, at least 4
+/// channels (8 in 8 bits and hybrid) and at most kMaxTaps taps; plain loops otherwise, and in 8 bits and hybrid also
+/// where stride or dilation spread the taps of four outputs beyond a small buffer (some hundred columns).
+void depthwise_part(const DepthwiseF32& conv, const DepthwisePart& part) noexcept;
+void depthwise_part(const DepthwiseI8& conv, const DepthwisePart& part) noexcept;
+void depthwise_part(const DepthwiseHybrid& conv, const DepthwisePart& part) noexcept;
+
+inline constexpr int64_t kMaxTaps = 128;
+
+/// One output of an enormous filter: adds a range of its taps to `sum`. Calls over ascending ranges that cover
+/// [0, taps()) give the bits of depthwise_part(); the last one writes the output. `output` is its index in the tensor.
+void depthwise_taps(const DepthwiseF32& conv, int64_t output, IndexRange taps, float& sum) noexcept;
+void depthwise_taps(const DepthwiseI8& conv, int64_t output, IndexRange taps, int32_t& sum) noexcept;
+void depthwise_taps(const DepthwiseHybrid& conv, int64_t output, IndexRange taps, int32_t& sum) noexcept;
 
 }  // namespace leadline::kernels

@@ -2,7 +2,6 @@
 // Depthwise convolution in float32: vectors of channels for four neighbouring pixels at a time.
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/depthwise/taps.h"
 #include "kernels/simd_targets.h"
@@ -101,21 +100,19 @@ HWY_INLINE void group(D d, const DepthwiseF32& conv, const Taps& taps, int64_t c
   if (c < count) channels<1, Pixels>(d, conv, taps, channel, count - lanes, pixels, out);
 }
 
-/// A chunk of `count` channels of one output row.
+/// A chunk of `count` channels of pixels of one output row.
 template <class D>
-void run_row(D d, const DepthwiseF32& conv, TapTable<float>& table, int64_t row, int64_t channel, int64_t count,
-             PacedCheck& check) {
+void run_row(D d, const DepthwiseF32& conv, TapTable<float>& table, int64_t row, IndexRange columns, int64_t channel,
+             int64_t count) {
   const DepthwiseShape& s = conv.shape;
   const int64_t y = row % s.out_h * s.stride_h - s.pad_top;
   const bool rows_inside = y >= 0 && y + (s.filter_h - 1) * s.dilation_h < s.in_h;
   const int64_t span = (kGroupPixels - 1) * s.stride_w + (s.filter_w - 1) * s.dilation_w;
   const float* line = conv.input + (row / s.out_h * s.in_h + y) * s.in_w * s.in_c + channel;
-  const int64_t group_work = kGroupPixels * s.taps() * count / static_cast<int64_t>(hn::Lanes(d));
   table.set_row(row, channel);
-  for (int64_t x = 0; x < s.out_w; x += kGroupPixels) {
-    const int64_t pixels = std::min(kGroupPixels, s.out_w - x);
+  for (int64_t x = columns.begin; x < columns.end; x += kGroupPixels) {
+    const int64_t pixels = std::min(kGroupPixels, columns.end - x);
     const int64_t first = x * s.stride_w - s.pad_left;
-    check.count(group_work);
     float* out = conv.output + (row * s.out_w + x) * s.in_c + channel;
     if (rows_inside && first >= 0 && first + span < s.in_w && pixels == kGroupPixels) {
       const InnerTaps taps{line + first * s.in_c, s.stride_w * s.in_c, s.dilation_h * s.in_w * s.in_c,
@@ -137,48 +134,43 @@ void band_with(D d, const DepthwiseF32& conv, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
   const float padding[kChunkChannels] = {};
   TapTable<float> table(s, conv.input, padding);
-  PacedCheck check;
-  for (int64_t c0 = part.channel_begin; c0 < part.channel_end; c0 += kChunkChannels) {
+  for (int64_t c0 = part.channels.begin; c0 < part.channels.end; c0 += kChunkChannels) {
     // A last chunk of less than a vector moves back, and recomputes a few channels.
-    const int64_t channel = std::min(c0, part.channel_end - static_cast<int64_t>(hn::Lanes(d)));
-    const int64_t count = std::min(kChunkChannels, part.channel_end - channel);
-    for (int64_t row = part.row_begin; row < part.row_end; ++row) {
-      run_row(d, conv, table, row, channel, count, check);
+    const int64_t channel = std::min(c0, part.channels.end - static_cast<int64_t>(hn::Lanes(d)));
+    const int64_t count = std::min(kChunkChannels, part.channels.end - channel);
+    for (int64_t row = part.rows.begin; row < part.rows.end; ++row) {
+      run_row(d, conv, table, row, part.columns, channel, count);
     }
   }
 }
 
-constexpr int64_t kTapPiece = int64_t{1} << 17;  // taps of a filter's row between two questions whether to go on
-
-float output_at(const DepthwiseF32& conv, int64_t row, int64_t x, int64_t oc, PacedCheck& check) {
+float sum_taps(const DepthwiseF32& conv, const DepthwiseOutput& output, IndexRange taps, float sum) {
   const DepthwiseShape& s = conv.shape;
-  const float* image = conv.input + row / s.out_h * s.in_h * s.in_w * s.in_c + oc / s.multiplier;
-  float sum = conv.bias == nullptr ? 0.0F : conv.bias[oc];
-  for (int64_t ky = 0; ky < s.filter_h; ++ky) {
-    const int64_t in_y = row % s.out_h * s.stride_h - s.pad_top + ky * s.dilation_h;
-    check.count(std::min(s.filter_w, kTapPiece) + 1);
-    if (in_y < 0 || in_y >= s.in_h) continue;
-    in_pieces(s.filter_w, kTapPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t kx = begin; kx < end; ++kx) {
-        const int64_t in_x = x * s.stride_w - s.pad_left + kx * s.dilation_w;
-        if (in_x < 0 || in_x >= s.in_w) continue;
-        sum += image[(in_y * s.in_w + in_x) * s.in_c] * conv.filter[(ky * s.filter_w + kx) * s.out_c() + oc];
-      }
-    });
-  }
-  if (sum < conv.lo) return conv.lo;
-  return sum > conv.hi ? conv.hi : sum;
+  const float* input = conv.input + output.channel / s.multiplier;
+  const float* filter = conv.filter + output.channel;
+  if (taps.begin == 0) sum = conv.bias == nullptr ? 0.0F : conv.bias[output.channel];
+  for_taps(s, output, taps, [&](int64_t tap, int64_t at) { sum += input[at * s.in_c] * filter[tap * s.out_c()]; });
+  return sum;
 }
+
+float clamped(const DepthwiseF32& conv, float sum) { return sum < conv.lo ? conv.lo : sum > conv.hi ? conv.hi : sum; }
 
 void plain_band(const DepthwiseF32& conv, const DepthwisePart& part) {
   const DepthwiseShape& s = conv.shape;
-  PacedCheck check;
-  for (int64_t row = part.row_begin; row < part.row_end; ++row) {
-    for (int64_t x = 0; x < s.out_w; ++x) {
+  const IndexRange taps{0, s.taps()};
+  for (int64_t row = part.rows.begin; row < part.rows.end; ++row) {
+    for (int64_t x = part.columns.begin; x < part.columns.end; ++x) {
       float* out = conv.output + (row * s.out_w + x) * s.out_c();
-      for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) out[oc] = output_at(conv, row, x, oc, check);
+      for (int64_t oc = part.channels.begin; oc < part.channels.end; ++oc) {
+        out[oc] = clamped(conv, sum_taps(conv, {row, x, oc}, taps, 0.0F));
+      }
     }
   }
+}
+
+void run_taps(const DepthwiseF32& conv, int64_t output, IndexRange taps, float& sum) {
+  sum = sum_taps(conv, output_at(conv.shape, output), taps, sum);
+  if (taps.end == conv.shape.taps()) conv.output[output] = clamped(conv, sum);
 }
 
 void band(const DepthwiseF32& conv, const DepthwisePart& part) {
@@ -207,14 +199,15 @@ HWY_AFTER_NAMESPACE();
 namespace leadline::kernels {
 namespace {
 HWY_EXPORT(band);
+HWY_EXPORT(run_taps);
 }  // namespace
 
-void depthwise_f32_band(const DepthwiseF32& conv, int64_t row_begin, int64_t row_end) {
-  HWY_DYNAMIC_DISPATCH(band)(conv, {row_begin, row_end, 0, conv.shape.out_c()});
+void depthwise_part(const DepthwiseF32& conv, const DepthwisePart& part) noexcept {
+  HWY_DYNAMIC_DISPATCH(band)(conv, part);
 }
 
-void depthwise_f32(const DepthwiseF32& conv, ThreadPool& pool) {
-  split_depthwise(conv.shape, pool, [&](const DepthwisePart& part) { HWY_DYNAMIC_DISPATCH(band)(conv, part); });
+void depthwise_taps(const DepthwiseF32& conv, int64_t output, IndexRange taps, float& sum) noexcept {
+  HWY_DYNAMIC_DISPATCH(run_taps)(conv, output, taps, sum);
 }
 
 }  // namespace leadline::kernels

@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/cancel.h"
 #include "kernels/depthwise/depthwise.h"
+#include "kernels/depthwise/plain.h"
 #include "kernels/depthwise/taps.h"
 #ifndef HWY_WANT_AVX3_DL
 #define HWY_WANT_AVX3_DL
@@ -33,44 +33,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr int64_t kTapPiece = int64_t{1} << 17;  // taps of a filter's row between two questions whether to go on
-
-template <typename T>
-int32_t sum_at(const DepthwiseI8& conv, int64_t row, int64_t x, int64_t oc, PacedCheck& check) {
-  const DepthwiseShape& s = conv.shape;
-  const T* image = static_cast<const T*>(conv.input) + row / s.out_h * s.in_h * s.in_w * s.in_c + oc / s.multiplier;
-  const T* filter = static_cast<const T*>(conv.filter) + oc;
-  auto sum = static_cast<uint32_t>(conv.bias == nullptr ? 0 : conv.bias[oc]);
-  for (int64_t ky = 0; ky < s.filter_h; ++ky) {
-    const int64_t in_y = row % s.out_h * s.stride_h - s.pad_top + ky * s.dilation_h;
-    check.count(std::min(s.filter_w, kTapPiece) + 1);
-    if (in_y < 0 || in_y >= s.in_h) continue;
-    in_pieces(s.filter_w, kTapPiece, [&](int64_t begin, int64_t end) {
-      for (int64_t kx = begin; kx < end; ++kx) {
-        const int64_t in_x = x * s.stride_w - s.pad_left + kx * s.dilation_w;
-        if (in_x < 0 || in_x >= s.in_w) continue;
-        sum += static_cast<uint32_t>((image[(in_y * s.in_w + in_x) * s.in_c] - conv.input_zero_point) *
-                                     (filter[(ky * s.filter_w + kx) * s.out_c()] - conv.filter_zero_point));
-      }
-    });
-  }
-  return static_cast<int32_t>(sum);
-}
-
-template <typename T, class Stage>
-void plain_band(const DepthwiseI8& conv, const Stage& stage, const DepthwisePart& part) {
-  const DepthwiseShape& s = conv.shape;
-  PacedCheck check;
-  for (int64_t row = part.row_begin; row < part.row_end; ++row) {
-    for (int64_t x = 0; x < s.out_w; ++x) {
-      typename Stage::Element* out = stage.output() + (row * s.out_w + x) * s.out_c();
-      for (int64_t oc = part.channel_begin; oc < part.channel_end; ++oc) {
-        out[oc] = stage.plain(sum_at<T>(conv, row, x, oc, check), oc);
-      }
-    }
-  }
-}
 
 #if HWY_TARGET != HWY_SCALAR
 
@@ -133,17 +95,15 @@ class Band {
   }
 
   void run(const DepthwisePart& part) {
-    PacedCheck check;
-    for (int64_t c = part.channel_begin; c < part.channel_end;) {
-      c = take_blocks(c, part.channel_end);
+    for (int64_t c = part.channels.begin; c < part.channels.end;) {
+      c = take_blocks(c, part.channels.end);
       int64_t together = 1;
-      for (int64_t row = part.row_begin; row < part.row_end; row += together) {
-        together = std::min({sets_, part.row_end - row, s_.out_h - row % s_.out_h});
-        check.count(together * s_.out_w * s_.taps() * block_count_);
+      for (int64_t row = part.rows.begin; row < part.rows.end; row += together) {
+        together = std::min({sets_, part.rows.end - row, s_.out_h - row % s_.out_h});
         set_row(row, together);
         for (int64_t i = 0; i < block_count_; ++i) {
           const Block& block = blocks_[i];
-          with_size(block.channels, [&](auto channels) { run_rows<channels>(block, row, together); });
+          with_size(block.channels, [&](auto channels) { run_rows<channels>(block, row, together, part.columns); });
         }
       }
     }
@@ -322,17 +282,15 @@ class Band {
   }
 
   template <int kChannels>
-  HWY_NOINLINE void run_rows(const Block& block, int64_t row, int64_t together) {
+  HWY_NOINLINE void run_rows(const Block& block, int64_t row, int64_t together, IndexRange pixels) {
     const int64_t column_bytes = groups_ * kChannels * 4;
     const int64_t spare = kColumnBytes / column_bytes - columns_of(s_, 1);
-    const int64_t most = std::min(s_.out_w, spare / s_.stride_w + 1);
-    const int64_t stretches = (s_.out_w + most - 1) / most;
+    const int64_t most = std::min(pixels.size(), spare / s_.stride_w + 1);
+    const int64_t stretches = (pixels.size() + most - 1) / most;
     Element* out = stage_.output() + row * s_.out_w * s_.in_c + block.channel;
-    PacedCheck check;  // rows may be long
     for (int64_t i = 0; i < stretches; ++i) {
-      check.count(most * s_.taps());
-      const int64_t begin = s_.out_w * i / stretches;
-      const int64_t end = s_.out_w * (i + 1) / stretches;
+      const int64_t begin = pixels.begin + pixels.size() * i / stretches;
+      const int64_t end = pixels.begin + pixels.size() * (i + 1) / stretches;
       const int64_t columns = columns_of(s_, end - begin);
       for (int64_t g = 0; g < groups_; ++g) {
         if (s_.in_c < kChannels) {
@@ -549,21 +507,32 @@ void band_of(const DepthwiseI8& conv, const Stage& stage, const DepthwisePart& p
 
 #endif  // HWY_TARGET != HWY_SCALAR
 
-void band(const DepthwiseI8& conv, const DepthwisePart& part) {
-  if (conv.is_unsigned) {
-    band_of<uint8_t>(conv, LevelStage(conv), part);
-  } else {
-    band_of<int8_t>(conv, LevelStage(conv), part);
-  }
-}
-
-void hybrid_band(const DepthwiseHybrid& conv, const DepthwisePart& part) {
-  DepthwiseI8 sums;  // what comes before the output
+/// What comes before the output.
+DepthwiseI8 sums_of(const DepthwiseHybrid& conv) {
+  DepthwiseI8 sums;
   sums.shape = conv.shape;
   sums.input = conv.input;
   sums.input_zero_point = conv.input_zero_point;
   sums.filter = conv.filter;
+  return sums;
+}
+
+void band(const DepthwiseI8& conv, const DepthwisePart& part) {
+  conv.is_unsigned ? band_of<uint8_t>(conv, LevelStage(conv), part) : band_of<int8_t>(conv, LevelStage(conv), part);
+}
+
+void hybrid_band(const DepthwiseHybrid& conv, const DepthwisePart& part) {
+  const DepthwiseI8 sums = sums_of(conv);
   band_of<int8_t>(sums, RealStage(conv), part);
+}
+
+void run_taps(const DepthwiseI8& conv, int64_t output, IndexRange taps, int32_t& sum) {
+  conv.is_unsigned ? run_taps_of<uint8_t>(conv, LevelStage(conv), output, taps, sum)
+                   : run_taps_of<int8_t>(conv, LevelStage(conv), output, taps, sum);
+}
+
+void run_hybrid_taps(const DepthwiseHybrid& conv, int64_t output, IndexRange taps, int32_t& sum) {
+  run_taps_of<int8_t>(sums_of(conv), RealStage(conv), output, taps, sum);
 }
 
 }  // namespace
@@ -576,22 +545,22 @@ namespace leadline::kernels {
 namespace {
 HWY_EXPORT(band);
 HWY_EXPORT(hybrid_band);
+HWY_EXPORT(run_taps);
+HWY_EXPORT(run_hybrid_taps);
 }  // namespace
 
-void depthwise_i8_band(const DepthwiseI8& conv, int64_t row_begin, int64_t row_end) {
-  HWY_DYNAMIC_DISPATCH(band)(conv, {row_begin, row_end, 0, conv.shape.out_c()});
+void depthwise_part(const DepthwiseI8& conv, const DepthwisePart& part) noexcept {
+  HWY_DYNAMIC_DISPATCH(band)(conv, part);
+}
+void depthwise_part(const DepthwiseHybrid& conv, const DepthwisePart& part) noexcept {
+  HWY_DYNAMIC_DISPATCH(hybrid_band)(conv, part);
 }
 
-void depthwise_hybrid_band(const DepthwiseHybrid& conv, int64_t row_begin, int64_t row_end) {
-  HWY_DYNAMIC_DISPATCH(hybrid_band)(conv, {row_begin, row_end, 0, conv.shape.out_c()});
+void depthwise_taps(const DepthwiseI8& conv, int64_t output, IndexRange taps, int32_t& sum) noexcept {
+  HWY_DYNAMIC_DISPATCH(run_taps)(conv, output, taps, sum);
 }
-
-void depthwise_i8(const DepthwiseI8& conv, ThreadPool& pool) {
-  split_depthwise(conv.shape, pool, [&](const DepthwisePart& part) { HWY_DYNAMIC_DISPATCH(band)(conv, part); });
-}
-
-void depthwise_hybrid(const DepthwiseHybrid& conv, ThreadPool& pool) {
-  split_depthwise(conv.shape, pool, [&](const DepthwisePart& part) { HWY_DYNAMIC_DISPATCH(hybrid_band)(conv, part); });
+void depthwise_taps(const DepthwiseHybrid& conv, int64_t output, IndexRange taps, int32_t& sum) noexcept {
+  HWY_DYNAMIC_DISPATCH(run_hybrid_taps)(conv, output, taps, sum);
 }
 
 }  // namespace leadline::kernels

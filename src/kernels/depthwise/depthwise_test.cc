@@ -11,6 +11,7 @@
 
 #include "kernels/depthwise/taps.h"
 #include "kernels/kernel_test_util.h"
+#include "ops/loops/depthwise.h"
 
 namespace leadline::kernels {
 namespace {
@@ -96,7 +97,7 @@ TEST(DepthwiseTest, FloatMatchesPlainLoopsAndBandsMatchTheWhole) {
       std::vector<float> output(static_cast<size_t>(output_size(s)));
       DepthwiseF32 conv{s, input.data(), filter.data(), bias.data(), output.data(), -0.9F, 1.5F};
       ThreadPool one(1);
-      depthwise_f32(conv, one);
+      ops::convolve(conv, one);
       for_each_output(s, [&](size_t index, size_t oc, const auto& taps) {
         double sum = bias[oc];
         taps([&](size_t in, size_t f) { sum += static_cast<double>(input[in]) * filter[f]; });
@@ -104,8 +105,20 @@ TEST(DepthwiseTest, FloatMatchesPlainLoopsAndBandsMatchTheWhole) {
       });
       std::vector<float> bands(output.size());
       conv.output = bands.data();
-      for (int64_t row = 0; row < s.rows(); ++row) depthwise_f32_band(conv, row, row + 1);
+      for (int64_t row = 0; row < s.rows(); ++row) depthwise_part(conv, {{row, row + 1}, {0, s.out_w}, {0, s.out_c()}});
       EXPECT_EQ(bands, output);
+      bands.assign(bands.size(), 0);
+      for (int64_t x = 0; x < s.out_w; x += 3) {
+        depthwise_part(conv, {{0, s.rows()}, {x, std::min(s.out_w, x + 3)}, {0, s.out_c()}});
+      }
+      EXPECT_EQ(bands, output) << "in columns";
+      bands.assign(bands.size(), 0);
+      for (int64_t i = 0; i < output_size(s); ++i) {
+        float sum = 99;
+        for (int64_t tap = 0; tap < s.taps(); tap += 4)
+          depthwise_taps(conv, i, {tap, std::min(s.taps(), tap + 4)}, sum);
+        ASSERT_NEAR(bands[static_cast<size_t>(i)], output[static_cast<size_t>(i)], 1e-5);
+      }
     }
   });
 }
@@ -137,12 +150,25 @@ void check_quantized(int32_t input_zero, int32_t filter_zero, int32_t output_zer
       conv.lo = lo;
       conv.hi = hi;
       ThreadPool three(3);
-      depthwise_i8(conv, three);
+      ops::convolve(conv, three);
       for_each_output(s, [&](size_t index, size_t oc, const auto& taps) {
         int32_t sum = bias[oc];
         taps([&](size_t in, size_t f) { sum += (input[in] - input_zero) * (filter[f] - filter_zero); });
         ASSERT_EQ(output[index], requantize(sum, scale[oc], output_zero, lo, hi)) << index;
       });
+      std::vector<T> parts(output.size());
+      conv.output = parts.data();
+      for (int64_t x = 0; x < s.out_w; x += 3) {
+        depthwise_part(conv, {{0, s.rows()}, {x, std::min(s.out_w, x + 3)}, {0, s.out_c()}});
+      }
+      EXPECT_EQ(parts, output) << "in columns";
+      parts.assign(parts.size(), T{0});
+      for (int64_t i = 0; i < output_size(s); ++i) {
+        int32_t sum = 99;
+        for (int64_t tap = 0; tap < s.taps(); tap += 4)
+          depthwise_taps(conv, i, {tap, std::min(s.taps(), tap + 4)}, sum);
+      }
+      EXPECT_EQ(parts, output) << "in ranges of taps";
     }
   });
 }
@@ -173,7 +199,7 @@ TEST(DepthwiseTest, HybridMatchesPlainLoopsExactly) {
                            .lo = -0.5F,
                            .hi = 6.0F};
       ThreadPool three(3);
-      depthwise_hybrid(conv, three);
+      ops::convolve(conv, three);
       for_each_output(s, [&](size_t index, size_t oc, const auto& taps) {
         int32_t sum = 0;
         taps([&](size_t in, size_t f) { sum += (input[in] + 37) * filter[f]; });
@@ -183,7 +209,7 @@ TEST(DepthwiseTest, HybridMatchesPlainLoopsExactly) {
       conv.scale = bias.data();
       conv.bias = nullptr;
       conv.input_scale = std::numeric_limits<float>::quiet_NaN();
-      depthwise_hybrid(conv, three);
+      ops::convolve(conv, three);
       EXPECT_TRUE(std::all_of(output.begin(), output.end(), [](float value) { return std::isnan(value); }));
     }
   });
@@ -210,15 +236,15 @@ TEST(DepthwiseTest, ThreadsDoNotChangeTheResult) {
       conv.scale = scale.data();
       conv.output = single8.data();
       ThreadPool one(1);
-      depthwise_f32({s, input.data(), filter.data(), nullptr, single.data()}, one);
-      depthwise_i8(conv, one);
+      ops::convolve(DepthwiseF32{s, input.data(), filter.data(), nullptr, single.data()}, one);
+      ops::convolve(conv, one);
       for (const int threads : {2, 3, 4, 9}) {
         std::vector<float> threaded(single.size());
         std::vector<int8_t> threaded8(single.size());
         conv.output = threaded8.data();
         ThreadPool pool(threads);
-        depthwise_f32({s, input.data(), filter.data(), nullptr, threaded.data()}, pool);
-        depthwise_i8(conv, pool);
+        ops::convolve(DepthwiseF32{s, input.data(), filter.data(), nullptr, threaded.data()}, pool);
+        ops::convolve(conv, pool);
         EXPECT_EQ(threaded, single) << threads;
         EXPECT_EQ(threaded8, single8) << threads;
       }
@@ -231,12 +257,12 @@ TEST(DepthwiseTest, PartsCoverTheOutputOnce) {
     for (const int threads : {1, 2, 3, 4, 9}) {
       ThreadPool pool(threads);
       std::vector<std::atomic<int>> touched(static_cast<size_t>(s.rows() * s.out_c()));
-      split_depthwise(s, pool, [&](const DepthwisePart& part) {
-        const bool whole = part.channel_begin == 0 && part.channel_end == s.out_c();
-        EXPECT_TRUE(whole || part.channel_end - part.channel_begin >= kChannelUnit);
-        EXPECT_EQ(part.channel_begin % kChannelUnit, 0);
-        for (int64_t row = part.row_begin; row < part.row_end; ++row) {
-          for (int64_t c = part.channel_begin; c < part.channel_end; ++c) {
+      ops::split_depthwise(s, pool, [&](const DepthwisePart& part) {
+        const bool whole = part.channels.begin == 0 && part.channels.end == s.out_c();
+        EXPECT_TRUE(whole || part.channels.end - part.channels.begin >= kChannelUnit);
+        EXPECT_EQ(part.channels.begin % kChannelUnit, 0);
+        for (int64_t row = part.rows.begin; row < part.rows.end; ++row) {
+          for (int64_t c = part.channels.begin; c < part.channels.end; ++c) {
             ++touched[static_cast<size_t>(row * s.out_c() + c)];
           }
         }

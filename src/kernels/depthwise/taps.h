@@ -9,47 +9,37 @@
 
 namespace leadline::kernels {
 
-inline constexpr int64_t kMaxTaps = 128;        // bounds the tables on the stack
 inline constexpr int64_t kGroupPixels = 4;      // pixels that share each load of the filter
 inline constexpr int64_t kChunkChannels = 256;  // channels per pass: bounds the padding row, keeps filters in cache
 
-/// What one call computes: rows of shape.rows(), and of these the output channels [channel_begin, channel_end). Where
-/// channels are cut, each side has at least kChannelUnit of them, and the cut is at a multiple of it: vectors that
-/// overlap their neighbour at the end of the tensor stay inside their part.
-struct DepthwisePart {
-  int64_t row_begin = 0, row_end = 0;
-  int64_t channel_begin = 0, channel_end = 0;
+/// One output: pixel x of a row counted over the batch, and its channel.
+struct DepthwiseOutput {
+  int64_t row = 0, x = 0, channel = 0;
 };
 
-inline constexpr int64_t kChannelUnit = 64;  // a cache line of bytes, and a multiple of every vector
-
-/// Calls run(DepthwisePart) for parts of the output, in parallel. They are bands of rows; where rows are few, ranges of
-/// channels, if the longest part gets shorter: 7 rows give two threads 4 and 3, and each prepares all filters.
-template <typename Run>
-void split_depthwise(const DepthwiseShape& s, ThreadPool& pool, const Run& run) {
-  constexpr int64_t kMinPartMacs = 30'000;
-  constexpr int64_t kFilterPixels = 4;  // preparing a filter takes about as long as so many pixels
-  const int64_t channels = s.out_c();
-  const int64_t row_macs = std::max<int64_t>(1, s.out_w * channels * s.taps());
-  const int64_t most = std::clamp<int64_t>(s.rows() / (kMinPartMacs / row_macs + 1), 1, pool.size());
-  const int64_t units = s.multiplier == 1 ? channels / kChannelUnit : 0;
-  const int64_t wide = std::clamp<int64_t>(s.rows() * row_macs / kMinPartMacs, 1, pool.size());
-  const int64_t parts = std::clamp<int64_t>(units, 1, wide);
-  const auto begin_of = [&](int64_t part) { return part == parts ? channels : units * part / parts * kChannelUnit; };
-  const int64_t by_rows = ((s.rows() + most - 1) / most * s.out_w + kFilterPixels) * channels;
-  const int64_t by_channels = (s.rows() * s.out_w + kFilterPixels) * (channels - begin_of(parts - 1));
-  if (parts > 1 && by_channels < by_rows - by_rows / 16) {
-    pool.parallel_for(
-        parts, 1, [&](int64_t begin, int64_t end) { run(DepthwisePart{0, s.rows(), begin_of(begin), begin_of(end)}); });
-  } else {
-    pool.parallel_for(s.rows(), kMinPartMacs / row_macs + 1,
-                      [&](int64_t begin, int64_t end) { run(DepthwisePart{begin, end, 0, channels}); });
-  }
+inline DepthwiseOutput output_at(const DepthwiseShape& s, int64_t index) {
+  const int64_t pixel = index / s.out_c();
+  return {pixel / s.out_w, pixel % s.out_w, index % s.out_c()};
 }
 
-/// First channel of the chunk that begins at `c`: the last chunk moves back to be whole, and recomputes a few channels.
-inline int64_t chunk_begin(int64_t c, int64_t channels) {
-  return std::min(c, std::max<int64_t>(0, channels - kChunkChannels));
+/// Calls add(tap, input) for the taps in a range that lie inside the input, row by row of the filter: `input` is the
+/// pixel that the tap sees, counted over the batch.
+template <typename Add>
+inline void for_taps(const DepthwiseShape& s, const DepthwiseOutput& output, IndexRange taps, const Add& add) {
+  const int64_t top = output.row % s.out_h * s.stride_h - s.pad_top;
+  const int64_t left = output.x * s.stride_w - s.pad_left;
+  const int64_t image = output.row / s.out_h * s.in_h;
+  for (int64_t ky = taps.begin == 0 ? 0 : taps.begin / s.filter_w; ky * s.filter_w < taps.end; ++ky) {
+    const int64_t in_y = top + ky * s.dilation_h;
+    if (in_y < 0 || in_y >= s.in_h) continue;
+    const int64_t line = (image + in_y) * s.in_w;
+    const int64_t first = ky * s.filter_w;
+    const int64_t end = std::min(taps.end - first, s.filter_w);
+    for (int64_t kx = std::max<int64_t>(taps.begin - first, 0); kx < end; ++kx) {
+      const int64_t in_x = left + kx * s.dilation_w;
+      if (in_x >= 0 && in_x < s.in_w) add(first + kx, line + in_x);
+    }
+  }
 }
 
 /// Pointers to the taps' inputs, for multiplier 1 and at most kMaxTaps taps.

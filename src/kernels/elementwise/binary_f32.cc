@@ -77,7 +77,7 @@ HWY_INLINE void run(const float* a, const float* b, float* out, int64_t count, f
 
 template <BinaryF32 kOp>
 void row(const float* a, int64_t a_step, const float* b, int64_t b_step, float* out, int64_t count, float lo,
-         float hi) {
+         float hi) noexcept {
   if (count <= 0) return;
   if (b_step == 0) {
     run<kOp, false, true>(a, b, out, count, lo, hi);
@@ -120,7 +120,7 @@ namespace leadline::kernels {
 
 HWY_EXPORT(choose);
 
-BinaryRowF32 binary_row_f32(BinaryF32 op) { return HWY_DYNAMIC_DISPATCH(choose)(op); }
+BinaryRowF32 binary_row_f32(BinaryF32 op) noexcept { return HWY_DYNAMIC_DISPATCH(choose)(op); }
 
 }  // namespace leadline::kernels
 #endif

@@ -131,9 +131,9 @@ TEST(SoftmaxF32, EveryLengthSumsToOneAndAgrees) {
     double sum = 0.0;
     for (const float x : in) sum += std::exp(0.7 * (x - most));
     std::vector<float> out(in.size());
-    softmax_row_f32()(in.data(), out.data(), count, 0.7F);
+    softmax_f32().row(in.data(), out.data(), count, 0.7F);
     std::vector<float> logs = in;
-    log_softmax_row_f32()(logs.data(), logs.data(), count, 1.0F);
+    softmax_f32().log_row(logs.data(), logs.data(), count, 1.0F);
     double log_sum = 0.0;
     for (const float x : in) log_sum += std::exp(static_cast<double>(x - most));
     for (size_t i = 0; i < in.size(); ++i) {
@@ -145,7 +145,7 @@ TEST(SoftmaxF32, EveryLengthSumsToOneAndAgrees) {
 
 TEST(SoftmaxF32, MaskedElementsGetNothing) {
   std::vector<float> v = {1.0F, -kInf, 1.0F};
-  softmax_row_f32()(v.data(), v.data(), 3, 1.0F);
+  softmax_f32().row(v.data(), v.data(), 3, 1.0F);
   EXPECT_EQ(v, (std::vector<float>{0.5F, 0.0F, 0.5F}));
 }
 

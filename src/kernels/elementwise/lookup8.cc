@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Vectors of 16 bytes win nothing over single loads: 46 instructions for 16 lookups.
 #if HWY_TARGET != HWY_AVX2 && HWY_TARGET != HWY_AVX3 && HWY_TARGET != HWY_AVX3_DL
 
-void row(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
+void row(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) noexcept {
 #pragma GCC unroll 8
   for (int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
 }
@@ -114,7 +114,7 @@ HWY_INLINE void run(const Table& lookup, const uint8_t* in, uint8_t* out) {
   for (int k = 0; k < kCount; ++k) hn::StoreU(v[k], d, out + k * kLanes);
 }
 
-void row(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
+void row(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) noexcept {
   int64_t i = 0;
   if (count >= 2 * kLanes) {
     const Table lookup(table);
@@ -138,7 +138,7 @@ namespace leadline::kernels {
 
 HWY_EXPORT(choose);
 
-Lookup8Row lookup8_row() { return HWY_DYNAMIC_DISPATCH(choose)(); }
+Lookup8Row lookup8_row() noexcept { return HWY_DYNAMIC_DISPATCH(choose)(); }
 
 }  // namespace leadline::kernels
 #endif

@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 template <typename T, typename Op>
-void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) {
+void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) noexcept {
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(op(a[i * a_step], b[i * b_step]));
 }
 
@@ -204,7 +204,7 @@ bool fits(const DirectAdd&) { return true; }
 bool fits(const DirectMul&) { return true; }
 
 template <typename T, typename Vector, bool kRepeatA, bool kRepeatB, typename Op>
-HWY_INLINE void run(const Op& op, const T* a, const T* b, T* out, int64_t count) {
+HWY_INLINE void run(const Op& op, const T* a, const T* b, T* out, int64_t count) noexcept {
   const Vector f(op);
   const V first_a = f.first(hn::Set(D(), static_cast<int32_t>(*a)));
   const V first_b = f.second(hn::Set(D(), static_cast<int32_t>(*b)));
@@ -226,7 +226,7 @@ HWY_INLINE void run(const Op& op, const T* a, const T* b, T* out, int64_t count)
 }
 
 template <typename T, typename Op>
-void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) {
+void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) noexcept {
   using Vector = typename VectorOf<Op>::Type;
   if (count <= 0) return;
   if (!fits(op)) {
@@ -269,35 +269,35 @@ HWY_EXPORT(direct_mul_int8);
 HWY_EXPORT(direct_mul_uint8);
 
 template <>
-QuantizedRow<int8_t, QuantizedAdd> quantized_row<int8_t, QuantizedAdd>() {
+QuantizedRow<int8_t, QuantizedAdd> quantized_row<int8_t, QuantizedAdd>() noexcept {
   return HWY_DYNAMIC_DISPATCH(add_int8)();
 }
 template <>
-QuantizedRow<uint8_t, QuantizedAdd> quantized_row<uint8_t, QuantizedAdd>() {
+QuantizedRow<uint8_t, QuantizedAdd> quantized_row<uint8_t, QuantizedAdd>() noexcept {
   return HWY_DYNAMIC_DISPATCH(add_uint8)();
 }
 template <>
-QuantizedRow<int8_t, QuantizedMul> quantized_row<int8_t, QuantizedMul>() {
+QuantizedRow<int8_t, QuantizedMul> quantized_row<int8_t, QuantizedMul>() noexcept {
   return HWY_DYNAMIC_DISPATCH(mul_int8)();
 }
 template <>
-QuantizedRow<uint8_t, QuantizedMul> quantized_row<uint8_t, QuantizedMul>() {
+QuantizedRow<uint8_t, QuantizedMul> quantized_row<uint8_t, QuantizedMul>() noexcept {
   return HWY_DYNAMIC_DISPATCH(mul_uint8)();
 }
 template <>
-QuantizedRow<int8_t, DirectAdd> quantized_row<int8_t, DirectAdd>() {
+QuantizedRow<int8_t, DirectAdd> quantized_row<int8_t, DirectAdd>() noexcept {
   return HWY_DYNAMIC_DISPATCH(direct_add_int8)();
 }
 template <>
-QuantizedRow<uint8_t, DirectAdd> quantized_row<uint8_t, DirectAdd>() {
+QuantizedRow<uint8_t, DirectAdd> quantized_row<uint8_t, DirectAdd>() noexcept {
   return HWY_DYNAMIC_DISPATCH(direct_add_uint8)();
 }
 template <>
-QuantizedRow<int8_t, DirectMul> quantized_row<int8_t, DirectMul>() {
+QuantizedRow<int8_t, DirectMul> quantized_row<int8_t, DirectMul>() noexcept {
   return HWY_DYNAMIC_DISPATCH(direct_mul_int8)();
 }
 template <>
-QuantizedRow<uint8_t, DirectMul> quantized_row<uint8_t, DirectMul>() {
+QuantizedRow<uint8_t, DirectMul> quantized_row<uint8_t, DirectMul>() noexcept {
   return HWY_DYNAMIC_DISPATCH(direct_mul_uint8)();
 }
 

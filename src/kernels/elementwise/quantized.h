@@ -87,10 +87,10 @@ struct DirectMul {
 /// out[i] = op(a[i * a_step], b[i * b_step]); steps are 0 or 1; `out` may be an operand with step 1.
 template <typename T, typename Op>
 using QuantizedRow = void (*)(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out,
-                              int64_t count);
+                              int64_t count) noexcept;
 
 /// The row function for this CPU; T is int8_t or uint8_t, Op one of the structs above.
 template <typename T, typename Op>
-QuantizedRow<T, Op> quantized_row();
+QuantizedRow<T, Op> quantized_row() noexcept;
 
 }  // namespace leadline::kernels

@@ -23,7 +23,7 @@ constexpr int64_t kValues = 256;
 constexpr float kLargest = 1024.0F;  // saturates with any zero point, and fits the 16 bits between the narrowings
 
 template <typename T>
-T row_max(const T* in, int64_t count) {
+T row_max(const T* in, int64_t count) noexcept {
   T most = std::numeric_limits<T>::lowest();
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
@@ -47,7 +47,7 @@ T row_max(const T* in, int64_t count) {
 }
 
 template <typename T>
-void levels(const float* values, float factor, int32_t zero_point, T* out) {
+void levels(const float* values, float factor, int32_t zero_point, T* out) noexcept {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   for (int64_t i = 0; i < kValues; ++i) {
     const float product = values[i] * factor;
@@ -95,19 +95,19 @@ HWY_EXPORT(levels_i8);
 HWY_EXPORT(levels_u8);
 
 template <>
-RowMax8<int8_t> row_max_8<int8_t>() {
+RowMax8<int8_t> row_max_8<int8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(max_i8)();
 }
 template <>
-RowMax8<uint8_t> row_max_8<uint8_t>() {
+RowMax8<uint8_t> row_max_8<uint8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(max_u8)();
 }
 template <>
-SoftmaxLevels8<int8_t> softmax_levels_8<int8_t>() {
+SoftmaxLevels8<int8_t> softmax_levels_8<int8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(levels_i8)();
 }
 template <>
-SoftmaxLevels8<uint8_t> softmax_levels_8<uint8_t>() {
+SoftmaxLevels8<uint8_t> softmax_levels_8<uint8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(levels_u8)();
 }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/cancel.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -24,7 +23,6 @@ namespace {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
-constexpr int64_t kPiece = int64_t{1} << 18;  // values of a row between two questions whether to go on
 
 /// A vector of in[0, left) followed by `filler`.
 HWY_INLINE V load_part(const float* in, int64_t left, float filler) {
@@ -100,27 +98,8 @@ HWY_INLINE void multiply(float* out, int64_t count, float by) {
   if (i < count) store_part(hn::Mul(load_part(out + i, count - i, 0.0F), factor), out + i, count - i);
 }
 
-/// Long rows: the same piece by piece.
-HWY_NOINLINE float max_of_pieces(const float* in, int64_t count) {
-  float most = in[0];
-  in_pieces(count, kPiece,
-            [&](int64_t begin, int64_t end) { most = std::max(most, row_max(in + begin, end - begin)); });
-  return most;
-}
-
-HWY_NOINLINE void long_softmax(const float* in, float* out, int64_t count, float beta) {
-  const float most = max_of_pieces(in, count);
-  float sum = 0.0F;
-  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
-    sum += stored_exp_sum(in + begin, out + begin, end - begin, most, beta);
-  });
-  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) { multiply(out + begin, end - begin, 1.0F / sum); });
-}
-
-void softmax(const float* in, float* out, int64_t count, float beta) {
+void softmax(const float* in, float* out, int64_t count, float beta) noexcept {
   if (count <= kLanes) return short_softmax(in, out, count, beta);
-  if (count > kPiece) [[unlikely]]
-    return long_softmax(in, out, count, beta);
   const float most = row_max(in, count);
   const float sum = stored_exp_sum(in, out, count, most, beta);
   multiply(out, count, 1.0F / sum);
@@ -140,25 +119,26 @@ HWY_INLINE void subtract(const float* in, float* out, int64_t count, float most,
   }
 }
 
-HWY_NOINLINE void long_log_softmax(const float* in, float* out, int64_t count) {
-  const float most = max_of_pieces(in, count);
-  float sum = 0.0F;
-  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
-    sum += exp_sum<false, true>(in + begin, nullptr, end - begin, most, 1.0F);
-  });
-  in_pieces(count, kPiece,
-            [&](int64_t begin, int64_t end) { subtract(in + begin, out + begin, end - begin, most, std::log(sum)); });
-}
-
-void log_softmax(const float* in, float* out, int64_t count, float /*beta*/) {
-  if (count > kPiece) [[unlikely]]
-    return long_log_softmax(in, out, count);
+void log_softmax(const float* in, float* out, int64_t count, float /*beta*/) noexcept {
   const float most = row_max(in, count);
   subtract(in, out, count, most, std::log(exp_sum<false, true>(in, nullptr, count, most, 1.0F)));
 }
 
-SoftmaxRowF32 choose_softmax() { return softmax; }
-SoftmaxRowF32 choose_log_softmax() { return log_softmax; }
+float block_max(const float* in, int64_t count) noexcept { return row_max(in, count); }
+float block_exp_sum(const float* in, float* out, int64_t count, float most, float beta) noexcept {
+  return stored_exp_sum(in, out, count, most, beta);
+}
+float block_log_sum(const float* in, int64_t count, float most) noexcept {
+  return exp_sum<false, true>(in, nullptr, count, most, 1.0F);
+}
+void multiply_block(float* out, int64_t count, float by) noexcept { multiply(out, count, by); }
+void subtract_block(const float* in, float* out, int64_t count, float most, float log_sum) noexcept {
+  subtract(in, out, count, most, log_sum);
+}
+
+SoftmaxF32 choose() {
+  return {softmax, log_softmax, block_max, block_exp_sum, block_log_sum, multiply_block, subtract_block};
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -168,11 +148,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace leadline::kernels {
 
-HWY_EXPORT(choose_softmax);
-HWY_EXPORT(choose_log_softmax);
+HWY_EXPORT(choose);
 
-SoftmaxRowF32 softmax_row_f32() { return HWY_DYNAMIC_DISPATCH(choose_softmax)(); }
-SoftmaxRowF32 log_softmax_row_f32() { return HWY_DYNAMIC_DISPATCH(choose_log_softmax)(); }
+SoftmaxF32 softmax_f32() noexcept { return HWY_DYNAMIC_DISPATCH(choose)(); }
 
 }  // namespace leadline::kernels
 #endif

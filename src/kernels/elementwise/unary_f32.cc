@@ -61,7 +61,7 @@ HWY_INLINE V apply(V x, V p0, V p1) {
 }
 
 template <UnaryF32 kOp>
-void row(const float* in, float* out, int64_t count, float p0, float p1) {
+void row(const float* in, float* out, int64_t count, float p0, float p1) noexcept {
   const D d;
   const V v0 = hn::Set(d, p0);
   const V v1 = hn::Set(d, p1);
@@ -139,7 +139,7 @@ namespace leadline::kernels {
 
 HWY_EXPORT(choose);
 
-UnaryRowF32 unary_row_f32(UnaryF32 op) { return HWY_DYNAMIC_DISPATCH(choose)(op); }
+UnaryRowF32 unary_row_f32(UnaryF32 op) noexcept { return HWY_DYNAMIC_DISPATCH(choose)(op); }
 
 }  // namespace leadline::kernels
 #endif

@@ -29,9 +29,9 @@ enum class UnaryF32 : uint8_t {
 };
 
 /// out[i] = f(in[i]) for i in [0, count); `out` may be `in`.
-using UnaryRowF32 = void (*)(const float* in, float* out, int64_t count, float p0, float p1);
+using UnaryRowF32 = void (*)(const float* in, float* out, int64_t count, float p0, float p1) noexcept;
 
 /// The function for this CPU.
-UnaryRowF32 unary_row_f32(UnaryF32 op);
+UnaryRowF32 unary_row_f32(UnaryF32 op) noexcept;
 
 }  // namespace leadline::kernels

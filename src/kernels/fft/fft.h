@@ -1,54 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discrete Fourier transforms of any length in double precision. Powers of two run directly, other lengths as a
-// convolution of a power of two (Bluestein). A plan is a few numbers: its tables lie in memory the caller gives.
+// The steps of discrete Fourier transforms in double precision, each over a range of its numbers: a transform is a
+// sequence of them (ops/loops/fft.h).
 #pragma once
 
 #include <complex>
 #include <cstdint>
 
+#include "core/index_range.h"
+
 namespace leadline::kernels {
 
 using Complex = std::complex<double>;
 
-/// Forward transform of complex numbers.
-class Fft {
- public:
-  /// `length` is 1 to 2^31.
-  explicit Fft(int64_t length);
+/// table[k] = exp(-2 pi i k / n).
+void fill_roots(int64_t n, IndexRange range, Complex* table) noexcept;
 
-  int64_t length() const { return length_; }
-  /// Sizes, in complex numbers, of the table that fill_table() writes once and of the workspace of forward().
-  int64_t table_size() const;
-  int64_t workspace_size() const { return padded_; }
+/// table[k] = exp(-pi i k^2 / n): the factors of Bluestein's transform; n < 2^31.
+void fill_chirp(int64_t n, IndexRange range, Complex* table) noexcept;
 
-  void fill_table(Complex* table) const;
-  /// Replaces length() numbers by their transform.
-  void forward(const Complex* table, Complex* data, Complex* workspace) const;
+/// filter[k] = filter[padded - k] = the conjugate of chirp[k].
+void fill_chirp_filter(const Complex* chirp, int64_t padded, IndexRange range, Complex* filter) noexcept;
 
- private:
-  int64_t length_;
-  int64_t padded_;  // 0 for a power of two, otherwise the length of the convolution
-};
+/// Puts number k to the place whose bits are those of k in reverse. n is a power of two.
+void reverse_bits(int64_t n, IndexRange range, Complex* data) noexcept;
 
-/// Forward transform of real numbers: the bins 0 .. length / 2.
-class RealFft {
- public:
-  explicit RealFft(int64_t length);
+/// A round of a transform of a power of two: of its n / 2 butterflies those in `range`. They join pairs of transforms
+/// of `half` numbers each; `roots` are those of 2 * half.
+void join_halves(int64_t half, const Complex* roots, IndexRange range, Complex* data) noexcept;
 
-  int64_t length() const { return length_; }
-  int64_t bins() const { return length_ / 2 + 1; }
-  int64_t table_size() const;
-  int64_t workspace_size() const;
+/// out[k] = a[k] * b[k].
+void multiply(const Complex* a, const Complex* b, IndexRange range, Complex* out) noexcept;
+/// data[k] = the conjugate of data[k] * factors[k].
+void multiply_conjugate(const Complex* factors, IndexRange range, Complex* data) noexcept;
+/// out[k] = the conjugate of data[k], times factors[k] and `scale`.
+void scale_conjugate(const Complex* data, const Complex* factors, double scale, IndexRange range,
+                     Complex* out) noexcept;
 
-  void fill_table(Complex* table) const;
-  /// Reads length() samples, writes bins() numbers. The three areas do not overlap.
-  void forward(const Complex* table, const double* samples, Complex* bins, Complex* workspace) const;
+/// out[k] = samples[2k] + i samples[2k + 1].
+void pair_samples(const double* samples, IndexRange range, Complex* out) noexcept;
 
- private:
-  bool even() const { return length_ % 2 == 0; }
-
-  int64_t length_;
-  Fft inner_;  // of the samples taken as pairs, or of all samples when their number is odd
-};
+/// Turns the transform of `half` pairs into that of the 2 * half samples: bins k and half - k, for k in a range within
+/// [1, half / 2]. The transforms of the even and of the odd samples are taken apart by their symmetry and put together.
+/// `roots` are those of 2 * half.
+void split_pairs(int64_t half, const Complex* roots, IndexRange range, Complex* bins) noexcept;
 
 }  // namespace leadline::kernels

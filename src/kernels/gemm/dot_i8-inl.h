@@ -130,7 +130,7 @@ HWY_INLINE VA broadcast_bytes(const uint8_t* a) {
 /// Prepares k values of a row: u8 or int16, in the order of k. Behind them up to the next group lie zeros, or anything
 /// where A is unsigned (B has zeros there).
 template <typename T>
-void prepare_row(const T* a, int64_t k, int32_t zero_point, int32_t* words) {
+HWY_INLINE void prepare_row(const T* a, int64_t k, int32_t zero_point, int32_t* words) {
 #if HWY_TARGET == HWY_AVX3_DL
   static_cast<void>(zero_point);
   auto* out = reinterpret_cast<uint8_t*>(words);
@@ -161,6 +161,24 @@ void prepare_row(const T* a, int64_t k, int32_t zero_point, int32_t* words) {
   for (; i < k; ++i) out[i] = static_cast<int16_t>(a[i] - zero_point);
   for (; i % kGroup != 0; ++i) out[i] = 0;
 #endif
+}
+
+/// Sum of the row's bytes, each exclusive-ored with `flip` and then read as unsigned.
+HWY_INLINE int64_t unsigned_sum(const uint8_t* row, int64_t count, uint8_t flip) {
+  int64_t sum = 0;
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  const hn::ScalableTag<uint8_t> d;
+  const hn::ScalableTag<uint64_t> d64;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(d64);
+  for (; i + lanes <= count; i += lanes) {
+    sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, row + i), hn::Set(d, flip))));
+  }
+  sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
+#endif
+  for (; i < count; ++i) sum += row[i] ^ flip;
+  return sum;
 }
 
 }  // namespace HWY_NAMESPACE

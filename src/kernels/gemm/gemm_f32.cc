@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/cancel.h"
-#include "kernels/gemm/split.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -32,14 +30,12 @@ constexpr int64_t kPanel = 2 * kLanes;  // columns of a panel; the last one may 
 int64_t panel_width(int64_t n, int64_t col) { return n - col > kLanes ? kPanel : kLanes; }
 
 template <typename Read>
-void pack_with(int64_t n, int64_t k, float* packed, Read read) {
-  PacedCheck check;
-  for (int64_t col = 0; col < n; col += kPanel) {
+void pack_with(int64_t n, int64_t k, float* packed, IndexRange columns, IndexRange depth, Read read) {
+  for (int64_t col = columns.begin; col < columns.end; col += kPanel) {
     const int64_t width = panel_width(n, col);
     const int64_t used = std::min(width, n - col);
-    float* out = packed + col * k;
-    for (int64_t i = 0; i < k; ++i, out += width) {
-      check.count(width);
+    float* out = packed + col * k + depth.begin * width;
+    for (int64_t i = depth.begin; i < depth.end; ++i, out += width) {
       for (int64_t j = 0; j < used; ++j) out[j] = read(col + j, i);
       for (int64_t j = used; j < width; ++j) out[j] = 0.0F;
     }
@@ -48,41 +44,42 @@ void pack_with(int64_t n, int64_t k, float* packed, Read read) {
 
 // Whole panels are read a cache line of one column at a time: with the columns a power of two apart, lines of
 // different columns would drive each other out of the cache.
-void pack_nk(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+void pack_nk(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+             IndexRange depth) {
   constexpr int64_t kLine = 16;
   auto* panels = reinterpret_cast<float*>(packed);
-  const int64_t whole = n / kPanel * kPanel;
-  PacedCheck check;
-  for (int64_t col = 0; col < whole; col += kPanel) {
-    for (int64_t i0 = 0; i0 < k; i0 += kLine) {
-      check.count(kPanel * kLine);
-      const int64_t count = std::min(kLine, k - i0);
+  const int64_t whole = std::min(columns.end, n / kPanel * kPanel);
+  int64_t col = columns.begin;
+  for (; col < whole; col += kPanel) {
+    for (int64_t i0 = depth.begin; i0 < depth.end; i0 += kLine) {
+      const int64_t count = std::min(kLine, depth.end - i0);
       for (int64_t j = 0; j < kPanel; ++j) {
-        const float* from = b + (col + j) * ldb + i0;
+        const float* from = b + (col - columns.begin + j) * ldb + i0 - depth.begin;
         float* to = panels + col * k + i0 * kPanel + j;
         for (int64_t i = 0; i < count; ++i) to[i * kPanel] = from[i];
       }
     }
   }
-  const float* rest = b + whole * ldb;
-  pack_with(n - whole, k, panels + whole * k, [=](int64_t col, int64_t i) { return rest[col * ldb + i]; });
+  pack_with(n, k, panels, {col, columns.end}, depth,
+            [=](int64_t c, int64_t i) { return b[(c - columns.begin) * ldb + i - depth.begin]; });
 }
 
-void pack_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+void pack_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+             IndexRange depth) {
   const D d;
   auto* panels = reinterpret_cast<float*>(packed);
-  const int64_t whole = n / kPanel * kPanel;
-  PacedCheck check;
-  for (int64_t col = 0; col < whole; col += kPanel) {
-    float* to = panels + col * k;
-    for (int64_t i = 0; i < k; ++i, to += kPanel) {
-      check.count(kPanel);
-      hn::Store(hn::LoadU(d, b + i * ldb + col), d, to);
-      hn::Store(hn::LoadU(d, b + i * ldb + col + kLanes), d, to + kLanes);
+  const int64_t whole = std::min(columns.end, n / kPanel * kPanel);
+  int64_t col = columns.begin;
+  for (; col < whole; col += kPanel) {
+    float* to = panels + col * k + depth.begin * kPanel;
+    for (int64_t i = depth.begin; i < depth.end; ++i, to += kPanel) {
+      const float* from = b + (i - depth.begin) * ldb + col - columns.begin;
+      hn::Store(hn::LoadU(d, from), d, to);
+      hn::Store(hn::LoadU(d, from + kLanes), d, to + kLanes);
     }
   }
-  const float* rest = b + whole;
-  pack_with(n - whole, k, panels + whole * k, [=](int64_t col, int64_t i) { return rest[i * ldb + col]; });
+  pack_with(n, k, panels, {col, columns.end}, depth,
+            [=](int64_t c, int64_t i) { return b[(i - depth.begin) * ldb + c - columns.begin]; });
 }
 
 float f16_to_f32(uint16_t bits) {
@@ -103,9 +100,10 @@ float f16_to_f32(uint16_t bits) {
   return value;
 }
 
-void pack_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  pack_with(n, k, reinterpret_cast<float*>(packed),
-            [=](int64_t col, int64_t i) { return f16_to_f32(b[col * ldb + i]); });
+void pack_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+              IndexRange depth) {
+  pack_with(n, k, reinterpret_cast<float*>(packed), columns, depth,
+            [=](int64_t col, int64_t i) { return f16_to_f32(b[(col - columns.begin) * ldb + i - depth.begin]); });
 }
 
 // A k block of the product, as one tile needs it.
@@ -271,21 +269,17 @@ void rows_by_columns(const GemmF32& g, const Block& block, int64_t rows, const f
 }
 
 // 256 k of a panel are 16 KiB with AVX2: half of the first-level cache. 96 rows of such a block of A fit the second.
-constexpr int64_t kDepth = 256;
-constexpr int64_t kRows = 96;
+constexpr int64_t kDepth = kGemmDepthBlock;
+constexpr int64_t kRows = kGemmRowBlock;
 static_assert(kRows % kGemmTileRows == 0);
-// What a tile takes before and after its products, in products: for the questions whether to go on.
-constexpr int64_t kTileWork = 16;
 
 void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end, int64_t k_begin,
            int64_t k_end, bool first, bool last) {
   const int64_t next_k = g.a_packed ? kGemmTileRows : 1;
   const bool few_rows = row_end - row_begin <= kGemmTileRows;
   const int64_t depth = few_rows ? std::max<int64_t>(k_end - k_begin, 1) : kDepth;
-  // With one tile of rows there is nothing to reuse a panel for, and wide tiles want many columns: all that are read
-  // between two questions.
-  const int64_t width = few_rows ? std::max<int64_t>(8, PacedCheck::kEvery / depth / 8 * 8) * kPanel : kPanel;
-  PacedCheck check;
+  // With one tile of rows there is nothing to reuse a panel for, and wide tiles want many columns.
+  const int64_t width = few_rows ? std::max(col_end - col_begin, kPanel) : kPanel;
   for (int64_t r0 = row_begin; r0 < row_end; r0 += kRows) {
     const int64_t r1 = std::min(row_end, r0 + kRows);
     int64_t k0 = k_begin;
@@ -298,7 +292,6 @@ void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_beg
           rows_by_columns(g, block, std::min(kGemmTileRows, r1 - r), g.a + r * g.lda + (k0 - k_begin) * next_k,
                           g.c + r * g.ldc, col, next);
         }
-        check.count((block.depth + kTileWork) * ((next - col) / kLanes + 1) * ((r1 - r0) / kGemmTileRows + 1));
         col = next;
       }
       k0 = k1;
@@ -319,15 +312,15 @@ HWY_EXPORT(pack_kn);
 HWY_EXPORT(pack_f16);
 HWY_EXPORT(slice);
 
-int64_t packed_bytes_f32(int64_t n, int64_t k) { return (n + 15) / 16 * 16 * k * static_cast<int64_t>(sizeof(float)); }
+int64_t packed_bytes_f32(int64_t n, int64_t k) noexcept {
+  return (n + 15) / 16 * 16 * k * static_cast<int64_t>(sizeof(float));
+}
 
 // Tiles of kGemmTileRows rows, k after k. A tile that has fewer rows still begins at its first row times k.
-void pack_f32_rows(const float* a, int64_t lda, int64_t m, int64_t k, float* packed) {
+void pack_f32_rows(const float* a, int64_t lda, int64_t m, int64_t k, float* packed) noexcept {
   constexpr int64_t kGroup = 16;  // rows of the source that are read side by side
-  PacedCheck check;
   for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
     const int64_t k1 = std::min(k, k0 + kGroup);
-    check.count(kGroup * m / 4);
     for (int64_t row = 0; row < m; row += kGemmTileRows) {
       float* to = packed + row * k + k0 * kGemmTileRows;
       if (m - row >= kGemmTileRows) {
@@ -341,41 +334,33 @@ void pack_f32_rows(const float* a, int64_t lda, int64_t m, int64_t k, float* pac
   }
 }
 
-void pack_f32(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_nk)(b, ldb, n, k, packed);
+void pack_f32(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+              IndexRange depth) noexcept {
+  HWY_DYNAMIC_DISPATCH(pack_nk)(b, ldb, n, k, packed, columns, depth);
 }
 
-void pack_f32_from_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_f16)(b, ldb, n, k, packed);
+void pack_f32_from_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+                       IndexRange depth) noexcept {
+  HWY_DYNAMIC_DISPATCH(pack_f16)(b, ldb, n, k, packed, columns, depth);
 }
 
-void pack_f32_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_kn)(b, ldb, n, k, packed);
+void pack_f32_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+                 IndexRange depth) noexcept {
+  HWY_DYNAMIC_DISPATCH(pack_kn)(b, ldb, n, k, packed, columns, depth);
 }
 
 void gemm_f32_slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end,
-                    int64_t k_begin, int64_t k_end) {
+                    int64_t k_begin, int64_t k_end) noexcept {
   HWY_DYNAMIC_DISPATCH(slice)(g, row_begin, row_end, col_begin, col_end, k_begin, k_end, k_begin == 0, k_end == g.k);
 }
 
 void gemm_f32_part(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end, bool first,
-                   bool last) {
+                   bool last) noexcept {
   HWY_DYNAMIC_DISPATCH(slice)(g, row_begin, row_end, col_begin, col_end, 0, g.k, first, last);
 }
 
-void gemm_f32_range(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) {
+void gemm_f32_range(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) noexcept {
   gemm_f32_slice(g, row_begin, row_end, col_begin, col_end, 0, g.k);
-}
-
-void gemm_f32(const GemmF32& g, ThreadPool& pool) {
-  const GemmSplit split = split_gemm(g.m, g.n, g.k, kGemmColumnGrain, pool.size());
-  pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      const PartRange rows = split.by_rows ? part_range(g.m, kGemmTileRows, split.parts, part) : PartRange{0, g.m};
-      const PartRange cols = split.by_rows ? PartRange{0, g.n} : part_range(g.n, kGemmColumnGrain, split.parts, part);
-      gemm_f32_range(g, rows.begin, rows.end, cols.begin, cols.end);
-    }
-  });
 }
 
 }  // namespace leadline::kernels

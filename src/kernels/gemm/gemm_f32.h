@@ -8,12 +8,20 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/thread_pool.h"
+#include "core/index_range.h"
 
 namespace leadline::kernels {
 
+/// Rows of the register tile: ranges of rows that begin at multiples of it cost no more than whole products.
+inline constexpr int64_t kGemmTileRows = 6;
+
 /// Column ranges given to gemm functions begin at a multiple of this (and end at one, or at n).
 inline constexpr int64_t kGemmColumnGrain = 32;
+/// Ranges of k given to pack functions begin at a multiple of this (and end at one, or at k).
+inline constexpr int64_t kPackDepthGrain = 64;
+/// Rows and k that are multiplied at a time: the same for them.
+inline constexpr int64_t kGemmRowBlock = 96;
+inline constexpr int64_t kGemmDepthBlock = 256;
 
 /// One product. All pointers are borrowed; nothing but `c` is written. Strides count elements.
 /// m, n, k may be 0; with k == 0 the result is the clamped bias.
@@ -36,37 +44,38 @@ struct GemmF32 {
 
 /// Packs A given as [K,M], rows `lda` elements apart, into k floats for every row, m rounded up to
 /// kGemmTileRows.
-void pack_f32_rows(const float* a, int64_t lda, int64_t m, int64_t k, float* packed);
+void pack_f32_rows(const float* a, int64_t lda, int64_t m, int64_t k, float* packed) noexcept;
 
 /// Bytes of a packed B: about 4 * k * n with n rounded up to 16. The same on every CPU, but the layout inside is not:
 /// packed bytes do not leave the process.
-int64_t packed_bytes_f32(int64_t n, int64_t k);
+int64_t packed_bytes_f32(int64_t n, int64_t k) noexcept;
 
-/// Packs B given as [N,K], rows `ldb` elements apart (TFLite's filters: ldb == k). `packed` is kAlignment-aligned,
-/// packed_bytes_f32(n, k) long; bytes behind a narrow last panel stay as they were.
-void pack_f32(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+/// Packs columns and k of B, given as [N,K], rows `ldb` elements apart (TFLite's filters: ldb == k). `packed` is that
+/// of the whole matrix, kAlignment-aligned, packed_bytes_f32(n, k) long; bytes behind a narrow last panel stay as they
+/// were.
+void pack_f32(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+              IndexRange depth) noexcept;
 /// The same from IEEE float16 bits.
-void pack_f32_from_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+void pack_f32_from_f16(const uint16_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+                       IndexRange depth) noexcept;
 /// Packs B given as [K,N], rows `ldb` elements apart (BATCH_MATMUL's right-hand side; pack into scratch, then run).
-void pack_f32_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+void pack_f32_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+                 IndexRange depth) noexcept;
 
 /// Computes C[row_begin..row_end, col_begin..col_end). Disjoint ranges may run at the same time.
 /// col_begin is a multiple of kGemmColumnGrain; col_end too, unless it is n.
-void gemm_f32_range(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end);
+void gemm_f32_range(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) noexcept;
 
 /// Adds the part of the product over k in [k_begin, k_end) only: `a` points at column k_begin of A's rows.
 /// The bias enters at k_begin == 0, the clamp at k_end == k; between the calls C holds partial sums. The calls over
 /// ascending ranges that cover [0, k) give the bits of gemm_f32_range.
 void gemm_f32_slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end,
-                    int64_t k_begin, int64_t k_end);
+                    int64_t k_begin, int64_t k_end) noexcept;
 
 /// Computes one of several products that are added up in C; `g` describes this one, with its own k. The first starts
 /// from the bias, the others from what C holds; the last clamps. In ascending order they give the bits of the product
 /// with all their k.
 void gemm_f32_part(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end, bool first,
-                   bool last);
-
-/// The whole product, split over the pool by rows when there are many, by columns when there are few.
-void gemm_f32(const GemmF32& g, ThreadPool& pool);
+                   bool last) noexcept;
 
 }  // namespace leadline::kernels

@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "kernels/kernel_test_util.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/pack.h"
 
 namespace leadline::kernels {
 namespace {
@@ -65,10 +67,10 @@ TEST(GemmF32Test, MatchesPlainLoops) {
       SCOPED_TRACE(testing::Message() << size.m << " x " << size.n << " x " << size.k);
       Problem p(size);
       const TestBytes packed(packed_bytes_f32(size.n, size.k));
-      pack_f32(p.b.data(), size.k, size.n, size.k, packed.data());
+      ops::pack_matrix(p.b.data(), size.k, size.n, size.k, packed.data());
       const GemmF32 g = p.args(packed);
       ThreadPool one(1);
-      gemm_f32(g, one);
+      ops::gemm_f32(g, one);
       p.check(g);
     }
   });
@@ -78,7 +80,7 @@ TEST(GemmF32Test, WorksWithoutBiasAndClamp) {
   for_each_target([] {
     Problem p({7, 19, 23});
     const TestBytes packed(packed_bytes_f32(19, 23));
-    pack_f32(p.b.data(), 23, 19, 23, packed.data());
+    ops::pack_matrix(p.b.data(), 23, 19, 23, packed.data());
     GemmF32 g = p.args(packed);
     g.bias = nullptr;
     g.lo = -std::numeric_limits<float>::infinity();
@@ -103,8 +105,8 @@ TEST(GemmF32Test, PacksTransposedAndHalfPrecisionSources) {
       const TestBytes from_kn(packed_bytes_f32(size.n, size.k));
       std::memset(from_nk.data(), 0, bytes);  // bytes that a narrow last panel leaves over are not written
       std::memset(from_kn.data(), 0, bytes);
-      pack_f32(p.b.data(), size.k, size.n, size.k, from_nk.data());
-      pack_f32_kn(kn.data(), size.n, size.n, size.k, from_kn.data());
+      ops::pack_matrix(p.b.data(), size.k, size.n, size.k, from_nk.data());
+      ops::pack_matrix_kn(kn.data(), size.n, size.n, size.k, from_kn.data());
       EXPECT_EQ(std::memcmp(from_nk.data(), from_kn.data(), bytes), 0);
     }
   });
@@ -114,7 +116,7 @@ TEST(GemmF32Test, PacksTransposedAndHalfPrecisionSources) {
                                     65504.0F, INFINITY, -0.0F,        -1.0F,    -5.0F};
   const auto count = static_cast<int64_t>(half.size());
   const TestBytes packed(packed_bytes_f32(count, 1));
-  pack_f32_from_f16(half.data(), 1, count, 1, packed.data());
+  ops::pack_matrix(half.data(), 1, count, 1, packed.data());
   const float one = 1.0F;
   std::vector<float> c(half.size());
   gemm_f32_range({&one, 1, 1, packed.data(), count, 1, nullptr, c.data(), count}, 0, 1, 0, count);
@@ -125,7 +127,7 @@ TEST(GemmF32Test, PartsHaveTheBitsOfTheWhole) {
   for_each_target([] {
     Problem p({53, 101, 700});
     const TestBytes packed(packed_bytes_f32(101, 700));
-    pack_f32(p.b.data(), 700, 101, 700, packed.data());
+    ops::pack_matrix(p.b.data(), 700, 101, 700, packed.data());
     GemmF32 g = p.args(packed);
     gemm_f32_range(g, 0, 53, 0, 101);
     const std::vector<float> whole = p.c;
@@ -147,18 +149,45 @@ TEST(GemmF32Test, PartsHaveTheBitsOfTheWhole) {
   });
 }
 
+TEST(GemmF32Test, RangesArePackedAsTheWholeIs) {
+  for_each_target([] {
+    constexpr int64_t kN = 101, kK = 200;
+    const Problem p({1, kN, kK});
+    const auto bytes = static_cast<size_t>(packed_bytes_f32(kN, kK));
+    std::vector<uint16_t> half(p.b.size());
+    for (size_t i = 0; i < half.size(); ++i) half[i] = static_cast<uint16_t>(0x3000 + i);
+    const auto check = [&](auto pack, const auto* b, int64_t ldb, bool by_rows) {
+      const TestBytes whole(packed_bytes_f32(kN, kK));
+      const TestBytes ranges(packed_bytes_f32(kN, kK));
+      std::memset(whole.data(), 0, bytes);
+      std::memset(ranges.data(), 0, bytes);
+      pack(b, ldb, kN, kK, whole.data(), {0, kN}, {0, kK});
+      for (int64_t col = 0; col < kN; col += kGemmColumnGrain) {
+        for (int64_t k = 0; k < kK; k += kPackDepthGrain) {
+          pack(b + (by_rows ? col * ldb + k : k * ldb + col), ldb, kN, kK, ranges.data(),
+               {col, std::min(kN, col + kGemmColumnGrain)}, {k, std::min(kK, k + kPackDepthGrain)});
+        }
+      }
+      EXPECT_EQ(std::memcmp(whole.data(), ranges.data(), bytes), 0);
+    };
+    check(pack_f32, p.b.data(), kK, true);
+    check(pack_f32_kn, p.b.data(), kN, false);
+    check(pack_f32_from_f16, half.data(), kK, true);
+  });
+}
+
 TEST(GemmF32Test, ThreadsDoNotChangeTheResult) {
   for (const Case& size : {Case{1, 1000, 500}, Case{200, 64, 128}, Case{10, 300, 300}}) {
     Problem p(size);
     const TestBytes packed(packed_bytes_f32(size.n, size.k));
-    pack_f32(p.b.data(), size.k, size.n, size.k, packed.data());
+    ops::pack_matrix(p.b.data(), size.k, size.n, size.k, packed.data());
     GemmF32 g = p.args(packed);
     ThreadPool one(1);
-    gemm_f32(g, one);
+    ops::gemm_f32(g, one);
     const std::vector<float> single = p.c;
     p.c.assign(p.c.size(), Problem::kSentinel);
     ThreadPool three(3);
-    gemm_f32(g, three);
+    ops::gemm_f32(g, three);
     EXPECT_EQ(p.c, single);
   }
 }
@@ -167,7 +196,7 @@ TEST(GemmF32Test, NanPassesTheClamp) {
   for_each_target([] {
     const TestBytes packed(packed_bytes_f32(3, 1));
     const float b[] = {1.0F, NAN, -9.0F};
-    pack_f32(b, 1, 3, 1, packed.data());
+    ops::pack_matrix(b, 1, 3, 1, packed.data());
     const float one = 1.0F;
     float c[3];
     gemm_f32_range({&one, 1, 1, packed.data(), 3, 1, nullptr, c, 3, 0.0F, 6.0F}, 0, 1, 0, 3);

@@ -9,8 +9,7 @@
 #include <type_traits>
 
 #include "core/buffer.h"
-#include "core/cancel.h"
-#include "kernels/gemm/split.h"
+#include "kernels/gemm/layout_i8.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -25,14 +24,10 @@
 #include "kernels/gemm/output_i8-inl.h"
 #include "kernels/gemm/tile-inl.h"
 
-#ifndef LEADLINE_KERNELS_GEMM_I8_LAYOUT
-#define LEADLINE_KERNELS_GEMM_I8_LAYOUT
+#ifndef LEADLINE_KERNELS_GEMM_I8_ROWS
+#define LEADLINE_KERNELS_GEMM_I8_ROWS
 namespace leadline::kernels {
 namespace {
-
-// Packed B: int32 column sums for n rounded up to 16, then the panels from the next kAlignment boundary.
-constexpr int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-int64_t panels_offset(int64_t n) { return align_up(round_up(n, 16) * static_cast<int64_t>(sizeof(int32_t))); }
 
 // Rows of A prepared at a time: about 64 KiB, so that they stay in the second-level cache while B passes by.
 int64_t rows_per_block(int64_t row_bytes) {
@@ -46,6 +41,12 @@ struct RowTerms {
   int32_t b_term[96];      // b_zero_point * sum of (a - za)
 };
 
+// What lies there for a deep product.
+struct DeepSums {
+  int32_t sums[kGemmColumnGrain];
+};
+static_assert(sizeof(DeepSums) <= sizeof(RowTerms));
+
 }  // namespace
 }  // namespace leadline::kernels
 #endif
@@ -58,113 +59,11 @@ namespace {
 constexpr int64_t kLanes = HWY_LANES(int32_t);
 constexpr int64_t kPanel = 2 * kLanes;
 
-template <typename Read>
-void pack_with(int64_t n, int64_t k, std::byte* packed, Read read) {
-  auto* sums = reinterpret_cast<int32_t*>(packed);
-  std::memset(packed, 0, static_cast<size_t>(panels_offset(n)));
-  const int64_t depth = round_up(k, kGroup);
-  PacedCheck check;
-  for (int64_t col = 0; col < n; col += kPanel) {
-    const int64_t width = n - col > kLanes ? kPanel : kLanes;
-    auto* out = reinterpret_cast<int8_t*>(packed + panels_offset(n)) + col * depth;
-    for (int64_t k0 = 0; k0 < k; k0 += kGroup) {
-      check.count(width * kGroup);
-      for (int64_t j = 0; j < width; ++j) {
-        for (int64_t i = k0; i < k0 + kGroup; ++i) {
-          const int8_t value = col + j < n && i < k ? read(col + j, i) : int8_t{0};
-          if (col + j < n) sums[col + j] += value;
-          *out++ = value;
-        }
-      }
-    }
-  }
-}
-
-/// Sum of the row's bytes, each exclusive-ored with `flip` and then read as unsigned.
-int64_t unsigned_sum(const uint8_t* row, int64_t count, uint8_t flip) {
-  int64_t sum = 0;
-  int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-  namespace hn = hwy::HWY_NAMESPACE;
-  const hn::ScalableTag<uint8_t> d;
-  const hn::ScalableTag<uint64_t> d64;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto sums = hn::Zero(d64);
-  while (i + lanes <= count) {
-    if (i > 0) check_cancelled();
-    const int64_t end = i + std::min(kCopyPiece, (count - i) / lanes * lanes);
-    for (; i < end; i += lanes) {
-      sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d, row + i), hn::Set(d, flip))));
-    }
-  }
-  sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
-#endif
-  for (; i < count; ++i) sum += row[i] ^ flip;
-  return sum;
-}
-
-/// `count` groups of a row to their places in a panel, `stride` bytes apart.
-HWY_INLINE void pack_groups(const uint8_t* row, int64_t count, uint8_t flip, int64_t stride, uint8_t* out) {
-  using Word = std::conditional_t<kGroup == 4, uint32_t, uint16_t>;
-  const auto flips = static_cast<Word>(flip * static_cast<Word>(0x01010101U));
-  for (int64_t i = 0; i < count; ++i, row += kGroup, out += stride) {
-    Word word;
-    std::memcpy(&word, row, kGroup);
-    word = static_cast<Word>(word ^ flips);
-    std::memcpy(out, &word, kGroup);
-  }
-}
-
-/// Rows of k bytes, each exclusive-ored with `flip` (0x80 takes 128 off unsigned ones). A cache line of each row at a
-/// time: then what is written stays in the cache until it is complete.
-void pack_rows(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, uint8_t flip, std::byte* packed) {
-  constexpr int64_t kLine = 64 / kGroup;
-  auto* sums = reinterpret_cast<int32_t*>(packed);
-  std::memset(packed, 0, static_cast<size_t>(panels_offset(n)));
-  const int64_t depth = round_up(k, kGroup);
-  const int64_t whole = k / kGroup;
-  PacedCheck check;
-  for (int64_t col = 0; col < n; col += kPanel) {
-    const int64_t width = n - col > kLanes ? kPanel : kLanes;
-    const int64_t used = std::min(width, n - col);
-    const int64_t stride = width * kGroup;
-    auto* panel = reinterpret_cast<uint8_t*>(packed + panels_offset(n)) + col * depth;
-    check.count(width);
-    if (used < width) fill_bytes(reinterpret_cast<std::byte*>(panel), std::byte{0}, width * depth);
-    for (int64_t i = 0; i < whole; i += kLine) {
-      check.count(width * kLine * kGroup);
-      for (int64_t j = 0; j < used; ++j) {
-        pack_groups(b + (col + j) * ldb + i * kGroup, std::min(kLine, whole - i), flip, stride,
-                    panel + i * stride + j * kGroup);
-      }
-    }
-    for (int64_t j = 0; j < used; ++j) {
-      const uint8_t* row = b + (col + j) * ldb;
-      sums[col + j] = static_cast<int32_t>(unsigned_sum(row, k, flip ^ 0x80) - 128 * k);
-      for (int64_t g = whole * kGroup; g < depth; ++g) {
-        panel[whole * stride + j * kGroup + g % kGroup] = g < k ? row[g] ^ flip : 0;
-      }
-    }
-  }
-}
-
-void pack_nk(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  pack_rows(reinterpret_cast<const uint8_t*>(b), ldb, n, k, 0, packed);
-}
-
-void pack_nk_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  pack_rows(b, ldb, n, k, 0x80, packed);
-}
-
-void pack_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  pack_with(n, k, packed, [=](int64_t col, int64_t i) { return b[i * ldb + col]; });
-}
-
-// b_zero_point * sum of (a - za), modulo 2^32.
-int32_t b_term(const GemmI8& g, int64_t row, int32_t zero_point) {
+// b_zero_point * sum of (a - za) over the first `count` values of a row, modulo 2^32.
+HWY_INLINE int32_t b_term(const GemmI8& g, int64_t row, int64_t count, int32_t zero_point) {
   if (g.b_zero_point == 0) return 0;
-  const int64_t sum = unsigned_sum(static_cast<const uint8_t*>(g.a) + row * g.lda, g.k, g.a_unsigned ? 0 : 0x80) -
-                      (zero_point + (g.a_unsigned ? 0 : 128)) * g.k;
+  const int64_t sum = unsigned_sum(static_cast<const uint8_t*>(g.a) + row * g.lda, count, g.a_unsigned ? 0 : 0x80) -
+                      (zero_point + (g.a_unsigned ? 0 : 128)) * count;
   return static_cast<int32_t>(static_cast<uint32_t>(sum) * static_cast<uint32_t>(g.b_zero_point));
 }
 
@@ -172,7 +71,7 @@ void set_terms(const GemmI8& g, int64_t row, int64_t rows, RowTerms& terms) {
   for (int64_t r = 0; r < rows; ++r) {
     const int32_t zero_point = g.a_row_zero_points == nullptr ? g.a_zero_point : g.a_row_zero_points[row + r];
     terms.zero_point[r] = kUnsignedA ? zero_point + (g.a_unsigned ? 0 : 128) : 0;
-    terms.b_term[r] = b_term(g, row + r, zero_point);
+    terms.b_term[r] = b_term(g, row + r, g.k, zero_point);
   }
 }
 
@@ -407,9 +306,6 @@ void run_whole_tile(const GemmI8& g, const Stage& stage, const TileRows& rows, b
   vectors == 2 ? whole_tile<2, false>(g, stage, rows, row, col) : whole_tile<1, false>(g, stage, rows, row, col);
 }
 
-// What a tile takes before and after its products, in products: for the questions whether to go on.
-constexpr int64_t kTileWork = 16;
-
 template <class Stage>
 void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t row_end, int64_t col_begin,
                 int64_t col_end, std::byte* workspace) {
@@ -418,7 +314,6 @@ void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t 
   RowTerms& terms = *reinterpret_cast<RowTerms*>(workspace);
   auto* words = reinterpret_cast<int32_t*>(workspace + align_up(sizeof(RowTerms)));
   HWY_ALIGN int32_t sums[kTileVectors * kLanes];
-  PacedCheck check;
   for (int64_t r0 = row_begin; r0 < row_end; r0 += block) {
     const int64_t rows = std::min(block, row_end - r0);
     const int64_t in_place = rows_in_place(g, rows, col_end - col_begin);
@@ -432,7 +327,6 @@ void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t 
     for (int64_t col = col_begin; col < col_end; col += vectors * kLanes) {
       // Wide tiles only where all rows of the block are one tile: otherwise its rows would differ in width.
       vectors = vectors_of_tile(rows, col_end - col);
-      check.count(vectors * (rows / kGemmTileRows + 1) * (g.k / 4 + kTileWork));
       for (int64_t r = 0; r < rows; r += kGemmTileRows) {
         const int64_t tile_rows = std::min(kGemmTileRows, rows - r);
         TileRows tile_of{.a = reinterpret_cast<const uint8_t*>(words + (r - in_place) * lda),
@@ -451,6 +345,53 @@ void range_with(const GemmI8& g, const Stage& stage, int64_t row_begin, int64_t 
           finish_tile(g, stage, sums, tile_rows, vectors, r0 + r, col);
         }
       }
+    }
+  }
+}
+
+// Adds the products of prepared values at k in `depth` to the sums of one row and Vectors vectors of columns.
+template <int Vectors>
+HWY_NOINLINE void add_slice(const GemmI8& g, const uint8_t* a, IndexRange depth, int64_t col, int32_t* sums) {
+  const D32 d;
+  constexpr int64_t kStep = (Vectors == 1 ? kLanes : kPanel) * kGroup;
+  const int64_t groups = (g.k + kGroup - 1) / kGroup;
+  const int64_t end = (depth.end + kGroup - 1) / kGroup;
+  int64_t i = depth.begin / kGroup;
+  const int8_t* b = reinterpret_cast<const int8_t*>(g.b + panels_offset(g.n)) + col * groups * kGroup + i * kStep;
+  Accumulators<Sum, 1, Vectors> acc;
+  unroll<Vectors>([&](auto v) HWY_ATTR { acc.template at<0, v>() = zero_sum(); });
+  for (; i < end; ++i, a += sizeof(int32_t), b += kStep) add_group<1, Vectors, false, 0>(a, 0, b, 0, acc);
+  unroll<Vectors>([&](auto v) HWY_ATTR {
+    int32_t* to = sums + v * kLanes;
+    hn::Store(hn::Add(hn::Load(d, to), total(acc.template at<0, v>())), d, to);
+  });
+}
+
+template <class Stage>
+void deep_with(const GemmI8& g, const Stage& stage, const GemmSlice& slice, std::byte* workspace) {
+  const D32 d;
+  auto& sums = reinterpret_cast<DeepSums*>(workspace)->sums;
+  auto* words = reinterpret_cast<int32_t*>(workspace + align_up(sizeof(RowTerms)));
+  const int32_t zero_point = g.a_row_zero_points == nullptr ? g.a_zero_point : g.a_row_zero_points[slice.row];
+  GemmI8 part_of_k = g;
+  part_of_k.k = slice.depth.size();
+  g.a_unsigned ? prepare<uint8_t>(part_of_k, slice.row, 1, words) : prepare<int8_t>(part_of_k, slice.row, 1, words);
+  if (slice.depth.begin == 0) std::fill(std::begin(sums), std::end(sums), 0);
+  const V32 of_b = hn::Set(d, b_term(g, slice.row, slice.depth.size(), zero_point));
+  const V32 of_a = hn::Set(d, kUnsignedA ? zero_point + (g.a_unsigned ? 0 : 128) : 0);
+  for (int64_t col = slice.columns.begin; col < slice.columns.end;) {
+    int32_t* part = sums + (col - slice.columns.begin);
+    const int64_t next = col + (g.n - col > kLanes ? kPanel : kLanes);
+    const auto* a = reinterpret_cast<const uint8_t*>(words);
+    next - col == kPanel ? add_slice<2>(g, a, slice.depth, col, part) : add_slice<1>(g, a, slice.depth, col, part);
+    for (; col < next; col += kLanes, part += kLanes) {
+      V32 sum = hn::Sub(hn::Load(d, part), of_b);
+      hn::Store(sum, d, part);
+      const int64_t count = g.n - col;
+      if (slice.depth.end < g.k || count <= 0) continue;
+      if constexpr (kUnsignedA) sum = hn::Sub(sum, hn::Mul(column_sums(g, col), of_a));
+      if (g.bias != nullptr) sum = hn::Add(sum, load_some(d, g.bias + col, count));
+      stage.store(stage.columns(col, count), sum, slice.row, col, count);
     }
   }
 }
@@ -474,6 +415,19 @@ void range_dequantized(const GemmI8& g, const DequantizedOutput& out, int64_t ro
   range_with(g, DequantizedStage<D32>(out), row_begin, row_end, col_begin, col_end, workspace);
 }
 
+void deep_accumulators(const GemmI8& g, const AccumulatorOutput& out, const GemmSlice& slice, std::byte* workspace) {
+  deep_with(g, AccumulatorStage<D32>(out), slice, workspace);
+}
+
+void deep_requantized(const GemmI8& g, const RequantizedOutput& out, const GemmSlice& slice, std::byte* workspace) {
+  out.c_unsigned ? deep_with(g, RequantizedStage<D32, uint8_t>(out), slice, workspace)
+                 : deep_with(g, RequantizedStage<D32, int8_t>(out), slice, workspace);
+}
+
+void deep_dequantized(const GemmI8& g, const DequantizedOutput& out, const GemmSlice& slice, std::byte* workspace) {
+  deep_with(g, DequantizedStage<D32>(out), slice, workspace);
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace leadline::kernels
@@ -483,66 +437,49 @@ HWY_AFTER_NAMESPACE();
 namespace leadline::kernels {
 namespace {
 
-HWY_EXPORT(pack_nk);
-HWY_EXPORT(pack_nk_u8);
-HWY_EXPORT(pack_kn);
 HWY_EXPORT(range_accumulators);
 HWY_EXPORT(range_requantized);
 HWY_EXPORT(range_dequantized);
+HWY_EXPORT(deep_accumulators);
+HWY_EXPORT(deep_requantized);
+HWY_EXPORT(deep_dequantized);
 
-template <class Output>
-void run_split(const GemmI8& g, const Output& out, std::byte* workspace, ThreadPool& pool) {
-  const GemmSplit split = split_gemm(g.m, g.n, g.k, kGemmColumnGrain, pool.size(), 0, kMinPartCost8);
-  const int64_t slot = gemm_i8_workspace_bytes(g.m, g.k);
-  pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      const PartRange rows = split.by_rows ? part_range(g.m, kGemmTileRows, split.parts, part) : PartRange{0, g.m};
-      const PartRange cols = split.by_rows ? PartRange{0, g.n} : part_range(g.n, kGemmColumnGrain, split.parts, part);
-      gemm_i8_range(g, out, rows.begin, rows.end, cols.begin, cols.end, workspace + part * slot);
-    }
-  });
-}
+int64_t row_bytes(int64_t k) { return (k + 31) / 32 * 64; }
 
 }  // namespace
 
-int64_t packed_bytes_i8(int64_t n, int64_t k) { return panels_offset(n) + round_up(n, 16) * round_up(k, 4); }
+int64_t gemm_i8_row_block(int64_t k) noexcept { return rows_per_block(row_bytes(k)); }
 
-void pack_i8(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_nk)(b, ldb, n, k, packed);
-}
-void pack_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_nk_u8)(b, ldb, n, k, packed);
-}
-void pack_i8_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_kn)(b, ldb, n, k, packed);
-}
-
-int64_t gemm_i8_workspace_bytes(int64_t m, int64_t k) {
-  const int64_t row_bytes = (k + 31) / 32 * 64;
-  return align_up(sizeof(RowTerms)) + std::min(m, rows_per_block(row_bytes)) * row_bytes;
+int64_t gemm_i8_workspace_bytes(int64_t m, int64_t k) noexcept {
+  const int64_t terms = align_up(sizeof(RowTerms));
+  if (k > kGemmMaxDepth) return terms + row_bytes(kGemmDeepSlice);
+  return terms + std::min(m, gemm_i8_row_block(k)) * row_bytes(k);
 }
 
 void gemm_i8_range(const GemmI8& g, const AccumulatorOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
-                   int64_t col_end, std::byte* workspace) {
+                   int64_t col_end, std::byte* workspace) noexcept {
   HWY_DYNAMIC_DISPATCH(range_accumulators)(g, out, row_begin, row_end, col_begin, col_end, workspace);
 }
 void gemm_i8_range(const GemmI8& g, const RequantizedOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
-                   int64_t col_end, std::byte* workspace) {
+                   int64_t col_end, std::byte* workspace) noexcept {
   HWY_DYNAMIC_DISPATCH(range_requantized)(g, out, row_begin, row_end, col_begin, col_end, workspace);
 }
 void gemm_i8_range(const GemmI8& g, const DequantizedOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
-                   int64_t col_end, std::byte* workspace) {
+                   int64_t col_end, std::byte* workspace) noexcept {
   HWY_DYNAMIC_DISPATCH(range_dequantized)(g, out, row_begin, row_end, col_begin, col_end, workspace);
 }
 
-void gemm_i8(const GemmI8& g, const AccumulatorOutput& out, std::byte* workspace, ThreadPool& pool) {
-  run_split(g, out, workspace, pool);
+void gemm_i8_deep(const GemmI8& g, const AccumulatorOutput& out, const GemmSlice& slice,
+                  std::byte* workspace) noexcept {
+  HWY_DYNAMIC_DISPATCH(deep_accumulators)(g, out, slice, workspace);
 }
-void gemm_i8(const GemmI8& g, const RequantizedOutput& out, std::byte* workspace, ThreadPool& pool) {
-  run_split(g, out, workspace, pool);
+void gemm_i8_deep(const GemmI8& g, const RequantizedOutput& out, const GemmSlice& slice,
+                  std::byte* workspace) noexcept {
+  HWY_DYNAMIC_DISPATCH(deep_requantized)(g, out, slice, workspace);
 }
-void gemm_i8(const GemmI8& g, const DequantizedOutput& out, std::byte* workspace, ThreadPool& pool) {
-  run_split(g, out, workspace, pool);
+void gemm_i8_deep(const GemmI8& g, const DequantizedOutput& out, const GemmSlice& slice,
+                  std::byte* workspace) noexcept {
+  HWY_DYNAMIC_DISPATCH(deep_dequantized)(g, out, slice, workspace);
 }
 
 }  // namespace leadline::kernels

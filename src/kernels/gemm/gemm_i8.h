@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/thread_pool.h"
+#include "core/index_range.h"
 #include "kernels/gemm/gemm_f32.h"
 
 namespace leadline::kernels {
@@ -62,34 +62,52 @@ struct DequantizedOutput {
 
 /// Bytes of a packed B: about k * n with n rounded up to 16 and k to 4, and 4 * n for column sums. The same on every
 /// CPU; the layout inside is not, so packed bytes do not leave the process.
-int64_t packed_bytes_i8(int64_t n, int64_t k);
+int64_t packed_bytes_i8(int64_t n, int64_t k) noexcept;
 
-/// Packs B given as [N,K], rows `ldb` elements apart. `packed` is kAlignment-aligned; bytes behind a narrow last panel
-/// stay as they were.
-void pack_i8(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+/// Packs columns and k of B, given as [N,K], rows `ldb` elements apart. `b` points at the first of them; `packed` is
+/// that of the whole matrix, kAlignment-aligned. Bytes behind a narrow last panel stay as they were. Ranges of k of the
+/// same columns are packed in ascending order: they add up the column sums.
+void pack_i8(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+             IndexRange depth) noexcept;
 /// Stores b - 128: give GemmI8::b_zero_point minus 128 too.
-void pack_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+void pack_u8(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+             IndexRange depth) noexcept;
 /// B given as [K,N], rows `ldb` elements apart (BATCH_MATMUL).
-void pack_i8_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+void pack_i8_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed, IndexRange columns,
+                IndexRange depth) noexcept;
 
-/// Bytes of workspace that gemm_i8_range needs for a product of up to m rows; bounded by about 64 KiB or 6 rows of A
-/// as int16, whichever is more. A multiple of kAlignment.
-int64_t gemm_i8_workspace_bytes(int64_t m, int64_t k);
+/// k that gemm_i8_range() takes at most, some milliseconds for one tile; gemm_i8_deep() has no limit.
+inline constexpr int64_t kGemmMaxDepth = int64_t{1} << 22;
+/// k that gemm_i8_deep() takes at most in one call.
+inline constexpr int64_t kGemmDeepSlice = int64_t{1} << 20;
+
+/// Rows that gemm_i8_range() prepares at a time: products cut at multiples of it cost no more than whole ones.
+int64_t gemm_i8_row_block(int64_t k) noexcept;
+
+/// Bytes of workspace for a product of up to m rows; bounded by about 64 KiB or 6 rows of A as int16, whichever is
+/// more. A multiple of kAlignment.
+int64_t gemm_i8_workspace_bytes(int64_t m, int64_t k) noexcept;
 
 /// Computes the outputs [row_begin..row_end, col_begin..col_end). Disjoint ranges may run at the same time, each with
 /// its own workspace (kAlignment-aligned, gemm_i8_workspace_bytes(row_end - row_begin, k)).
 /// col_begin is a multiple of kGemmColumnGrain; col_end too, unless it is n.
 void gemm_i8_range(const GemmI8& g, const AccumulatorOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
-                   int64_t col_end, std::byte* workspace);
+                   int64_t col_end, std::byte* workspace) noexcept;
 void gemm_i8_range(const GemmI8& g, const RequantizedOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
-                   int64_t col_end, std::byte* workspace);
+                   int64_t col_end, std::byte* workspace) noexcept;
 void gemm_i8_range(const GemmI8& g, const DequantizedOutput& out, int64_t row_begin, int64_t row_end, int64_t col_begin,
-                   int64_t col_end, std::byte* workspace);
+                   int64_t col_end, std::byte* workspace) noexcept;
 
-/// The whole product, split over the pool by rows when there are many, by columns when there are few.
-/// `workspace` has pool.size() * gemm_i8_workspace_bytes(g.m, g.k) bytes.
-void gemm_i8(const GemmI8& g, const AccumulatorOutput& out, std::byte* workspace, ThreadPool& pool);
-void gemm_i8(const GemmI8& g, const RequantizedOutput& out, std::byte* workspace, ThreadPool& pool);
-void gemm_i8(const GemmI8& g, const DequantizedOutput& out, std::byte* workspace, ThreadPool& pool);
+/// Adds k in [k_begin, k_end) to the sums of one row and at most kGemmColumnGrain columns; `a` points at column k_begin
+/// of A's rows, k_begin is a multiple of kPackDepthGrain. The sums are in the workspace. Calls with ascending ranges
+/// that cover [0, k) compute the outputs: the last one writes them.
+struct GemmSlice {
+  int64_t row = 0;
+  IndexRange columns;
+  IndexRange depth;
+};
+void gemm_i8_deep(const GemmI8& g, const AccumulatorOutput& out, const GemmSlice& slice, std::byte* workspace) noexcept;
+void gemm_i8_deep(const GemmI8& g, const RequantizedOutput& out, const GemmSlice& slice, std::byte* workspace) noexcept;
+void gemm_i8_deep(const GemmI8& g, const DequantizedOutput& out, const GemmSlice& slice, std::byte* workspace) noexcept;
 
 }  // namespace leadline::kernels

@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/gemm/gemv_i8.h"
 #include "kernels/kernel_test_util.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/pack.h"
 
 namespace leadline::kernels {
 namespace {
@@ -33,9 +36,9 @@ struct Problem {
   int64_t lda() const { return s.k + 3; }
   void pack(const TestBytes& packed) const {
     if constexpr (std::is_signed_v<TB>) {
-      pack_i8(b.data(), s.k, s.n, s.k, packed.data());
+      ops::pack_matrix(b.data(), s.k, s.n, s.k, packed.data());
     } else {
-      pack_u8(b.data(), s.k, s.n, s.k, packed.data());
+      ops::pack_matrix(b.data(), s.k, s.n, s.k, packed.data());
     }
   }
   GemmI8 args(const TestBytes& packed) const {
@@ -85,7 +88,7 @@ void check_accumulators(int32_t za, int32_t zb) {
       for (const bool slack : {false, true}) {
         g.a_slack = slack;
         std::vector<int32_t> c(static_cast<size_t>(size.m * ldc), 77);
-        gemm_i8(g, AccumulatorOutput{c.data(), ldc}, workspace.data(), one);
+        ops::gemm_i8(g, AccumulatorOutput{c.data(), ldc}, workspace.data(), one);
         for (int64_t row = 0; row < size.m; ++row) {
           for (int64_t col = 0; col < ldc; ++col) {
             ASSERT_EQ(c[static_cast<size_t>(row * ldc + col)], col < size.n ? p.expected(row, col, g) : 77)
@@ -109,7 +112,7 @@ TEST(GemmI8Test, LargestProductsDoNotSaturate) {
     const std::vector<uint8_t> a(kDepth, 255);
     const std::vector<int8_t> b(kDepth, -128);
     const TestBytes packed(packed_bytes_i8(1, kDepth));
-    pack_i8(b.data(), kDepth, 1, kDepth, packed.data());
+    ops::pack_matrix(b.data(), kDepth, 1, kDepth, packed.data());
     GemmI8 g;
     g.a = a.data();
     g.a_unsigned = true;
@@ -149,7 +152,7 @@ void check_requantized(int32_t zero_point, int32_t lo, int32_t hi) {
       out.zero_point = zero_point;
       out.lo = lo;
       out.hi = hi;
-      gemm_i8(g, out, workspace.data(), one);
+      ops::gemm_i8(g, out, workspace.data(), one);
       for (int64_t row = 0; row < size.m; ++row) {
         for (int64_t col = 0; col < ldc; ++col) {
           const int32_t want =
@@ -189,7 +192,7 @@ TEST(GemmI8Test, DequantizesWithRowScalesAndRowZeroPoints) {
       out.scale = scale.data();
       out.bias = bias.data();
       out.lo = -2.0F;
-      gemm_i8(g, out, workspace.data(), one);
+      ops::gemm_i8(g, out, workspace.data(), one);
       for (int64_t row = 0; row < size.m; ++row) {
         for (int64_t col = 0; col < size.n; ++col) {
           const double want =
@@ -212,12 +215,121 @@ TEST(GemmI8Test, ThreadsAndPartsDoNotChangeTheResult) {
     ThreadPool three(3);
     const TestBytes workspace(3 * gemm_i8_workspace_bytes(size.m, size.k));
     std::vector<int32_t> c(static_cast<size_t>(size.m * size.n));
-    gemm_i8(g, AccumulatorOutput{c.data(), size.n}, workspace.data(), three);
+    ops::gemm_i8(g, AccumulatorOutput{c.data(), size.n}, workspace.data(), three);
     for (int64_t row = 0; row < size.m; ++row) {
       for (int64_t col = 0; col < size.n; ++col) {
         ASSERT_EQ(c[static_cast<size_t>(row * size.n + col)], p.expected(row, col, g)) << row << ", " << col;
       }
     }
+  }
+}
+
+/// Slices of k, one row and one tile of columns at a time, for each output stage.
+template <typename TA, typename TB>
+void check_deep(int32_t za, int32_t zb, bool row_zeros) {
+  for_each_target([&] {
+    for (const Case& size : {Case{2, 70, 300}, Case{1, 5, 1}, Case{3, 33, 129}}) {
+      SCOPED_TRACE(testing::Message() << size.m << " x " << size.n << " x " << size.k);
+      Problem<TA, TB> p(size, za, zb);
+      const TestBytes packed(packed_bytes_i8(size.n, size.k));
+      p.pack(packed);
+      GemmI8 g = p.args(packed);
+      if (row_zeros) g.a_row_zero_points = p.row_zero.data();
+      const auto scale = random_values<float>(size.n, 0.001, 0.01, p.random);
+      const auto row_scale = random_values<float>(size.m, 0.001, 0.1, p.random);
+      const TestBytes workspace(gemm_i8_workspace_bytes(size.m, size.k));
+      const auto compare = [&](auto output, auto* whole, auto* sliced) {
+        output.ldc = size.n;
+        output.c = whole->data();
+        gemm_i8_range(g, output, 0, size.m, 0, size.n, workspace.data());
+        output.c = sliced->data();
+        for (int64_t row = 0; row < size.m; ++row) {
+          for (int64_t col = 0; col < size.n; col += kGemmColumnGrain) {
+            for (int64_t k = 0; k < size.k; k += kPackDepthGrain) {
+              GemmI8 slice = g;
+              slice.a = p.a.data() + k;
+              gemm_i8_deep(
+                  slice, output,
+                  {row, {col, std::min(size.n, col + kGemmColumnGrain)}, {k, std::min(size.k, k + kPackDepthGrain)}},
+                  workspace.data());
+            }
+          }
+        }
+        EXPECT_EQ(*sliced, *whole);
+      };
+      const auto count = static_cast<size_t>(size.m * size.n);
+      std::vector<int32_t> sums(count), sums_sliced(count);
+      compare(AccumulatorOutput{}, &sums, &sums_sliced);
+      std::vector<int8_t> levels(count), levels_sliced(count);
+      RequantizedOutput requantized;
+      requantized.scale = scale.data();
+      compare(requantized, &levels, &levels_sliced);
+      std::vector<float> reals(count), reals_sliced(count);
+      DequantizedOutput dequantized;
+      dequantized.row_scale = row_scale.data();
+      dequantized.scale = scale.data();
+      compare(dequantized, &reals, &reals_sliced);
+    }
+  });
+}
+
+TEST(GemmI8Test, SlicesOfDeepProductsGiveTheBitsOfTheWhole) {
+  check_deep<int8_t, int8_t>(-7, 0, false);
+  check_deep<int8_t, int8_t>(0, 0, true);
+  check_deep<uint8_t, uint8_t>(128, 3, false);
+  check_deep<int8_t, int8_t>(5, -100, false);
+}
+
+TEST(GemmI8Test, RangesArePackedAsTheWholeIs) {
+  for_each_target([] {
+    constexpr int64_t kN = 101, kK = 203;
+    const Problem<int8_t, int8_t> p({1, kN, kK}, 0, 0);
+    const auto bytes = static_cast<size_t>(packed_bytes_i8(kN, kK));
+    const auto check = [&](auto pack, const auto* b, int64_t ldb, bool by_rows) {
+      const TestBytes whole(packed_bytes_i8(kN, kK));
+      const TestBytes ranges(packed_bytes_i8(kN, kK));
+      std::memset(whole.data(), 0, bytes);
+      std::memset(ranges.data(), 0, bytes);
+      std::memset(ranges.data(), 55, 4 * kN);  // sums from before
+      pack(b, ldb, kN, kK, whole.data(), {0, kN}, {0, kK});
+      for (int64_t col = 0; col < kN; col += kGemmColumnGrain) {
+        for (int64_t k = 0; k < kK; k += kPackDepthGrain) {
+          pack(b + (by_rows ? col * ldb + k : k * ldb + col), ldb, kN, kK, ranges.data(),
+               {col, std::min(kN, col + kGemmColumnGrain)}, {k, std::min(kK, k + kPackDepthGrain)});
+        }
+      }
+      EXPECT_EQ(std::memcmp(whole.data(), ranges.data(), bytes), 0);
+    };
+    check(pack_i8, p.b.data(), kK, true);
+    check(pack_u8, reinterpret_cast<const uint8_t*>(p.b.data()), kK, true);
+    check(pack_i8_kn, p.b.data(), kN, false);
+  });
+}
+
+TEST(GemmI8Test, CompactWeightsArePackedAsWideOnesAre) {
+  constexpr int64_t kN = 70, kK = 1101;
+  for (const int bits : {4, 2}) {
+    std::mt19937 random(8);
+    const auto bytes = random_values<uint8_t>(kN * kK + 3, 0, 255, random);
+    const ops::CompactWeights compact = ops::CompactWeights{bytes.data(), bits} + 3;
+    std::vector<int8_t> wide(kN * kK);
+    compact.unpack(kN * kK, wide.data());
+    for (int64_t i = 0; i < 100; ++i) {
+      const int shift = static_cast<int>((i + 3) * bits % 8);
+      const int level = (bytes[static_cast<size_t>((i + 3) * bits / 8)] >> shift) & ((1 << bits) - 1);
+      ASSERT_EQ(wide[static_cast<size_t>(i)], level < 1 << (bits - 1) ? level : level - (1 << bits));
+    }
+    const auto size = static_cast<size_t>(packed_bytes_i8(kN, kK));
+    const TestBytes a(packed_bytes_i8(kN, kK));
+    const TestBytes b(packed_bytes_i8(kN, kK));
+    std::memset(a.data(), 0, size);
+    std::memset(b.data(), 0, size);
+    ops::pack_matrix(wide.data(), kK, kN, kK, a.data());
+    ops::pack_matrix(compact, kK, kN, kK, b.data());
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), size), 0);
+    ops::pack_matrix_kn(wide.data(), kN, kN, kK, a.data());
+    ops::pack_matrix_kn(compact, kN, kN, kK, b.data());
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), size), 0);
   }
 }
 
@@ -229,7 +341,7 @@ TEST(GemmI8Test, PacksTransposedSource) {
       for (size_t i = 0; i < 19; ++i) kn[i * 37 + col] = p.b[col * 19 + i];
     }
     const TestBytes packed(packed_bytes_i8(37, 19));
-    pack_i8_kn(kn.data(), 37, 37, 19, packed.data());
+    ops::pack_matrix_kn(kn.data(), 37, 37, 19, packed.data());
     const GemmI8 g = p.args(packed);
     const TestBytes workspace(gemm_i8_workspace_bytes(5, 19));
     std::vector<int32_t> c(5 * 37);
@@ -258,8 +370,12 @@ void check_gemv(int32_t zero_point) {
             want[static_cast<size_t>(j)] += (a[static_cast<size_t>(i)] - zero_point) * weight;
           }
         }
-        gemv_dots_i8({a.data(), !std::is_signed_v<T>, zero_point, b.data(), k + 1, b_sums.data(), n, k}, got.data());
+        const GemvI8 g{a.data(), !std::is_signed_v<T>, zero_point, b.data(), k + 1, b_sums.data(), n, k};
+        gemv_dots_i8(g, 0, k, got.data());
         ASSERT_EQ(got, want) << k << " " << n;
+        got.assign(got.size(), 99);
+        for (int64_t i = 0; i < k; i += 37) gemv_dots_i8(g, i, std::min(k, i + 37), got.data());
+        ASSERT_EQ(got, want) << k << " " << n << " in slices";
       }
     }
   });

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "core/cancel.h"
-#include "kernels/gemm/split.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -24,8 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
-constexpr int64_t kChunk = 2048;              // sums that stay in the first-level cache
-constexpr int64_t kDepth = int64_t{1} << 18;  // values of a row between two questions whether to go on
+constexpr int64_t kChunk = 2048;  // sums that stay in the first-level cache
+static_assert(2 * kLanes <= kDotsState && kDotsDepthGrain % (2 * kLanes) == 0);
 
 // y[0..n) += x[0..Rows) * rows of B, or = for the first rows.
 template <int Rows>
@@ -40,39 +38,49 @@ void add_rows(const float* x, const float* b, int64_t ldb, int64_t n, bool first
   }
 }
 
-void rows(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y) {
+void rows(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y, bool add) {
   constexpr int kRows = 8;
-  PacedCheck check;
   for (int64_t j = 0; j < n; j += kChunk) {
     const int64_t count = std::min(kChunk, n - j);
     int64_t i = 0;
     for (; i + kRows <= k; i += kRows) {
-      check.count((count / kLanes + 1) * kRows);
-      add_rows<kRows>(x + i, b + i * ldb + j, ldb, count, i == 0, y + j);
+      add_rows<kRows>(x + i, b + i * ldb + j, ldb, count, i == 0 && !add, y + j);
     }
-    for (; i < k; ++i) add_rows<1>(x + i, b + i * ldb + j, ldb, count, i == 0, y + j);
-    if (k == 0) std::fill(y + j, y + j + count, 0.0F);
+    for (; i < k; ++i) add_rows<1>(x + i, b + i * ldb + j, ldb, count, i == 0 && !add, y + j);
+    if (k == 0 && !add) std::fill(y + j, y + j + count, 0.0F);
   }
 }
 
-// Dot products of Rows rows with x. The sums of a row do not depend on Rows.
+// Dot products of Rows rows with x over k in [begin, end); the sums are in `state` before and after, unless these are
+// all k. The sums of a row do not depend on Rows.
 template <int Rows>
-void some_dots(const float* x, const float* b, int64_t ldb, int64_t k, float* y) {
+void some_dots(const float* x, const float* b, int64_t ldb, int64_t k, int64_t begin, int64_t end, float* state,
+               float* y) {
   const D d;
   Accumulators<V, Rows, 2> sums;
-  unroll<Rows>([&](auto r) HWY_ATTR { sums.template at<r, 0>() = sums.template at<r, 1>() = hn::Zero(d); });
-  int64_t i = 0;
-  while (i + 2 * kLanes <= k) {
-    if (i > 0) check_cancelled();
-    const int64_t end = i + std::min(kDepth, (k - i) / (2 * kLanes) * (2 * kLanes));
-    for (; i < end; i += 2 * kLanes) {
-      const V x0 = hn::LoadU(d, x + i);
-      const V x1 = hn::LoadU(d, x + i + kLanes);
-      unroll<Rows>([&](auto r) HWY_ATTR {
-        sums.template at<r, 0>() = hn::MulAdd(hn::LoadU(d, b + r * ldb + i), x0, sums.template at<r, 0>());
-        sums.template at<r, 1>() = hn::MulAdd(hn::LoadU(d, b + r * ldb + i + kLanes), x1, sums.template at<r, 1>());
-      });
-    }
+  if (HWY_LIKELY(begin == 0)) {
+    unroll<Rows>([&](auto r) HWY_ATTR { sums.template at<r, 0>() = sums.template at<r, 1>() = hn::Zero(d); });
+  } else {
+    unroll<Rows>([&](auto r) HWY_ATTR {
+      sums.template at<r, 0>() = hn::LoadU(d, state + r * kDotsState);
+      sums.template at<r, 1>() = hn::LoadU(d, state + r * kDotsState + kLanes);
+    });
+  }
+  int64_t i = begin;
+  for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
+    const V x0 = hn::LoadU(d, x + i);
+    const V x1 = hn::LoadU(d, x + i + kLanes);
+    unroll<Rows>([&](auto r) HWY_ATTR {
+      sums.template at<r, 0>() = hn::MulAdd(hn::LoadU(d, b + r * ldb + i), x0, sums.template at<r, 0>());
+      sums.template at<r, 1>() = hn::MulAdd(hn::LoadU(d, b + r * ldb + i + kLanes), x1, sums.template at<r, 1>());
+    });
+  }
+  if (HWY_UNLIKELY(end < k)) {
+    unroll<Rows>([&](auto r) HWY_ATTR {
+      hn::StoreU(sums.template at<r, 0>(), d, state + r * kDotsState);
+      hn::StoreU(sums.template at<r, 1>(), d, state + r * kDotsState + kLanes);
+    });
+    return;
   }
   for (; i < k; i += kLanes) {
     const V x0 = load_some(d, x + i, k - i);
@@ -85,15 +93,15 @@ void some_dots(const float* x, const float* b, int64_t ldb, int64_t k, float* y)
   });
 }
 
-void dots(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y) {
+void dots(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, int64_t begin, int64_t end, float* state,
+          float* y) {
   constexpr int kRows = 4;
+  const int64_t step = state == nullptr ? 0 : kDotsState;
   int64_t j = 0;
-  PacedCheck check;
   for (; j + kRows <= n; j += kRows) {
-    check.count(k);
-    some_dots<kRows>(x, b + j * ldb, ldb, k, y + j);
+    some_dots<kRows>(x, b + j * ldb, ldb, k, begin, end, state + j * step, y + j);
   }
-  for (; j < n; ++j) some_dots<1>(x, b + j * ldb, ldb, k, y + j);
+  for (; j < n; ++j) some_dots<1>(x, b + j * ldb, ldb, k, begin, end, state + j * step, y + j);
 }
 
 }  // namespace
@@ -106,32 +114,22 @@ namespace leadline::kernels {
 
 namespace {
 
-constexpr int64_t kGemvGrain = 16;  // outputs of a part: a cache line
-
 HWY_EXPORT(rows);
 HWY_EXPORT(dots);
 
 }  // namespace
 
-void gemv_rows_f32(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y, ThreadPool& pool) {
-  const GemmSplit split = split_gemm(1, n, k, kGemvGrain, pool.size());
-  pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      const PartRange columns = part_range(n, kGemvGrain, split.parts, part);
-      HWY_DYNAMIC_DISPATCH(rows)
-      (x, b + columns.begin, ldb, columns.end - columns.begin, k, y + columns.begin);
-    }
-  });
+void gemv_rows_f32(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y, bool add) noexcept {
+  HWY_DYNAMIC_DISPATCH(rows)(x, b, ldb, n, k, y, add);
 }
 
-void gemv_dots_f32(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y, ThreadPool& pool) {
-  const GemmSplit split = split_gemm(1, n, k, kGemvGrain, pool.size());
-  pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      const PartRange range = part_range(n, kGemvGrain, split.parts, part);
-      HWY_DYNAMIC_DISPATCH(dots)(x, b + range.begin * ldb, ldb, range.end - range.begin, k, y + range.begin);
-    }
-  });
+void gemv_dots_f32(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y) noexcept {
+  HWY_DYNAMIC_DISPATCH(dots)(x, b, ldb, n, k, 0, k, nullptr, y);
+}
+
+void gemv_dots_f32_slice(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, int64_t k_begin,
+                         int64_t k_end, float* state, float* y) noexcept {
+  HWY_DYNAMIC_DISPATCH(dots)(x, b, ldb, n, k, k_begin, k_end, state, y);
 }
 
 }  // namespace leadline::kernels

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -52,8 +51,6 @@ constexpr int32_t kRaised = 0;
 
 #endif
 
-constexpr int64_t kDepth = int64_t{1} << 19;  // values of a row between two questions whether to go on
-
 /// Dot products of `a` with Rows rows of B, without the zero point.
 template <int Rows, typename T>
 HWY_NOINLINE void dots(const T* a, const int8_t* b, int64_t ldb, int64_t k, uint32_t* sums) {
@@ -90,34 +87,34 @@ HWY_NOINLINE void dots(const T* a, const int8_t* b, int64_t ldb, int64_t k, uint
 }
 
 template <typename T>
-void run_as(const GemvI8& g, int32_t* sums) {
+void run_as(const GemvI8& g, int64_t begin, int64_t end, int32_t* sums) {
 #if HWY_TARGET == HWY_SCALAR
   const auto zero_point = static_cast<uint32_t>(g.zero_point);
 #else
   const auto zero_point = static_cast<uint32_t>(g.zero_point + kRaised<T>);
 #endif
-  const T* a = static_cast<const T*>(g.a);
+  const T* a = static_cast<const T*>(g.a) + begin;
   constexpr int kRows = 4;
   for (int64_t j = 0; j < g.n; j += kRows) {
-    const int8_t* b = g.b + j * g.ldb;
+    const int8_t* b = g.b + j * g.ldb + begin;
     const int64_t rows = g.n - j < kRows ? g.n - j : kRows;
     uint32_t products[kRows] = {};
-    in_pieces(g.k, kDepth, [&](int64_t from, int64_t to) {
-      uint32_t part[kRows];
-      if (rows == kRows) {
-        dots<kRows>(a + from, b + from, g.ldb, to - from, part);
-      } else {
-        for (int64_t r = 0; r < rows; ++r) dots<1>(a + from, b + r * g.ldb + from, g.ldb, to - from, part + r);
-      }
-      for (int64_t r = 0; r < rows; ++r) products[r] += part[r];
-    });
+    if (rows == kRows) {
+      dots<kRows>(a, b, g.ldb, end - begin, products);
+    } else {
+      for (int64_t r = 0; r < rows; ++r) dots<1>(a, b + r * g.ldb, g.ldb, end - begin, products + r);
+    }
     for (int64_t r = 0; r < rows; ++r) {
-      sums[j + r] = static_cast<int32_t>(products[r] - zero_point * static_cast<uint32_t>(g.b_sums[j + r]));
+      const uint32_t start =
+          begin == 0 ? zero_point * (0U - static_cast<uint32_t>(g.b_sums[j + r])) : static_cast<uint32_t>(sums[j + r]);
+      sums[j + r] = static_cast<int32_t>(start + products[r]);
     }
   }
 }
 
-void run(const GemvI8& g, int32_t* sums) { g.a_unsigned ? run_as<uint8_t>(g, sums) : run_as<int8_t>(g, sums); }
+void run(const GemvI8& g, int64_t begin, int64_t end, int32_t* sums) {
+  g.a_unsigned ? run_as<uint8_t>(g, begin, end, sums) : run_as<int8_t>(g, begin, end, sums);
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -130,7 +127,9 @@ namespace {
 HWY_EXPORT(run);
 }  // namespace
 
-void gemv_dots_i8(const GemvI8& g, int32_t* sums) { HWY_DYNAMIC_DISPATCH(run)(g, sums); }
+void gemv_dots_i8(const GemvI8& g, int64_t k_begin, int64_t k_end, int32_t* sums) noexcept {
+  HWY_DYNAMIC_DISPATCH(run)(g, k_begin, k_end, sums);
+}
 
 }  // namespace leadline::kernels
 #endif  // HWY_ONCE

@@ -18,6 +18,7 @@ struct GemvI8 {
   int64_t n = 0;
   int64_t k = 0;
 };
-void gemv_dots_i8(const GemvI8& g, int32_t* sums);
+/// Adds the part over k in [k_begin, k_end); the first call, with k_begin == 0, starts from zero.
+void gemv_dots_i8(const GemvI8& g, int64_t k_begin, int64_t k_end, int32_t* sums) noexcept;
 
 }  // namespace leadline::kernels

@@ -3,8 +3,10 @@
 // blocks of 64 bytes above them. All arithmetic wraps; words are little-endian.
 #include "kernels/hash/fingerprint.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace leadline::kernels {
@@ -104,6 +106,13 @@ Pair absorb(const Bytes& s, size_t at, uint64_t a, uint64_t b) {
 
 /// The 56 bytes of state that long inputs run through.
 struct State {
+  explicit State(uint64_t (&words)[7])
+      : x(words[0]), y(words[1]), z(words[2]), v{words[3], words[4]}, w{words[5], words[6]} {}
+  void save(uint64_t (&words)[7]) const {
+    const uint64_t values[] = {x, y, z, v.first, v.second, w.first, w.second};
+    std::copy(std::begin(values), std::end(values), words);
+  }
+
   uint64_t x, y, z;
   Pair v, w;
 
@@ -120,14 +129,27 @@ struct State {
   }
 };
 
-uint64_t hash_long(const Bytes& s) {
+}  // namespace
+
+LongFingerprint::LongFingerprint(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {
   constexpr uint64_t kSeed = 81;
-  State t{};
-  t.x = kSeed * kC + s.word64(0);
+  State t(state_);
+  t.x = kSeed * kC + Bytes(bytes).word64(0);
   t.y = kSeed * kB + 113;
   t.z = fold(t.y * kC + 113) * kC;
-  const size_t blocks = (s.size() - 1) / 64;
-  for (size_t i = 0; i < blocks; ++i) t.block(s, i * 64, kB, 1);
+  t.save(state_);
+}
+
+void LongFingerprint::add(IndexRange blocks) noexcept {
+  const Bytes s(bytes_);
+  State t(state_);
+  for (int64_t i = blocks.begin; i < blocks.end; ++i) t.block(s, static_cast<size_t>(i) * 64, kB, 1);
+  t.save(state_);
+}
+
+uint64_t LongFingerprint::value() noexcept {
+  const Bytes s(bytes_);
+  State t(state_);
   const uint64_t factor = kB + ((t.z & 0xFF) << 1);
   t.w.first += (s.size() - 1) & 63;
   t.v.first += t.w.first;
@@ -137,14 +159,14 @@ uint64_t hash_long(const Bytes& s) {
                  combine(t.v.second, t.w.second, factor) + t.x, factor);
 }
 
-}  // namespace
-
-uint64_t fingerprint64(std::span<const std::byte> bytes) {
+uint64_t fingerprint64(std::span<const std::byte> bytes) noexcept {
   const Bytes s(bytes);
   if (s.size() <= 16) return hash_up_to_16(s);
   if (s.size() <= 32) return hash_17_to_32(s);
   if (s.size() <= 64) return hash_33_to_64(s);
-  return hash_long(s);
+  LongFingerprint hash(bytes);
+  hash.add({0, hash.blocks()});
+  return hash.value();
 }
 
 }  // namespace leadline::kernels

@@ -5,17 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/cancel.h"
-
 namespace leadline::kernels {
 namespace {
 
 using Axis = StridedCopy::Axis;
-
-/// Bytes one thread should at least have to move.
-constexpr int64_t kGrainBytes = 64 * 1024;
-/// Side of a transpose tile: 32 rows of one cache line each stay in the first-level cache.
-constexpr int64_t kTile = 32;
 
 /// The block with strides in bytes, without axes of size 1, and with axes that step together merged.
 StridedCopy merged(const StridedCopy& block, int64_t element_bytes) {
@@ -71,13 +64,9 @@ int64_t points(const Axis* axes, int rank) {
   return count;
 }
 
-int64_t grain(int64_t bytes_each) { return std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, bytes_each)); }
-
 template <int kBytes>
-void copy_run(const std::byte* from, std::byte* to, int64_t count, int64_t from_step, int64_t to_step) {
-  in_pieces(count, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
-  });
+void copy_run(const std::byte* from, std::byte* to, IndexRange run, int64_t from_step, int64_t to_step) {
+  for (int64_t i = run.begin; i < run.end; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
 }
 
 /// A tile of a transpose: rows are contiguous in the source, columns in the destination.
@@ -91,63 +80,45 @@ void copy_tile(const std::byte* from, std::byte* to, int64_t rows, int64_t colum
   }
 }
 
-/// The innermost axis is dense in the destination and some other axis is dense in the source.
 template <int kBytes>
-void copy_transposed(StridedCopy block, int row_axis, const std::byte* from, std::byte* to, ThreadPool& pool) {
-  const Axis column = block.axes[static_cast<size_t>(block.rank - 1)];
-  const Axis row = block.axes[static_cast<size_t>(row_axis)];
-  std::copy(block.axes.begin() + row_axis + 1, block.axes.begin() + block.rank - 1, block.axes.begin() + row_axis);
-  block.rank -= 2;
-  const int64_t bands = (row.size + kTile - 1) / kTile;
-  block.add(bands, kTile * row.from, kTile * row.to);
-  const int64_t count = points(block.axes.data(), block.rank);
-  pool.parallel_for(count, grain(kTile * column.size * kBytes), [&](int64_t begin, int64_t end) {
-    PacedCheck check;
-    walk(block.axes.data(), block.rank, begin, end, [&](int64_t number, int64_t at_from, int64_t at_to) {
-      const int64_t rows = std::min(kTile, row.size - number % bands * kTile);
-      for (int64_t c = 0; c < column.size; c += kTile) {
-        check.count(kTile * kTile);
-        copy_tile<kBytes>(from + at_from + c * column.from, to + at_to + c * kBytes, rows,
-                          std::min(kTile, column.size - c), column.from, row.to);
-      }
-    });
-  });
-}
-
-template <int kBytes>
-void copy_elements(const StridedCopy& block, const std::byte* from, std::byte* to, ThreadPool& pool) {
-  if (block.rank == 0) {
-    std::memcpy(to, from, kBytes);
-    return;
-  }
-  const Axis inner = block.axes[static_cast<size_t>(block.rank - 1)];
-  if (inner.to == kBytes && inner.from != 0) {
-    for (int d = 0; d + 1 < block.rank; ++d) {
-      const Axis& axis = block.axes[static_cast<size_t>(d)];
-      if (axis.from == kBytes && axis.size >= 4) {
-        copy_transposed<kBytes>(block, d, from, to, pool);
-        return;
-      }
+void copy_points(const CopyPlan& p, const std::byte* from, std::byte* to, IndexRange points, IndexRange run) {
+  const auto over_points = [&](const auto& visit) {
+    walk(p.block.axes.data(), p.block.rank, points.begin, points.end, visit);
+  };
+  switch (p.form) {
+    case CopyPlan::Form::kBytes:
+      return over_points([&](int64_t, int64_t at_from, int64_t at_to) {
+        std::memcpy(to + at_to + run.begin, from + at_from + run.begin, static_cast<size_t>(run.size()));
+      });
+    case CopyPlan::Form::kElements:
+      return over_points([&](int64_t, int64_t at_from, int64_t at_to) {
+        copy_run<kBytes>(from + at_from, to + at_to, run, p.run_axis.from, p.run_axis.to);
+      });
+    case CopyPlan::Form::kRepeat:
+      return over_points([&](int64_t, int64_t at_from, int64_t at_to) {
+        fill_elements(to + at_to + run.begin * kBytes, run.size(), from + at_from, kBytes);
+      });
+    case CopyPlan::Form::kTranspose: {
+      const int64_t bands = (p.row.size + kCopyTile - 1) / kCopyTile;
+      return over_points([&](int64_t number, int64_t at_from, int64_t at_to) {
+        const int64_t rows = std::min(kCopyTile, p.row.size - number % bands * kCopyTile);
+        for (int64_t c = run.begin; c < run.end; c += kCopyTile) {
+          copy_tile<kBytes>(from + at_from + c * p.run_axis.from, to + at_to + c * kBytes, rows,
+                            std::min(kCopyTile, run.end - c), p.run_axis.from, p.row.to);
+        }
+      });
     }
   }
-  const int64_t count = points(block.axes.data(), block.rank - 1);
-  pool.parallel_for(count, grain(inner.size * kBytes), [&](int64_t begin, int64_t end) {
-    walk(block.axes.data(), block.rank - 1, begin, end, [&](int64_t, int64_t at_from, int64_t at_to) {
-      if (inner.from == 0 && inner.to == kBytes) {
-        fill_elements(to + at_to, inner.size, from + at_from, kBytes);
-      } else {
-        copy_run<kBytes>(from + at_from, to + at_to, inner.size, inner.from, inner.to);
-      }
-    });
-  });
 }
 
-void copy_rows(const StridedCopy& block, int64_t row_bytes, const std::byte* from, std::byte* to, ThreadPool& pool) {
-  const int64_t count = points(block.axes.data(), block.rank);
-  pool.parallel_for(count, grain(row_bytes), [&](int64_t begin, int64_t end) {
-    walk(block.axes.data(), block.rank, begin, end,
-         [&](int64_t, int64_t at_from, int64_t at_to) { copy_bytes(to + at_to, from + at_from, row_bytes); });
-  });
+/// The axis that is dense in the source, where the innermost one is dense in the destination; -1: none.
+int dense_row(const StridedCopy& block, const Axis& inner, int64_t element_bytes) {
+  if (inner.to != element_bytes || inner.from == 0) return -1;
+  for (int d = 0; d + 1 < block.rank; ++d) {
+    const Axis& axis = block.axes[static_cast<size_t>(d)];
+    if (axis.from == element_bytes && axis.size >= 4) return d;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -166,12 +137,11 @@ int64_t StridedCopy::elements() const {
   return empty ? 0 : points(axes.data(), rank);
 }
 
-void copy_strided(const StridedCopy& block, int64_t element_bytes, const std::byte* from, std::byte* to,
-                  ThreadPool& pool) {
-  if (block.elements() == 0) return;
-  StridedCopy b = merged(block, element_bytes);
-  from += b.from;
-  to += b.to;
+CopyPlan plan_copy(const StridedCopy& block, int64_t element_bytes) noexcept {
+  CopyPlan p;
+  if (block.elements() == 0) return p;
+  p.block = merged(block, element_bytes);
+  StridedCopy& b = p.block;
   // A run that is dense on both sides acts as one larger element.
   if (b.rank > 0) {
     const Axis& inner = b.axes[static_cast<size_t>(b.rank - 1)];
@@ -180,35 +150,61 @@ void copy_strided(const StridedCopy& block, int64_t element_bytes, const std::by
       --b.rank;
     }
   }
-  switch (element_bytes) {
+  const bool small = element_bytes <= 16 && (element_bytes & (element_bytes - 1)) == 0;
+  if (b.rank == 0 || !small) {
+    p.run = element_bytes;
+  } else {
+    const Axis inner = b.axes[static_cast<size_t>(b.rank - 1)];
+    const int row_axis = dense_row(b, inner, element_bytes);
+    p.element_bytes = element_bytes;
+    p.run_axis = inner;
+    p.run = inner.size;
+    --b.rank;
+    if (row_axis >= 0) {
+      p.form = CopyPlan::Form::kTranspose;
+      p.row = b.axes[static_cast<size_t>(row_axis)];
+      std::copy(b.axes.begin() + row_axis + 1, b.axes.begin() + b.rank, b.axes.begin() + row_axis);
+      --b.rank;
+      b.add((p.row.size + kCopyTile - 1) / kCopyTile, kCopyTile * p.row.from, kCopyTile * p.row.to);
+    } else {
+      p.form = inner.from == 0 && inner.to == element_bytes ? CopyPlan::Form::kRepeat : CopyPlan::Form::kElements;
+    }
+  }
+  p.points = points(b.axes.data(), b.rank);
+  return p;
+}
+
+void copy_range(const CopyPlan& plan, const std::byte* from, std::byte* to, IndexRange points,
+                IndexRange run) noexcept {
+  from += plan.block.from;
+  to += plan.block.to;
+  switch (plan.element_bytes) {
     case 1:
-      return copy_elements<1>(b, from, to, pool);
+      return copy_points<1>(plan, from, to, points, run);
     case 2:
-      return copy_elements<2>(b, from, to, pool);
+      return copy_points<2>(plan, from, to, points, run);
     case 4:
-      return copy_elements<4>(b, from, to, pool);
+      return copy_points<4>(plan, from, to, points, run);
     case 8:
-      return copy_elements<8>(b, from, to, pool);
-    case 16:
-      return copy_elements<16>(b, from, to, pool);
+      return copy_points<8>(plan, from, to, points, run);
     default:
-      return copy_rows(b, element_bytes, from, to, pool);
+      return copy_points<16>(plan, from, to, points, run);
   }
 }
 
-void fill_elements(std::byte* to, int64_t count, const std::byte* element, int64_t element_bytes) {
+void fill_elements(std::byte* to, int64_t count, const std::byte* element, int64_t element_bytes) noexcept {
   if (count <= 0) return;
   const bool uniform = std::all_of(element, element + element_bytes, [&](std::byte b) { return b == *element; });
+  const int64_t total = count * element_bytes;
   if (uniform) {
-    fill_bytes(to, *element, count * element_bytes);
+    std::memset(to, std::to_integer<int>(*element), static_cast<size_t>(total));
     return;
   }
   // Doubling: every copy is a large memcpy, of what is in the cache.
-  const int64_t total = count * element_bytes;
+  constexpr int64_t kMost = 256 * 1024;
   std::memcpy(to, element, static_cast<size_t>(element_bytes));
   for (int64_t done = element_bytes; done < total;) {
-    const int64_t step = std::min({done, total - done, kCopyPiece / element_bytes * element_bytes});
-    check_cancelled();
+    const int64_t step = std::min({done, total - done, kMost / element_bytes * element_bytes});
     std::memcpy(to + done, to, static_cast<size_t>(step));
     done += step;
   }

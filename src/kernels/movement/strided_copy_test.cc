@@ -10,6 +10,8 @@
 #include <random>
 #include <vector>
 
+#include "ops/loops/copy.h"
+
 namespace leadline::kernels {
 namespace {
 
@@ -41,11 +43,20 @@ void expect_same(const StridedCopy& block, int64_t from_elements, int64_t to_ele
     auto two = expected;
     copy_plainly(block, size, from, expected);
     ThreadPool single(1);
-    copy_strided(block, size, from.data(), one.data(), single);
+    ops::copy_strided(block, size, from.data(), one.data(), single);
     ThreadPool pair(2);
-    copy_strided(block, size, from.data(), two.data(), pair);
+    ops::copy_strided(block, size, from.data(), two.data(), pair);
     ASSERT_TRUE(one == expected) << "element size " << size;
     ASSERT_TRUE(two == expected) << "element size " << size << ", two threads";
+    std::vector<std::byte> pieces(expected.size(), std::byte{0x5A});
+    const CopyPlan plan = plan_copy(block, size);
+    for (int64_t point = 0; point < plan.points; point += 3) {
+      for (int64_t i = 0; i < plan.run; i += kCopyTile) {
+        copy_range(plan, from.data(), pieces.data(), {point, std::min(plan.points, point + 3)},
+                   {i, std::min(plan.run, i + kCopyTile)});
+      }
+    }
+    ASSERT_TRUE(pieces == expected) << "element size " << size << ", in pieces";
   }
 }
 
@@ -92,8 +103,11 @@ TEST(StridedCopy, AScalarIsOneElement) { expect_same({}, 1, 1); }
 
 TEST(StridedCopy, SourcesComeInRowMajorOrder) {
   std::vector<int64_t> seen;
-  for_each_source(transposed({2, 3}, {1, 0}), [&](int64_t from) { seen.push_back(from); });
+  const auto see = [&](int64_t from) { seen.push_back(from); };
+  for_each_source(transposed({2, 3}, {1, 0}), 0, 6, see);
   EXPECT_EQ(seen, (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
+  for_each_source(transposed({2, 3}, {1, 0}), 3, 5, see);
+  EXPECT_EQ(seen, (std::vector<int64_t>{0, 3, 1, 4, 2, 5, 4, 2}));
 }
 
 TEST(FillElements, RepeatsAnyPattern) {

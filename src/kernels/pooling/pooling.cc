@@ -8,7 +8,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/cancel.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -23,46 +22,20 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int64_t kPiece = PacedCheck::kEvery;  // positions of a window between two questions whether to go on
-
-/// A part of a window: input rows [top, bottom), input columns [left, right).
-struct Area {
-  int64_t top, bottom, left, right;
-};
-
-template <typename T>
-HWY_INLINE bool is_large(const PoolRow<T>& r, const PoolSpan& span) {
-  return r.rows * (span.end - span.begin) > kPiece;
-}
-
-/// Calls step(area) for the window: once, or, if it is large, in pieces from the first value to the last. The sums of
-/// small windows stay in registers because what asks is compiled apart.
-template <bool kLarge, typename T, typename Step>
-HWY_INLINE void over_window(const PoolRow<T>& r, const PoolSpan& span, const Step& step) {
-  if constexpr (!kLarge) return step(Area{0, r.rows, span.begin, span.end});
-  const int64_t width = span.end - span.begin;
-  in_pieces(r.rows, std::max<int64_t>(1, kPiece / width), [&](int64_t top, int64_t bottom) {
-    in_pieces(width, kPiece,
-              [&](int64_t left, int64_t right) { step(Area{top, bottom, span.begin + left, span.begin + right}); });
-  });
-}
-
 /// One channel of one pixel: the definition of the results.
-template <typename T, Pooling kPooling, bool kLarge>
+template <typename T, Pooling kPooling>
 HWY_INLINE T pool_value(const PoolRow<T>& r, const PoolSpan& span, int64_t channel) {
   using Sum = std::conditional_t<std::is_same_v<T, float>, float, int32_t>;
   Sum sum = 0;
   T most = std::numeric_limits<T>::lowest();
-  over_window<kLarge>(r, span, [&](const Area& area) {
-    for (int64_t y = area.top; y < area.bottom; ++y) {
-      const T* in = r.in + y * r.row_stride + channel;
-      for (int64_t x = area.left; x < area.right; ++x) {
-        const T value = in[x * r.channels];
-        sum += value;
-        most = most < value ? value : most;
-      }
+  for (int64_t y = 0; y < r.rows; ++y) {
+    const T* in = r.in + y * r.row_stride + channel;
+    for (int64_t x = span.begin; x < span.end; ++x) {
+      const T value = in[x * r.channels];
+      sum += value;
+      most = most < value ? value : most;
     }
-  });
+  }
   if (kPooling == Pooling::kMax) return std::min(std::max(most, r.lo), r.hi);
   const auto count = static_cast<Sum>(r.rows * (span.end - span.begin));
   if constexpr (std::is_same_v<T, float>) return std::min(std::max(sum / count, r.lo), r.hi);
@@ -70,27 +43,19 @@ HWY_INLINE T pool_value(const PoolRow<T>& r, const PoolSpan& span, int64_t chann
   return static_cast<T>(std::clamp<Sum>(rounded, r.lo, r.hi));
 }
 
-template <typename T, Pooling kPooling, bool kLarge>
-void pool_pixel_values(const PoolRow<T>& r, const PoolSpan& span, T* out) {
-  for (int64_t c = 0; c < r.channels; ++c) out[c] = pool_value<T, kPooling, kLarge>(r, span, c);
-}
-
 template <typename T, Pooling kPooling>
 HWY_INLINE void pool_values(const PoolRow<T>& r) {
-  PacedCheck check;
   for (int64_t x = 0; x < r.pixels; ++x) {
-    const PoolSpan span = r.columns[x];
-    check.count(r.rows * (span.end - span.begin) * r.channels);
-    T* out = r.out + x * r.channels;
-    is_large(r, span) ? pool_pixel_values<T, kPooling, true>(r, span, out)
-                      : pool_pixel_values<T, kPooling, false>(r, span, out);
+    for (int64_t c = 0; c < r.channels; ++c) {
+      r.out[x * r.channels + c] = pool_value<T, kPooling>(r, r.columns[x], c);
+    }
   }
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 template <typename T, Pooling kPooling>
-void pool(const PoolRow<T>& r) {
+void pool(const PoolRow<T>& r) noexcept {
   pool_values<T, kPooling>(r);
 }
 
@@ -187,48 +152,32 @@ struct Average8 {
 };
 
 /// kUnits times kUnit channels from `channel` on.
-template <int kUnits, bool kLarge, class Op, typename T>
+template <int kUnits, class Op, typename T>
 HWY_INLINE void pool_units(const Op& op, const PoolRow<T>& r, const PoolSpan& span, int64_t channel, T* out) {
   typename Op::V acc[kUnits];
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) acc[k] = op.start();
-  over_window<kLarge>(r, span, [&](const Area& area) HWY_ATTR {
-    for (int64_t y = area.top; y < area.bottom; ++y) {
-      const T* in = r.in + y * r.row_stride + area.left * r.channels + channel;
-      for (int64_t x = area.left; x < area.right; ++x, in += r.channels) {
+  for (int64_t y = 0; y < r.rows; ++y) {
+    const T* in = r.in + y * r.row_stride + span.begin * r.channels + channel;
+    for (int64_t x = span.begin; x < span.end; ++x, in += r.channels) {
 #pragma GCC unroll 4
-        for (int k = 0; k < kUnits; ++k) acc[k] = op.step(acc[k], in + k * Op::kUnit);
-      }
+      for (int k = 0; k < kUnits; ++k) acc[k] = op.step(acc[k], in + k * Op::kUnit);
     }
-  });
+  }
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) op.finish(acc[k], out + channel + k * Op::kUnit);
 }
 
-template <bool kLarge, class Op, typename T>
-HWY_INLINE void pool_pixel(const PoolRow<T>& r, const PoolSpan& span, T* out) {
-  const Op op(r, span);
-  int64_t c = 0;
-  for (; c + 4 * Op::kUnit <= r.channels; c += 4 * Op::kUnit) pool_units<4, kLarge>(op, r, span, c, out);
-  for (; c + Op::kUnit <= r.channels; c += Op::kUnit) pool_units<1, kLarge>(op, r, span, c, out);
-  if (c < r.channels) pool_units<1, kLarge>(op, r, span, r.channels - Op::kUnit, out);
-}
-
-template <class Op, typename T>
-HWY_NOINLINE void pool_large_pixel(const PoolRow<T>& r, const PoolSpan& span, T* out) {
-  pool_pixel<true, Op>(r, span, out);
-}
-
 template <class Op, typename T>
 HWY_INLINE void pool_pixels(const PoolRow<T>& r) {
-  const int64_t units = r.channels / Op::kUnit + 1;
-  PacedCheck check;
   for (int64_t x = 0; x < r.pixels; ++x) {
     const PoolSpan span = r.columns[x];
-    const int64_t positions = r.rows * (span.end - span.begin);
-    check.count(positions * units);
     T* out = r.out + x * r.channels;
-    positions > kPiece ? pool_large_pixel<Op>(r, span, out) : pool_pixel<false, Op>(r, span, out);
+    const Op op(r, span);
+    int64_t c = 0;
+    for (; c + 4 * Op::kUnit <= r.channels; c += 4 * Op::kUnit) pool_units<4>(op, r, span, c, out);
+    for (; c + Op::kUnit <= r.channels; c += Op::kUnit) pool_units<1>(op, r, span, c, out);
+    if (c < r.channels) pool_units<1>(op, r, span, r.channels - Op::kUnit, out);
   }
 }
 
@@ -249,7 +198,7 @@ auto op_type() {
 }
 
 template <typename T, Pooling kPooling>
-void pool(const PoolRow<T>& r) {
+void pool(const PoolRow<T>& r) noexcept {
   using Wide = std::remove_pointer_t<decltype(op_type<T, kPooling, false>())>;
   using Narrow = std::remove_pointer_t<decltype(op_type<T, kPooling, true>())>;
   if (r.channels >= Wide::kUnit) return pool_pixels<Wide>(r);
@@ -282,15 +231,15 @@ HWY_EXPORT(choose_i8);
 HWY_EXPORT(choose_u8);
 
 template <>
-PoolRowFunction<float> pool_row_function<float>(Pooling pooling) {
+PoolRowFunction<float> pool_row_function<float>(Pooling pooling) noexcept {
   return HWY_DYNAMIC_DISPATCH(choose_f32)(pooling);
 }
 template <>
-PoolRowFunction<int8_t> pool_row_function<int8_t>(Pooling pooling) {
+PoolRowFunction<int8_t> pool_row_function<int8_t>(Pooling pooling) noexcept {
   return HWY_DYNAMIC_DISPATCH(choose_i8)(pooling);
 }
 template <>
-PoolRowFunction<uint8_t> pool_row_function<uint8_t>(Pooling pooling) {
+PoolRowFunction<uint8_t> pool_row_function<uint8_t>(Pooling pooling) noexcept {
   return HWY_DYNAMIC_DISPATCH(choose_u8)(pooling);
 }
 

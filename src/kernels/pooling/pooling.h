@@ -32,11 +32,11 @@ struct PoolRow {
 };
 
 template <typename T>
-using PoolRowFunction = void (*)(const PoolRow<T>& row);
+using PoolRowFunction = void (*)(const PoolRow<T>& row) noexcept;
 
 /// The row function for this CPU; T is float, int8_t or uint8_t. The maximum passes over NaN; averages of integers are
 /// rounded to nearest, ties away from zero.
 template <typename T>
-PoolRowFunction<T> pool_row_function(Pooling pooling);
+PoolRowFunction<T> pool_row_function(Pooling pooling) noexcept;
 
 }  // namespace leadline::kernels

@@ -31,7 +31,7 @@ HWY_INLINE T level_of(float value, const QuantizeRange& r) {
 }
 
 template <typename T>
-void quantize(const float* in, T* out, int64_t count, const QuantizeRange& r) {
+void quantize(const float* in, T* out, int64_t count, const QuantizeRange& r) noexcept {
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   const hn::ScalableTag<float> d;
@@ -55,7 +55,7 @@ void quantize(const float* in, T* out, int64_t count, const QuantizeRange& r) {
 }
 
 template <typename T>
-void dequantize(const T* in, float* out, int64_t count, float scale, int32_t zero_point) {
+void dequantize(const T* in, float* out, int64_t count, float scale, int32_t zero_point) noexcept {
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   const hn::ScalableTag<float> d;
@@ -102,27 +102,27 @@ HWY_EXPORT(dequantize_u8);
 HWY_EXPORT(dequantize_i16);
 
 template <>
-QuantizeRow<int8_t> quantize_row<int8_t>() {
+QuantizeRow<int8_t> quantize_row<int8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(quantize_i8)();
 }
 template <>
-QuantizeRow<uint8_t> quantize_row<uint8_t>() {
+QuantizeRow<uint8_t> quantize_row<uint8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(quantize_u8)();
 }
 template <>
-QuantizeRow<int16_t> quantize_row<int16_t>() {
+QuantizeRow<int16_t> quantize_row<int16_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(quantize_i16)();
 }
 template <>
-DequantizeRow<int8_t> dequantize_row<int8_t>() {
+DequantizeRow<int8_t> dequantize_row<int8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(dequantize_i8)();
 }
 template <>
-DequantizeRow<uint8_t> dequantize_row<uint8_t>() {
+DequantizeRow<uint8_t> dequantize_row<uint8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(dequantize_u8)();
 }
 template <>
-DequantizeRow<int16_t> dequantize_row<int16_t>() {
+DequantizeRow<int16_t> dequantize_row<int16_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(dequantize_i16)();
 }
 

@@ -16,16 +16,16 @@ struct QuantizeRange {
 
 /// Rounds to nearest, ties away from zero; NaN becomes `hi` for 8 bits and `lo` for 16, as in LiteRT.
 template <typename T>
-using QuantizeRow = void (*)(const float* in, T* out, int64_t count, const QuantizeRange& range);
+using QuantizeRow = void (*)(const float* in, T* out, int64_t count, const QuantizeRange& range) noexcept;
 
 /// out = scale * (in - zero_point).
 template <typename T>
-using DequantizeRow = void (*)(const T* in, float* out, int64_t count, float scale, int32_t zero_point);
+using DequantizeRow = void (*)(const T* in, float* out, int64_t count, float scale, int32_t zero_point) noexcept;
 
 /// The row functions for this CPU; T is int8_t, uint8_t or int16_t.
 template <typename T>
-QuantizeRow<T> quantize_row();
+QuantizeRow<T> quantize_row() noexcept;
 template <typename T>
-DequantizeRow<T> dequantize_row();
+DequantizeRow<T> dequantize_row() noexcept;
 
 }  // namespace leadline::kernels

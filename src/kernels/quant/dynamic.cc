@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "core/cancel.h"
 #include "kernels/quant/rounding.h"
 #include "kernels/quant/row_quantize.h"
 #include "kernels/simd_targets.h"
@@ -36,37 +35,6 @@ inline DynamicQuantization cover(RowRange range) {
   float zero = (kLowest + lo_level) + (kHighest + hi_level) > 0.0F ? kLowest - lo_level : kHighest - hi_level;
   zero = zero > kLowest ? std::min(zero, kHighest) : kLowest;  // also for NaN
   return {1.0F / levels_per_unit, static_cast<int32_t>(round_even(zero))};
-}
-
-/// How a row with one of the three rules becomes levels.
-struct RowPlan {
-  enum class Levels : uint8_t { kEven, kCut, kAway, kZero };
-  Levels levels = Levels::kZero;
-  float scale = 1.0F;
-  int32_t zero_point = 0;
-  float inverse = 1.0F;
-};
-
-RowPlan plan_row(RowRule rule, RowRange range) {
-  using Levels = RowPlan::Levels;
-  if (rule == RowRule::kXnnpack) {
-    const DynamicQuantization q = cover(range);
-    return {Levels::kEven, q.scale, q.zero_point, 1.0F / q.scale};
-  }
-  const auto [min, max] = range;
-  if (min == max || !std::isfinite(max - min)) return {};
-  if (rule == RowRule::kTfliteSymmetric) {
-    const float reach = std::max(-min, max);
-    return {Levels::kAway, reach / 127.0F, 0, 127.0F / reach};
-  }
-  // The zero point is taken from the end of the range where it loses less.
-  const double scale = static_cast<double>(max - min) / 255.0;
-  const double from_min = -128.0 - min / scale;
-  const double from_max = 127.0 - max / scale;
-  const double chosen = 128.0 + std::abs(min / scale) < 127.0 + std::abs(max / scale) ? from_min : from_max;
-  const auto step = static_cast<float>(scale);
-  return {Levels::kCut, step, static_cast<int32_t>(std::round(std::clamp(chosen, -128.0, 127.0))),
-          static_cast<float>(1.0 / step)};
 }
 
 }  // namespace
@@ -183,89 +151,53 @@ HWY_EXPORT(range);
 HWY_EXPORT(levels);
 HWY_EXPORT(xnnpack_rows);
 
-/// Values a thread should have at least.
-constexpr int64_t kMinPart = 16384;
-
-/// Values between two questions whether to go on.
-constexpr int64_t kPiece = int64_t{1} << 20;
-
-RowRange find_range(const float* values, int64_t count) {
-  RowRange whole;
-  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
-    const RowRange part = HWY_DYNAMIC_DISPATCH(range)(values + begin, end - begin);
-    whole.min = std::min(whole.min, part.min);
-    whole.max = std::max(whole.max, part.max);
-  });
-  return whole;
-}
-
-RowPlan quantize_with(RowRule rule, const float* values, int64_t count, int8_t* quantized) {
-  const RowPlan plan = plan_row(rule, find_range(values, count));
-  in_pieces(count, kPiece, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(levels)(values + begin, end - begin, plan, quantized + begin);
-  });
-  return plan;
-}
-
-/// One long row, cut between the threads.
-RowPlan quantize_long_row(RowRule rule, const float* values, int64_t count, int8_t* quantized, ThreadPool& pool) {
-  std::array<RowRange, 256> ranges;  // the pool has at most as many threads
-  const int64_t parts = std::clamp<int64_t>(count / kMinPart, 1, std::min<int64_t>(pool.size(), 256));
-  pool.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t from = count * i / parts;
-      ranges[static_cast<size_t>(i)] = find_range(values + from, count * (i + 1) / parts - from);
-    }
-  });
-  RowRange whole;
-  for (int64_t i = 0; i < parts; ++i) {
-    whole.min = std::min(whole.min, ranges[static_cast<size_t>(i)].min);
-    whole.max = std::max(whole.max, ranges[static_cast<size_t>(i)].max);
-  }
-  const RowPlan plan = plan_row(rule, whole);
-  pool.parallel_for(count, kMinPart, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(levels)(values + begin, end - begin, plan, quantized + begin);
-  });
-  return plan;
-}
-
 }  // namespace
 
-DynamicQuantization dynamic_quantization(float min, float max) { return cover({min, max}); }
+DynamicQuantization dynamic_quantization(float min, float max) noexcept { return cover({min, max}); }
 
-DynamicQuantization quantize_row(const float* values, int64_t count, int8_t* quantized) {
-  const RowPlan plan = quantize_with(RowRule::kXnnpack, values, count, quantized);
-  return {plan.scale, plan.zero_point};
+RowPlan plan_row(RowRule rule, const RowRange& range) noexcept {
+  using Levels = RowPlan::Levels;
+  if (rule == RowRule::kXnnpack) {
+    const DynamicQuantization q = cover(range);
+    return {Levels::kEven, q.scale, q.zero_point, 1.0F / q.scale};
+  }
+  const auto [min, max] = range;
+  if (min == max || !std::isfinite(max - min)) return {};
+  if (rule == RowRule::kTfliteSymmetric) {
+    const float reach = std::max(-min, max);
+    return {Levels::kAway, reach / 127.0F, 0, 127.0F / reach};
+  }
+  // The zero point is taken from the end of the range where it loses less.
+  const double scale = static_cast<double>(max - min) / 255.0;
+  const double from_min = -128.0 - min / scale;
+  const double from_max = 127.0 - max / scale;
+  const double chosen = 128.0 + std::abs(min / scale) < 127.0 + std::abs(max / scale) ? from_min : from_max;
+  const auto step = static_cast<float>(scale);
+  return {Levels::kCut, step, static_cast<int32_t>(std::round(std::clamp(chosen, -128.0, 127.0))),
+          static_cast<float>(1.0 / step)};
 }
 
-RowQuantization quantize_recurrent_row(const float* values, int64_t count, bool asymmetric, int8_t* quantized) {
-  const RowPlan plan =
-      quantize_with(asymmetric ? RowRule::kTfliteAsymmetric : RowRule::kTfliteSymmetric, values, count, quantized);
-  return {plan.scale, plan.zero_point};
+RowRange row_range(const float* values, int64_t count) noexcept { return HWY_DYNAMIC_DISPATCH(range)(values, count); }
+
+RowRange join(const RowRange& a, const RowRange& b) noexcept {
+  return {std::min(a.min, b.min), std::max(a.max, b.max)};
 }
 
-void quantize_rows(const float* values, int64_t rows, int64_t size, int8_t* quantized, RowParameters parameters,
-                   ThreadPool& pool, RowRule rule) {
-  const auto keep = [&](int64_t i, const RowPlan& plan) {
+void write_levels(const float* values, int64_t count, const RowPlan& plan, int8_t* quantized) noexcept {
+  HWY_DYNAMIC_DISPATCH(levels)(values, count, plan, quantized);
+}
+
+void quantize_rows(const float* values, IndexRange rows, int64_t size, int8_t* quantized, RowParameters parameters,
+                   RowRule rule) noexcept {
+  if (rule == RowRule::kXnnpack) {
+    return HWY_DYNAMIC_DISPATCH(xnnpack_rows)(values, rows.begin, rows.end, size, quantized, parameters);
+  }
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    const RowPlan plan = plan_row(rule, row_range(values + i * size, size));
+    write_levels(values + i * size, size, plan, quantized + i * size);
     parameters.scale[i] = plan.scale;
     parameters.zero_point[i] = plan.zero_point;
-  };
-  if (rows < pool.size() && size >= 2 * kMinPart) {
-    for (int64_t i = 0; i < rows; ++i) {
-      keep(i, quantize_long_row(rule, values + i * size, size, quantized + i * size, pool));
-    }
-    return;
   }
-  const int64_t grain = std::max<int64_t>(1, kMinPart / std::max<int64_t>(size, 1));
-  pool.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    if (rule == RowRule::kXnnpack && size <= kPiece) {
-      HWY_DYNAMIC_DISPATCH(xnnpack_rows)(values, begin, end, size, quantized, parameters);
-      return;
-    }
-    for (int64_t i = begin; i < end; ++i) {
-      keep(i, quantize_with(rule, values + i * size, size, quantized + i * size));
-    }
-  });
 }
 
 }  // namespace leadline::kernels

@@ -5,7 +5,8 @@
 
 #include <cstdint>
 
-#include "core/thread_pool.h"
+#include "core/index_range.h"
+#include "kernels/quant/row_quantize.h"
 
 namespace leadline::kernels {
 
@@ -16,17 +17,29 @@ struct DynamicQuantization {
 };
 
 /// Parameters that cover [min, max] and 0.
-DynamicQuantization dynamic_quantization(float min, float max);
-
-/// Quantizes `count` values; NaN becomes the lowest level.
-DynamicQuantization quantize_row(const float* values, int64_t count, int8_t* quantized);
+DynamicQuantization dynamic_quantization(float min, float max) noexcept;
 
 /// Who runs a dynamic range op in LiteRT, and so which levels its activations are rounded to.
 enum class RowRule : uint8_t {
-  kXnnpack,          ///< quantize_row() of this file
-  kTfliteSymmetric,  ///< quantize_recurrent_row() of row_quantize.h
-  kTfliteAsymmetric,
+  kXnnpack,           ///< zero is exact; NaN becomes the lowest level
+  kTfliteSymmetric,   ///< zero point 0, levels -127 to 127
+  kTfliteAsymmetric,  ///< the range is widened to hold 0
 };
+
+/// How a row becomes levels. With TFLite's rules a row of zeros, and one whose range is not finite, becomes zeros.
+struct RowPlan {
+  enum class Levels : uint8_t { kEven, kCut, kAway, kZero };
+  Levels levels = Levels::kZero;
+  float scale = 1.0F;
+  int32_t zero_point = 0;
+  float inverse = 1.0F;
+};
+
+/// The steps: the range of a row, or of a part of it; the plan for a range; levels of a row, or of a part of it.
+RowRange row_range(const float* values, int64_t count) noexcept;
+RowRange join(const RowRange& a, const RowRange& b) noexcept;
+RowPlan plan_row(RowRule rule, const RowRange& range) noexcept;
+void write_levels(const float* values, int64_t count, const RowPlan& plan, int8_t* quantized) noexcept;
 
 /// The parameters of many rows, one array each, as the gemm reads them.
 struct RowParameters {
@@ -34,8 +47,8 @@ struct RowParameters {
   int32_t* zero_point = nullptr;
 };
 
-/// Quantizes `rows` rows of `size` values each: whole rows on each thread, or parts of them where rows are few.
-void quantize_rows(const float* values, int64_t rows, int64_t size, int8_t* quantized, RowParameters parameters,
-                   ThreadPool& pool, RowRule rule = RowRule::kXnnpack);
+/// Quantizes rows [begin, end) of `size` values each.
+void quantize_rows(const float* values, IndexRange rows, int64_t size, int8_t* quantized, RowParameters parameters,
+                   RowRule rule) noexcept;
 
 }  // namespace leadline::kernels

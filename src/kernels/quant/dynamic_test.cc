@@ -12,6 +12,7 @@
 #include "core/thread_pool.h"
 #include "kernels/kernel_test_util.h"
 #include "kernels/quant/row_quantize.h"
+#include "ops/loops/quantize_rows.h"
 
 namespace leadline::kernels {
 namespace {
@@ -32,7 +33,8 @@ TEST(DynamicQuantization, ValuesComeBackWithinHalfAStep) {
   std::vector<float> values;
   for (int i = 0; i < 1000; ++i) values.push_back(std::sin(static_cast<float>(i)) * 5.0F + 1.0F);
   std::vector<int8_t> levels(values.size());
-  const DynamicQuantization q = quantize_row(values.data(), static_cast<int64_t>(values.size()), levels.data());
+  const RowQuantization q =
+      ops::quantize_row(values.data(), static_cast<int64_t>(values.size()), levels.data(), RowRule::kXnnpack);
   for (size_t i = 0; i < values.size(); ++i) {
     EXPECT_NEAR(q.scale * static_cast<float>(levels[i] - q.zero_point), values[i], q.scale * 0.51F) << i;
   }
@@ -43,7 +45,7 @@ TEST(DynamicQuantization, NanAndInfinityStayInside) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), inf, -inf}) {
     const std::vector<float> values = {1.0F, bad, -1.0F};
     std::vector<int8_t> levels(values.size());
-    const DynamicQuantization q = quantize_row(values.data(), 3, levels.data());
+    const RowQuantization q = ops::quantize_row(values.data(), 3, levels.data(), RowRule::kXnnpack);
     EXPECT_GE(q.zero_point, -128);
     EXPECT_LE(q.zero_point, 127);
   }
@@ -140,7 +142,7 @@ TEST(DynamicQuantization, EveryTargetAndRuleHasTheBitsOfPlainLoops) {
         auto* got = reinterpret_cast<int8_t*>(levels.data());
         float scale = 0;
         int32_t zero_point = 0;
-        quantize_rows(rows[r].data(), 1, count, got, {&scale, &zero_point}, pool, rule);
+        ops::quantize_rows(rows[r].data(), 1, count, got, {&scale, &zero_point}, pool, rule);
         ASSERT_EQ(scale, expected.scale) << "row " << r << " rule " << static_cast<int>(rule);
         ASSERT_EQ(zero_point, expected.zero_point) << "row " << r << " rule " << static_cast<int>(rule);
         ASSERT_EQ(std::vector<int8_t>(got, got + count), expected.levels)
@@ -166,8 +168,8 @@ TEST(DynamicQuantization, ManyRowsHaveTheParametersOfEach) {
       std::vector<int8_t> levels(values.size());
       std::vector<float> scales(expected.size());
       std::vector<int32_t> zero_points(expected.size());
-      quantize_rows(values.data(), static_cast<int64_t>(expected.size()), static_cast<int64_t>(size), levels.data(),
-                    {scales.data(), zero_points.data()}, pool);
+      ops::quantize_rows(values.data(), static_cast<int64_t>(expected.size()), static_cast<int64_t>(size),
+                         levels.data(), {scales.data(), zero_points.data()}, pool);
       for (size_t i = 0; i < expected.size(); ++i) {
         ASSERT_EQ(scales[i], expected[i].scale) << size << ", row " << i;
         ASSERT_EQ(zero_points[i], expected[i].zero_point) << size << ", row " << i;
@@ -187,7 +189,7 @@ TEST(DynamicQuantization, ALongRowIsTheSameOnManyThreads) {
     std::vector<int8_t> levels(values.size());
     std::vector<float> scales(2);
     std::vector<int32_t> zero_points(2);
-    quantize_rows(values.data(), 2, count, levels.data(), {scales.data(), zero_points.data()}, pool, rule);
+    ops::quantize_rows(values.data(), 2, count, levels.data(), {scales.data(), zero_points.data()}, pool, rule);
     for (int64_t row = 0; row < 2; ++row) {
       const std::vector<float> one(values.begin() + row * count, values.begin() + (row + 1) * count);
       const Expected expected = quantize_plainly(rule, one);

@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cancel.h"
 #include "kernels/elementwise/unary_f32.h"
 #include "kernels/recurrent/dot.h"
 
 namespace leadline::kernels {
 
-void activate(CellActivation activation, const float* in, float* out, int64_t count) {
+void activate(CellActivation activation, const float* in, float* out, int64_t count) noexcept {
   switch (activation) {
     case CellActivation::kNone:
       if (in != out) std::copy_n(in, count, out);
@@ -32,25 +31,15 @@ void activate(CellActivation activation, const float* in, float* out, int64_t co
   }
 }
 
-RowOperand row_operand(const float* values, int64_t count, bool hybrid, bool asymmetric, int8_t* quantized) {
-  RowOperand result{values, quantized, {}};
-  if (hybrid && values != nullptr) result.row = quantize_recurrent_row(values, count, asymmetric, quantized);
-  return result;
-}
-
-void multiply_add(const WeightMatrix& m, const RowOperand& vector, int64_t rows, int64_t columns, float* result) {
-  PacedCheck check;
+void multiply_add(const WeightMatrix& m, const RowOperand& vector, IndexRange rows, int64_t columns,
+                  float* result) noexcept {
   if (m.diagonal) {
-    for (int64_t r = 0; r < rows; ++r) result[r] += m.f32[r] * vector.values[r];
+    for (int64_t r = rows.begin; r < rows.end; ++r) result[r] += m.f32[r] * vector.values[r];
   } else if (m.f32 != nullptr) {
-    for (int64_t r = 0; r < rows; ++r) {
-      check.count(columns);
-      result[r] += dot(m.f32 + r * columns, vector.values, columns);
-    }
+    for (int64_t r = rows.begin; r < rows.end; ++r) result[r] += dot(m.f32 + r * columns, vector.values, columns);
   } else {
     const float scale = m.scale * vector.row.scale;
-    for (int64_t r = 0; r < rows; ++r) {
-      check.count(columns);
+    for (int64_t r = rows.begin; r < rows.end; ++r) {
       const int64_t sum = dot(m.i8 + r * columns, vector.quantized, vector.row.zero_point, columns);
       result[r] += static_cast<float>(sum) * scale;
     }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/index_range.h"
 #include "kernels/quant/row_quantize.h"
 
 namespace leadline::kernels {
@@ -14,7 +15,7 @@ namespace leadline::kernels {
 enum class CellActivation : int8_t { kNone = 0, kRelu = 1, kReluN1To1 = 2, kRelu6 = 3, kTanh = 4, kSignBit = 5 };
 
 /// out[i] = f(in[i]); `out` may be `in`.
-void activate(CellActivation activation, const float* in, float* out, int64_t count);
+void activate(CellActivation activation, const float* in, float* out, int64_t count) noexcept;
 
 /// Weights [rows, columns], or only a diagonal (always float), or none. Borrowed.
 struct WeightMatrix {
@@ -33,10 +34,8 @@ struct RowOperand {
   RowQuantization row;
 };
 
-/// Quantizes into `quantized` when `hybrid`. A null vector stays null.
-RowOperand row_operand(const float* values, int64_t count, bool hybrid, bool asymmetric, int8_t* quantized);
-
-/// result[r] += row r of the matrix times the vector.
-void multiply_add(const WeightMatrix& matrix, const RowOperand& vector, int64_t rows, int64_t columns, float* result);
+/// result[r] += row r of the matrix times the vector, for a range of rows.
+void multiply_add(const WeightMatrix& matrix, const RowOperand& vector, IndexRange rows, int64_t columns,
+                  float* result) noexcept;
 
 }  // namespace leadline::kernels

@@ -8,7 +8,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/cancel.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/simd_targets.h"
 
@@ -27,42 +26,57 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kPartRows = SumOp<float>::kPartSteps;  // of float sums
 constexpr int kParts = SumOp<float>::kLanes;             // independent sums of a row
 
-float column_mean(const ColumnSums<float>& c, double divisor, int64_t column) {
-  double sum = 0.0;
-  PacedCheck check;
-  for (int64_t r0 = 0; r0 < c.rows; r0 += kPartRows) {
-    check.count(kPartRows);
+static_assert(kColumnSumRows % kPartRows == 0 && kAddRowGrain % (kPartRows * kParts) == 0);
+
+void column_mean(const ColumnSums<float>& c, double divisor, int64_t column, IndexRange rows, ColumnState* state) {
+  double sum = rows.begin == 0 ? 0.0 : state->sums[column];
+  for (int64_t r0 = rows.begin; r0 < rows.end; r0 += kPartRows) {
     float part = 0.0F;
-    for (int64_t r = r0; r < std::min(c.rows, r0 + kPartRows); ++r) part += c.in[r * c.stride + column];
+    for (int64_t r = r0; r < std::min(rows.end, r0 + kPartRows); ++r) part += c.in[r * c.stride + column];
     sum += static_cast<double>(part);
   }
-  return static_cast<float>(sum / divisor);
+  if (rows.end < c.rows) {
+    state->sums[column] = sum;
+  } else {
+    c.out[column] = static_cast<float>(sum / divisor);
+  }
 }
 
 template <typename T>
-T column_level(const ColumnSums<T>& c, const MeanLevel& m, int64_t column) {
-  int32_t sum = m.offset;
-  in_pieces(c.rows, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) sum += c.in[r * c.stride + column];
-  });
+void column_level(const ColumnSums<T>& c, const MeanLevel& m, int64_t column, IndexRange rows, ColumnState* state) {
+  int32_t sum = rows.begin == 0 ? m.offset : static_cast<int32_t>(state->sums[column]);
+  for (int64_t r = rows.begin; r < rows.end; ++r) sum += c.in[r * c.stride + column];
+  if (rows.end < c.rows) {
+    state->sums[column] = sum;
+    return;
+  }
   const float level =
       std::clamp(static_cast<float>(sum) * m.scale, static_cast<float>(std::numeric_limits<T>::min() - m.zero_point),
                  static_cast<float>(std::numeric_limits<T>::max() - m.zero_point));
-  return static_cast<T>(static_cast<int32_t>(std::lrint(level)) + m.zero_point);
+  c.out[column] = static_cast<T>(static_cast<int32_t>(std::lrint(level)) + m.zero_point);
+}
+
+void mean_few_f32(const ColumnSums<float>& c, double divisor, IndexRange rows, ColumnState* state) {
+  for (int64_t i = 0; i < c.columns; ++i) column_mean(c, divisor, i, rows, state);
+}
+
+template <typename T>
+void mean_few_8(const ColumnSums<T>& c, const MeanLevel& m, IndexRange rows, ColumnState* state) {
+  for (int64_t i = 0; i < c.columns; ++i) column_level(c, m, i, rows, state);
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-void mean_f32(const ColumnSums<float>& c, double divisor) {
-  for (int64_t i = 0; i < c.columns; ++i) c.out[i] = column_mean(c, divisor, i);
+void mean_f32(const ColumnSums<float>& c, double divisor, IndexRange rows, ColumnState* state) noexcept {
+  mean_few_f32(c, divisor, rows, state);
 }
 
 template <typename T>
-void mean_8(const ColumnSums<T>& c, const MeanLevel& m) {
-  for (int64_t i = 0; i < c.columns; ++i) c.out[i] = column_level(c, m, i);
+void mean_8(const ColumnSums<T>& c, const MeanLevel& m, IndexRange rows, ColumnState* state) noexcept {
+  mean_few_8(c, m, rows, state);
 }
 
-double add_row(double sum, const float* in, int64_t count) {
+double add_row(double sum, const float* in, int64_t count) noexcept {
   for (int64_t k = 0; k < count; k += kPartRows * kParts) {
     const int64_t n = std::min(count - k, kPartRows * kParts);
     float parts[kParts] = {};
@@ -95,6 +109,13 @@ struct MeanF32 {
   explicit MeanF32(double by) : divisor(hn::Set(DD(), by)) {}
   HWY_INLINE Part part() const { return hn::Zero(D()); }
   HWY_INLINE Sum start() const { return {hn::Zero(DD()), hn::Zero(DD())}; }
+  HWY_INLINE Sum load(const ColumnState& state, int64_t at) const {
+    return {hn::LoadU(DD(), state.sums + at), hn::LoadU(DD(), state.sums + at + kUnit / 2)};
+  }
+  HWY_INLINE void save(const Sum& sum, ColumnState& state, int64_t at) const {
+    hn::StoreU(sum.low, DD(), state.sums + at);
+    hn::StoreU(sum.high, DD(), state.sums + at + kUnit / 2);
+  }
   HWY_INLINE Part add(Part part, const float* in) const { return hn::Add(part, hn::LoadU(D(), in)); }
   HWY_INLINE void fold(Sum& sum, Part part) const {
     const hn::Half<D> half;
@@ -129,6 +150,15 @@ struct Mean8 {
         hi(hn::Set(DF(), static_cast<float>(std::numeric_limits<T>::max() - m.zero_point))) {}
   HWY_INLINE Part part() const { return hn::Zero(D()); }
   HWY_INLINE Sum start() const { return {offset, offset}; }
+  HWY_INLINE Sum load(const ColumnState& state, int64_t at) const {
+    const auto* sums = reinterpret_cast<const int32_t*>(state.sums) + at;
+    return {hn::LoadU(D32(), sums), hn::LoadU(D32(), sums + kUnit / 2)};
+  }
+  HWY_INLINE void save(const Sum& sum, ColumnState& state, int64_t at) const {
+    auto* sums = reinterpret_cast<int32_t*>(state.sums) + at;
+    hn::StoreU(sum.low, D32(), sums);
+    hn::StoreU(sum.high, D32(), sums + kUnit / 2);
+  }
   HWY_INLINE Part add(Part part, const T* in) const {
     return hn::Add(part, hn::PromoteTo(D(), hn::LoadU(hn::Rebind<T, D>(), in)));
   }
@@ -151,17 +181,21 @@ struct Mean8 {
   hn::Vec<DF> scale, lo, hi;
 };
 
-/// kUnits times kUnit columns from `column` on.
+/// kUnits times kUnit columns from `column` on; their sums are at `slot` of the state.
 template <int kUnits, class Op, typename T>
-HWY_INLINE void mean_units(const Op& op, const ColumnSums<T>& c, int64_t column) {
+HWY_INLINE void mean_units(const Op& op, const ColumnSums<T>& c, int64_t column, IndexRange rows, ColumnState* state,
+                           int64_t slot) {
   typename Op::Sum sums[kUnits];
+  if (HWY_LIKELY(rows.begin == 0)) {
 #pragma GCC unroll 4
-  for (int k = 0; k < kUnits; ++k) sums[k] = op.start();
-  const T* in = c.in + column;
-  PacedCheck check;
-  for (int64_t row = 0; row < c.rows;) {
-    const int64_t end = std::min(c.rows, row + Op::kRows);
-    check.count(Op::kRows * kUnits);
+    for (int k = 0; k < kUnits; ++k) sums[k] = op.start();
+  } else {
+#pragma GCC unroll 4
+    for (int k = 0; k < kUnits; ++k) sums[k] = op.load(*state, slot + k * Op::kUnit);
+  }
+  const T* in = c.in + rows.begin * c.stride + column;
+  for (int64_t row = rows.begin; row < rows.end;) {
+    const int64_t end = std::min(rows.end, row + Op::kRows);
     typename Op::Part parts[kUnits];
 #pragma GCC unroll 4
     for (int k = 0; k < kUnits; ++k) parts[k] = op.part();
@@ -172,37 +206,43 @@ HWY_INLINE void mean_units(const Op& op, const ColumnSums<T>& c, int64_t column)
 #pragma GCC unroll 4
     for (int k = 0; k < kUnits; ++k) op.fold(sums[k], parts[k]);
   }
+  if (HWY_UNLIKELY(rows.end < c.rows)) {
+    for (int k = 0; k < kUnits; ++k) op.save(sums[k], *state, slot + k * Op::kUnit);
+    return;
+  }
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) op.finish(sums[k], c.out + column + k * Op::kUnit);
 }
 
 template <class Op>
-HWY_INLINE void mean_columns(const Op& op, const ColumnSums<typename Op::T>& c) {
+HWY_INLINE void mean_columns(const Op& op, const ColumnSums<typename Op::T>& c, IndexRange rows, ColumnState* state) {
   int64_t i = 0;
-  for (; i + 4 * Op::kUnit <= c.columns; i += 4 * Op::kUnit) mean_units<4>(op, c, i);
-  for (; i + Op::kUnit <= c.columns; i += Op::kUnit) mean_units<1>(op, c, i);
-  if (i < c.columns) mean_units<1>(op, c, c.columns - Op::kUnit);
+  for (; i + 4 * Op::kUnit <= c.columns; i += 4 * Op::kUnit) mean_units<4>(op, c, i, rows, state, i);
+  for (; i + Op::kUnit <= c.columns; i += Op::kUnit) mean_units<1>(op, c, i, rows, state, i);
+  // The last columns overlap those before them, but their sums do not.
+  if (i < c.columns) mean_units<1>(op, c, c.columns - Op::kUnit, rows, state, i);
 }
 
-void mean_f32(const ColumnSums<float>& c, double divisor) {
+void mean_f32(const ColumnSums<float>& c, double divisor, IndexRange rows, ColumnState* state) noexcept {
   using Wide = MeanF32<TagOf<float, false> >;
   using Narrow = MeanF32<TagOf<float, true> >;
-  if (c.columns >= Wide::kUnit) return mean_columns(Wide(divisor), c);
-  if (c.columns >= Narrow::kUnit) return mean_columns(Narrow(divisor), c);
-  for (int64_t i = 0; i < c.columns; ++i) c.out[i] = column_mean(c, divisor, i);
+  if (c.columns >= Wide::kUnit) return mean_columns(Wide(divisor), c, rows, state);
+  if (c.columns >= Narrow::kUnit) return mean_columns(Narrow(divisor), c, rows, state);
+  mean_few_f32(c, divisor, rows, state);
 }
 
 template <typename T>
-void mean_8(const ColumnSums<T>& c, const MeanLevel& m) {
+void mean_8(const ColumnSums<T>& c, const MeanLevel& m, IndexRange rows, ColumnState* state) noexcept {
   using Lane = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
   using Wide = Mean8<T, TagOf<Lane, false> >;
   using Narrow = Mean8<T, TagOf<Lane, true> >;
-  if (c.columns >= Wide::kUnit) return mean_columns(Wide(m), c);
-  if (c.columns >= Narrow::kUnit) return mean_columns(Narrow(m), c);
-  for (int64_t i = 0; i < c.columns; ++i) c.out[i] = column_level(c, m, i);
+  static_assert(Wide::kUnit <= 64 && kColumnSumRows % Wide::kRows == 0);
+  if (c.columns >= Wide::kUnit) return mean_columns(Wide(m), c, rows, state);
+  if (c.columns >= Narrow::kUnit) return mean_columns(Narrow(m), c, rows, state);
+  mean_few_8(c, m, rows, state);
 }
 
-double add_row(double sum, const float* in, int64_t count) {
+double add_row(double sum, const float* in, int64_t count) noexcept {
   using D = hn::CappedTag<float, kParts>;
   constexpr int kLanes = hn::MaxLanes(D());
   constexpr int kVectors = kParts / kLanes;
@@ -246,16 +286,16 @@ HWY_EXPORT(choose_i8);
 HWY_EXPORT(choose_u8);
 HWY_EXPORT(choose_row);
 
-MeanColumnsF32 mean_columns_f32() { return HWY_DYNAMIC_DISPATCH(choose_f32)(); }
+MeanColumnsF32 mean_columns_f32() noexcept { return HWY_DYNAMIC_DISPATCH(choose_f32)(); }
 template <>
-MeanColumns8<int8_t> mean_columns_8<int8_t>() {
+MeanColumns8<int8_t> mean_columns_8<int8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(choose_i8)();
 }
 template <>
-MeanColumns8<uint8_t> mean_columns_8<uint8_t>() {
+MeanColumns8<uint8_t> mean_columns_8<uint8_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(choose_u8)();
 }
-AddRowF32 add_row_f32() { return HWY_DYNAMIC_DISPATCH(choose_row)(); }
+AddRowF32 add_row_f32() noexcept { return HWY_DYNAMIC_DISPATCH(choose_row)(); }
 
 }  // namespace leadline::kernels
 #endif

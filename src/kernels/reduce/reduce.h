@@ -18,7 +18,7 @@
 #include <span>
 #include <type_traits>
 
-#include "core/cancel.h"
+#include "core/index_range.h"
 
 namespace leadline::kernels {
 
@@ -86,61 +86,117 @@ inline ReducePlan fold_shape(std::span<const int64_t> dims, std::span<const bool
   return plan;
 }
 
-/// Values between two questions whether to go on; a multiple of all kLanes.
-inline constexpr int64_t kReducePiece = int64_t{1} << 18;
+/// One output that is reduced range by range.
+template <typename Op>
+struct RowReduction {
+  explicit RowReduction(const Op& op) : acc(op.acc()) {}
+  typename Op::Acc acc;
+  typename Op::Part parts[Op::kLanes];
+};
 
-/// Outputs [begin, end) when the innermost axis is reduced. finish(Acc, output index) stores a result.
-template <typename T, typename Op, typename Finish>
-void reduce_rows(const ReducePlan& p, const Op& op, const T* in, int64_t begin, int64_t end, const Finish& finish) {
-  PacedCheck check;
-  for (int64_t o = begin; o < end; ++o) {
-    const T* base = in + p.kept.offset(o);
-    auto acc = op.acc();
-    for (int64_t r = 0; r < p.reduced.count; ++r) {
-      const T* row = base + p.reduced.offset(r);
-      for (int64_t k = 0; k < p.inner; k += Op::kPartSteps * Op::kLanes) {
-        const int64_t n = std::min<int64_t>(p.inner - k, Op::kPartSteps * Op::kLanes);
-        typename Op::Part parts[Op::kLanes];
-        std::fill_n(parts, Op::kLanes, op.part());
-        int64_t i = 0;
-        while (i + Op::kLanes <= n) {
-          const int64_t stop = std::min<int64_t>(n, i + kReducePiece);
-          check.count(stop - i);
-          for (; i + Op::kLanes <= stop; i += Op::kLanes) {
-            for (int l = 0; l < Op::kLanes; ++l) op.step(parts[l], row[k + i + l]);
-          }
-        }
-        for (int l = 0; i < n; ++i, ++l) op.step(parts[l], row[k + i]);
-        for (const auto& part : parts) op.fold(acc, part);
-      }
+/// Ranges of a row of values begin at multiples of this, or of any kLanes.
+inline constexpr int64_t kReduceGrain = 64;
+
+/// Adds `values` of a row of p.inner. Ranges of a row ascend and cover it.
+template <typename T, typename Op>
+void reduce_values(const ReducePlan& p, const Op& op, const T* row, IndexRange values,
+                   RowReduction<Op>& state) noexcept {
+  constexpr int64_t kChunk = Op::kPartSteps * Op::kLanes;
+  for (int64_t i = values.begin; i < values.end;) {
+    const int64_t first = i / kChunk * kChunk;
+    const int64_t stop = std::min(values.end, first + kChunk);
+    typename Op::Part parts[Op::kLanes];
+    if (i == first) {
+      std::fill_n(parts, Op::kLanes, op.part());
+    } else {
+      std::copy_n(state.parts, Op::kLanes, parts);
     }
-    finish(acc, o);
+    for (; i + Op::kLanes <= stop; i += Op::kLanes) {
+      for (int l = 0; l < Op::kLanes; ++l) op.step(parts[l], row[i + l]);
+    }
+    for (int l = 0; i < stop; ++i, ++l) op.step(parts[l], row[i]);
+    if (stop == first + kChunk || stop == p.inner) {
+      for (const auto& part : parts) op.fold(state.acc, part);
+    } else {
+      std::copy_n(parts, Op::kLanes, state.parts);
+    }
   }
 }
 
-/// Blocks [begin, end) of up to kReduceBlock neighbouring outputs when the innermost axis is kept.
+/// Adds whole rows [begin, end) of output `o`.
+template <typename T, typename Op>
+void reduce_rows_of(const ReducePlan& p, const Op& op, const T* in, int64_t o, int64_t begin, int64_t end,
+                    RowReduction<Op>& state) noexcept {
+  const T* base = in + p.kept.offset(o);
+  for (int64_t r = begin; r < end; ++r) reduce_values(p, op, base + p.reduced.offset(r), {0, p.inner}, state);
+}
+
+/// Outputs [begin, end) when the innermost axis is reduced. finish(Acc, output index) stores a result.
 template <typename T, typename Op, typename Finish>
-void reduce_columns(const ReducePlan& p, const Op& op, const T* in, int64_t begin, int64_t end, const Finish& finish) {
+void reduce_rows(const ReducePlan& p, const Op& op, const T* in, int64_t begin, int64_t end,
+                 const Finish& finish) noexcept {
+  for (int64_t o = begin; o < end; ++o) {
+    RowReduction<Op> state(op);
+    reduce_rows_of(p, op, in, o, 0, p.reduced.count, state);
+    finish(state.acc, o);
+  }
+}
+
+/// A block of outputs that is reduced range by range.
+template <typename Op>
+struct ColumnReduction {
+  explicit ColumnReduction(const Op& op) { std::fill_n(acc, kReduceBlock, op.acc()); }
+  typename Op::Acc acc[kReduceBlock];
+  typename Op::Part parts[kReduceBlock];
+};
+
+/// Adds rows [begin, end) to block `b` of up to kReduceBlock neighbouring outputs. Ranges ascend and cover all rows.
+template <typename T, typename Op>
+void reduce_columns_of(const ReducePlan& p, const Op& op, const T* in, int64_t b, int64_t begin, int64_t end,
+                       ColumnReduction<Op>& state) noexcept {
   const int64_t blocks = (p.inner + kReduceBlock - 1) / kReduceBlock;
-  PacedCheck check;
-  for (int64_t b = begin; b < end; ++b) {
-    const int64_t c0 = b % blocks * kReduceBlock;
-    const int64_t n = std::min(kReduceBlock, p.inner - c0);
-    const T* base = in + p.kept.offset(b / blocks) + c0;
-    typename Op::Acc acc[kReduceBlock];
-    std::fill_n(acc, n, op.acc());
-    for (int64_t r0 = 0; r0 < p.reduced.count; r0 += Op::kPartSteps) {
-      const int64_t r1 = std::min<int64_t>(p.reduced.count, r0 + Op::kPartSteps);
-      typename Op::Part parts[kReduceBlock];
+  const int64_t c0 = b % blocks * kReduceBlock;
+  const int64_t n = std::min(kReduceBlock, p.inner - c0);
+  const T* base = in + p.kept.offset(b / blocks) + c0;
+  for (int64_t r = begin; r < end;) {
+    const int64_t first = r / Op::kPartSteps * Op::kPartSteps;
+    const int64_t stop = std::min<int64_t>(end, first + Op::kPartSteps);
+    // A copy, so that the compiler knows that no other memory changes with it.
+    typename Op::Part parts[kReduceBlock];
+    if (r == first) {
       std::fill_n(parts, n, op.part());
-      for (int64_t r = r0; r < r1; ++r) {
-        check.count(n);
-        const T* row = base + p.reduced.offset(r);
-        for (int64_t c = 0; c < n; ++c) op.step(parts[c], row[c]);
-      }
-      for (int64_t c = 0; c < n; ++c) op.fold(acc[c], parts[c]);
+    } else {
+      std::copy_n(state.parts, n, parts);
     }
-    for (int64_t c = 0; c < n; ++c) finish(acc[c], b / blocks * p.inner + c0 + c);
+    for (; r < stop; ++r) {
+      const T* row = base + p.reduced.offset(r);
+      for (int64_t c = 0; c < n; ++c) op.step(parts[c], row[c]);
+    }
+    if (stop == first + Op::kPartSteps || stop == p.reduced.count) {
+      for (int64_t c = 0; c < n; ++c) op.fold(state.acc[c], parts[c]);
+    } else {
+      std::copy_n(parts, n, state.parts);
+    }
+  }
+}
+
+/// Stores the results of block `b`.
+template <typename Op, typename Finish>
+void finish_columns(const ReducePlan& p, int64_t b, const ColumnReduction<Op>& state, const Finish& finish) noexcept {
+  const int64_t blocks = (p.inner + kReduceBlock - 1) / kReduceBlock;
+  const int64_t c0 = b % blocks * kReduceBlock;
+  const int64_t n = std::min(kReduceBlock, p.inner - c0);
+  for (int64_t c = 0; c < n; ++c) finish(state.acc[c], b / blocks * p.inner + c0 + c);
+}
+
+/// Blocks [begin, end) of outputs when the innermost axis is kept.
+template <typename T, typename Op, typename Finish>
+void reduce_columns(const ReducePlan& p, const Op& op, const T* in, int64_t begin, int64_t end,
+                    const Finish& finish) noexcept {
+  for (int64_t b = begin; b < end; ++b) {
+    ColumnReduction<Op> state(op);
+    reduce_columns_of(p, op, in, b, 0, p.reduced.count, state);
+    finish_columns(p, b, state, finish);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/index_range.h"
 #include "kernels/quant/fixed_point.h"
 #include "kernels/quant/rounding.h"
 
@@ -132,5 +133,23 @@ struct FinishInt32 {
   using Acc = int32_t;
   int32_t operator()(int32_t acc, int64_t /*row*/, int64_t /*channel*/) const { return acc; }
 };
+
+/// Computes outputs [begin, end) of a Conv, TransposeConv or Matmul.
+template <typename Sums>
+void compute_outputs(const Sums& sums, int64_t begin, int64_t end) noexcept {
+  const int64_t depth = sums.depth();
+  auto output = sums.at(begin);
+  for (int64_t index = begin; index < end; ++index, sums.next(output)) {
+    sums.write(index, output, sums.add(output, {0, depth}, typename Sums::Acc{0}));
+  }
+}
+
+/// One output, a range of its depth at a time: adds that to `acc`, and writes the output after the last.
+template <typename Sums>
+void add_to_output(const Sums& sums, int64_t index, IndexRange range, typename Sums::Acc& acc) noexcept {
+  const auto output = sums.at(index);
+  acc = sums.add(output, range, acc);
+  if (range.end == sums.depth()) sums.write(index, output, acc);
+}
 
 }  // namespace leadline::kernels::reference

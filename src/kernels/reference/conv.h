@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/cancel.h"
+#include "core/index_range.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/reference/contraction.h"
 
@@ -49,89 +49,114 @@ inline ConvShape conv_shape(const kernels::ConvShape& s) {
           .step_i = 1};
 }
 
-/// Calls tap(x) for the columns of a filter's row, and counts the work of each; their number may be large.
-template <typename Tap>
-void over_columns(int64_t columns, int64_t work, PacedCheck& check, const Tap& tap) {
-  const int64_t piece = std::max<int64_t>(1, PacedCheck::kEvery / (work + 1));
-  for (int64_t x = 0; x < columns;) {
-    const int64_t stop = std::min(columns, x + piece);
-    check.count((stop - x) * (work + 1));
-    for (; x < stop; ++x) tap(x);
-  }
-}
-
-/// Computes output rows [row_begin, row_end) of batch * out_h. `row` of the zero point and the finish is the image.
-template <typename In, typename Weight, typename Zero, typename Finish, typename Out>
-void conv(const ConvShape& s, const In* input, Zero input_zero, const Weight* filter, int32_t filter_zero,
-          const Finish& finish, Out* output, int64_t row_begin, int64_t row_end) {
-  const int64_t group_in = s.in_c / s.groups;
-  const int64_t group_out = s.out_c / s.groups;
-  PacedCheck check;
-  for (int64_t row = row_begin; row < row_end; ++row) {
-    const int64_t image = row / s.out_h;
-    const int64_t top = row % s.out_h * s.stride_h - s.pad_h;
-    const int32_t zero = input_zero(image);
-    const In* image_data = input + image * s.in_h * s.in_w * s.in_c;
-    for (int64_t out_x = 0; out_x < s.out_w; ++out_x) {
-      const int64_t left = out_x * s.stride_w - s.pad_w;
-      Out* out = output + (row * s.out_w + out_x) * s.out_c;
-      for (int64_t o = 0; o < s.out_c; ++o) {
-        typename Finish::Acc acc = 0;
-        for (int64_t y = 0; y < s.filter_h; ++y) {
-          const int64_t in_y = top + y * s.dilation_h;
-          check.count(1);
-          if (in_y < 0 || in_y >= s.in_h) continue;
-          over_columns(s.filter_w, group_in, check, [&](int64_t x) {
-            const int64_t in_x = left + x * s.dilation_w;
-            if (in_x < 0 || in_x >= s.in_w) return;
-            const In* pixel = image_data + (in_y * s.in_w + in_x) * s.in_c + o / group_out * group_in;
-            const Weight* weights = filter + o * s.step_o + y * s.step_y + x * s.step_x;
-            in_pieces(group_in, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i) {
-                acc = multiply_add(acc, pixel[i], zero, weights[i * s.step_i], filter_zero);
-              }
-            });
-          });
-        }
-        out[o] = finish(acc, image, o);
-      }
+/// Calls body(y, x, begin, end) for the values [begin, end) of each tap (y, x) that `depth` covers, where it is a range
+/// of the rows * columns * channels values of a filter.
+template <typename Body>
+void for_filter_values(int64_t columns, int64_t channels, IndexRange depth, const Body& body) {
+  const int64_t row = columns * channels;
+  for (int64_t y = depth.begin == 0 ? 0 : depth.begin / row; y * row < depth.end; ++y) {
+    const int64_t begin = std::max<int64_t>(depth.begin - y * row, 0);
+    const int64_t end = std::min(depth.end - y * row, row);
+    for (int64_t x = begin == 0 ? 0 : begin / channels; x * channels < end; ++x) {
+      body(y, x, std::max<int64_t>(begin - x * channels, 0), std::min(end - x * channels, channels));
     }
   }
 }
+
+/// An output: its image, pixel and channel.
+struct ConvOutput {
+  int64_t image = 0, y = 0, x = 0, channel = 0;
+};
+
+/// Everything that the two convolutions share. An output is the sum of depth() products, one chain of additions.
+template <typename In, typename Weight, typename Zero, typename Finish, typename Out>
+struct ConvOperands {
+  using Acc = typename Finish::Acc;
+  using Output = ConvOutput;
+
+  ConvShape shape;
+  const In* input = nullptr;
+  Zero input_zero;  // of an image
+  const Weight* filter = nullptr;
+  int32_t filter_zero = 0;
+  Finish finish;
+  Out* output = nullptr;
+
+  int64_t outputs() const { return shape.batch * shape.out_h * shape.out_w * shape.out_c; }
+  ConvOutput at(int64_t index) const {
+    const int64_t pixel = index / shape.out_c;
+    const int64_t row = pixel / shape.out_w;
+    return {row / shape.out_h, row % shape.out_h, pixel % shape.out_w, index % shape.out_c};
+  }
+  void next(ConvOutput& o) const {
+    if (++o.channel < shape.out_c) return;
+    o.channel = 0;
+    if (++o.x < shape.out_w) return;
+    o.x = 0;
+    if (++o.y < shape.out_h) return;
+    o.y = 0;
+    ++o.image;
+  }
+  void write(int64_t index, const ConvOutput& o, Acc acc) const { output[index] = finish(acc, o.image, o.channel); }
+};
+
+template <typename In, typename Weight, typename Zero, typename Finish, typename Out>
+struct Conv : ConvOperands<In, Weight, Zero, Finish, Out> {
+  using Acc = typename Finish::Acc;
+
+  int64_t depth() const {
+    return this->shape.filter_h * this->shape.filter_w * (this->shape.in_c / this->shape.groups);
+  }
+
+  /// Adds the products in a range of depth().
+  Acc add(const ConvOutput& o, IndexRange range, Acc acc) const {
+    const ConvShape& s = this->shape;
+    const int64_t group_in = s.in_c / s.groups;
+    const int64_t top = o.y * s.stride_h - s.pad_h;
+    const int64_t left = o.x * s.stride_w - s.pad_w;
+    const int32_t zero = this->input_zero(o.image);
+    const In* group = this->input + o.image * s.in_h * s.in_w * s.in_c + o.channel / (s.out_c / s.groups) * group_in;
+    const Weight* of_channel = this->filter + o.channel * s.step_o;
+    for_filter_values(s.filter_w, group_in, range, [&](int64_t y, int64_t x, int64_t begin, int64_t end) {
+      const int64_t in_y = top + y * s.dilation_h;
+      const int64_t in_x = left + x * s.dilation_w;
+      if (in_y < 0 || in_y >= s.in_h || in_x < 0 || in_x >= s.in_w) return;
+      const In* pixel = group + (in_y * s.in_w + in_x) * s.in_c;
+      const Weight* weights = of_channel + y * s.step_y + x * s.step_x;
+      for (int64_t i = begin; i < end; ++i) {
+        acc = multiply_add(acc, pixel[i], zero, weights[i * s.step_i], this->filter_zero);
+      }
+    });
+    return acc;
+  }
+};
 
 /// The gradient's direction: input pixel (y, x) adds filter (ky, kx) to output (y*stride - pad + ky, ...).
-/// Groups and dilation do not apply. Computes output rows [row_begin, row_end) of batch * out_h.
+/// Groups and dilation do not apply.
 template <typename In, typename Weight, typename Zero, typename Finish, typename Out>
-void transpose_conv(const ConvShape& s, const In* input, Zero input_zero, const Weight* filter, int32_t filter_zero,
-                    const Finish& finish, Out* output, int64_t row_begin, int64_t row_end) {
-  PacedCheck check;
-  for (int64_t row = row_begin; row < row_end; ++row) {
-    const int64_t image = row / s.out_h;
-    const int32_t zero = input_zero(image);
-    for (int64_t out_x = 0; out_x < s.out_w; ++out_x) {
-      Out* out = output + (row * s.out_w + out_x) * s.out_c;
-      for (int64_t o = 0; o < s.out_c; ++o) {
-        typename Finish::Acc acc = 0;
-        for (int64_t y = 0; y < s.filter_h; ++y) {
-          const int64_t up_y = row % s.out_h + s.pad_h - y;
-          check.count(1);
-          if (up_y < 0 || up_y % s.stride_h != 0 || up_y / s.stride_h >= s.in_h) continue;
-          over_columns(s.filter_w, s.in_c, check, [&](int64_t x) {
-            const int64_t up_x = out_x + s.pad_w - x;
-            if (up_x < 0 || up_x % s.stride_w != 0 || up_x / s.stride_w >= s.in_w) return;
-            const In* pixel = input + ((image * s.in_h + up_y / s.stride_h) * s.in_w + up_x / s.stride_w) * s.in_c;
-            const Weight* weights = filter + o * s.step_o + y * s.step_y + x * s.step_x;
-            in_pieces(s.in_c, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i) {
-                acc = multiply_add(acc, pixel[i], zero, weights[i * s.step_i], filter_zero);
-              }
-            });
-          });
-        }
-        out[o] = finish(acc, image, o);
+struct TransposeConv : ConvOperands<In, Weight, Zero, Finish, Out> {
+  using Acc = typename Finish::Acc;
+
+  int64_t depth() const { return this->shape.filter_h * this->shape.filter_w * this->shape.in_c; }
+
+  Acc add(const ConvOutput& o, IndexRange range, Acc acc) const {
+    const ConvShape& s = this->shape;
+    const int32_t zero = this->input_zero(o.image);
+    const In* image = this->input + o.image * s.in_h * s.in_w * s.in_c;
+    const Weight* of_channel = this->filter + o.channel * s.step_o;
+    for_filter_values(s.filter_w, s.in_c, range, [&](int64_t y, int64_t x, int64_t begin, int64_t end) {
+      const int64_t up_y = o.y + s.pad_h - y;
+      const int64_t up_x = o.x + s.pad_w - x;
+      if (up_y < 0 || up_y % s.stride_h != 0 || up_y / s.stride_h >= s.in_h) return;
+      if (up_x < 0 || up_x % s.stride_w != 0 || up_x / s.stride_w >= s.in_w) return;
+      const In* pixel = image + (up_y / s.stride_h * s.in_w + up_x / s.stride_w) * s.in_c;
+      const Weight* weights = of_channel + y * s.step_y + x * s.step_x;
+      for (int64_t i = begin; i < end; ++i) {
+        acc = multiply_add(acc, pixel[i], zero, weights[i * s.step_i], this->filter_zero);
       }
-    }
+    });
+    return acc;
   }
-}
+};
 
 }  // namespace leadline::kernels::reference

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/cancel.h"
+#include "core/index_range.h"
 #include "kernels/reference/contraction.h"
 
 namespace leadline::kernels::reference {
@@ -17,24 +17,44 @@ struct MatmulShape {
   int64_t c_row = 0;                  // C(i, j) at i * c_row + j
 };
 
-/// Computes rows [row_begin, row_end) of C. `row` of the zero point and the finish is first_row + the row in A.
+/// `row` of the zero point and the finish is first_row + the row in A.
 template <typename A, typename B, typename Zero, typename Finish, typename C>
-void matmul(const MatmulShape& s, const A* a, Zero a_zero, const B* b, int32_t b_zero, const Finish& finish, C* c,
-            int64_t row_begin, int64_t row_end, int64_t first_row = 0) {
-  PacedCheck check;
-  for (int64_t i = row_begin; i < row_end; ++i) {
-    const int32_t zero = a_zero(first_row + i);
-    for (int64_t j = 0; j < s.n; ++j) {
-      typename Finish::Acc acc = 0;
-      check.count(s.k + 1);
-      in_pieces(s.k, PacedCheck::kEvery, [&](int64_t begin, int64_t end) {
-        for (int64_t d = begin; d < end; ++d) {
-          acc = multiply_add(acc, a[i * s.a_row + d * s.a_depth], zero, b[j * s.b_column + d * s.b_depth], b_zero);
-        }
-      });
-      c[i * s.c_row + j] = finish(acc, first_row + i, j);
-    }
+struct Matmul {
+  using Acc = typename Finish::Acc;
+  struct Output {
+    int64_t row = 0, column = 0;
+  };
+
+  MatmulShape s;
+  const A* a = nullptr;
+  Zero a_zero;
+  const B* b = nullptr;
+  int32_t b_zero = 0;
+  Finish finish;
+  C* c = nullptr;
+  int64_t first_row = 0;
+
+  int64_t outputs() const { return s.m * s.n; }
+  int64_t depth() const { return s.k; }
+  Output at(int64_t index) const { return {index / s.n, index % s.n}; }
+  void next(Output& o) const {
+    if (++o.column < s.n) return;
+    o.column = 0;
+    ++o.row;
   }
-}
+  /// Adds the products in a range of depth().
+  Acc add(const Output& o, IndexRange range, Acc acc) const {
+    const int32_t zero = a_zero(first_row + o.row);
+    const A* left = a + o.row * s.a_row;
+    const B* right = b + o.column * s.b_column;
+    for (int64_t d = range.begin; d < range.end; ++d) {
+      acc = multiply_add(acc, left[d * s.a_depth], zero, right[d * s.b_depth], b_zero);
+    }
+    return acc;
+  }
+  void write(int64_t /*index*/, const Output& o, Acc acc) const {
+    c[o.row * s.c_row + o.column] = finish(acc, first_row + o.row, o.column);
+  }
+};
 
 }  // namespace leadline::kernels::reference

@@ -51,7 +51,7 @@ void scalar_row(const BilinearRow<T, Weight>& r) {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 template <typename T, typename Weight>
-void row(const BilinearRow<T, Weight>& r) {
+void row(const BilinearRow<T, Weight>& r) noexcept {
   scalar_row(r);
 }
 
@@ -111,7 +111,7 @@ HWY_INLINE void vector_row(D d, const BilinearRow<T, Weight>& r) {
 }
 
 template <typename T, typename Weight>
-void row(const BilinearRow<T, Weight>& r) {
+void row(const BilinearRow<T, Weight>& r) noexcept {
   const hn::ScalableTag<Weight> wide;
   const hn::CappedTag<Weight, 4> narrow;
   if (r.channels >= static_cast<int64_t>(hn::MaxLanes(wide))) return vector_row(wide, r);
@@ -138,15 +138,15 @@ HWY_EXPORT(choose_i8);
 HWY_EXPORT(choose_u8);
 
 template <>
-BilinearRowFunction<float, float> bilinear_row<float, float>() {
+BilinearRowFunction<float, float> bilinear_row<float, float>() noexcept {
   return HWY_DYNAMIC_DISPATCH(choose_f32)();
 }
 template <>
-BilinearRowFunction<int8_t, int32_t> bilinear_row<int8_t, int32_t>() {
+BilinearRowFunction<int8_t, int32_t> bilinear_row<int8_t, int32_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(choose_i8)();
 }
 template <>
-BilinearRowFunction<uint8_t, int32_t> bilinear_row<uint8_t, int32_t>() {
+BilinearRowFunction<uint8_t, int32_t> bilinear_row<uint8_t, int32_t>() noexcept {
   return HWY_DYNAMIC_DISPATCH(choose_u8)();
 }
 

@@ -32,10 +32,10 @@ struct BilinearRow {
 /// Floats weigh by floats. 8-bit values weigh by integers of kResizeWeightBits; the sum of all four is rounded once, to
 /// nearest, ties up.
 template <typename T, typename Weight>
-using BilinearRowFunction = void (*)(const BilinearRow<T, Weight>& row);
+using BilinearRowFunction = void (*)(const BilinearRow<T, Weight>& row) noexcept;
 
 /// The row function for this CPU: <float, float>, <int8_t, int32_t> or <uint8_t, int32_t>.
 template <typename T, typename Weight>
-BilinearRowFunction<T, Weight> bilinear_row();
+BilinearRowFunction<T, Weight> bilinear_row() noexcept;
 
 }  // namespace leadline::kernels

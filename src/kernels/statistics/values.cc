@@ -109,13 +109,15 @@ HWY_EXPORT(extremes);
 HWY_EXPORT(number_bins);
 HWY_EXPORT(fold_tables);
 
-Extremes extremes(const float* values, int64_t count) { return HWY_DYNAMIC_DISPATCH(extremes)(values, count); }
+Extremes extremes(const float* values, int64_t count) noexcept { return HWY_DYNAMIC_DISPATCH(extremes)(values, count); }
 
-void number_bins(const float* values, int64_t count, float per_unit, uint16_t* bins) {
+void number_bins(const float* values, int64_t count, float per_unit, uint16_t* bins) noexcept {
   HWY_DYNAMIC_DISPATCH(number_bins)(values, count, per_unit, bins);
 }
 
-void fold_tables(uint16_t (*tables)[kBins], int64_t* counts) { HWY_DYNAMIC_DISPATCH(fold_tables)(tables, counts); }
+void fold_tables(uint16_t (*tables)[kBins], int64_t* counts) noexcept {
+  HWY_DYNAMIC_DISPATCH(fold_tables)(tables, counts);
+}
 
 }  // namespace leadline::kernels
 #endif

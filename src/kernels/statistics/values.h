@@ -17,14 +17,14 @@ struct Extremes {
 };
 
 /// Of at least one value. Zeros come out positive.
-Extremes extremes(const float* values, int64_t count);
+Extremes extremes(const float* values, int64_t count) noexcept;
 
 /// bins[...] = number of each value's bin, in any order: the whole part of |value| * per_unit, a power of two, on the
 /// side of its sign. Every value must be finite and inside the bins.
-void number_bins(const float* values, int64_t count, float per_unit, uint16_t* bins);
+void number_bins(const float* values, int64_t count, float per_unit, uint16_t* bins) noexcept;
 
 /// counts[bin] += the bin's numbers in all tables, which become 0.
 inline constexpr int kTables = 4;
-void fold_tables(uint16_t (*tables)[kBins], int64_t* counts);
+void fold_tables(uint16_t (*tables)[kBins], int64_t* counts) noexcept;
 
 }  // namespace leadline::kernels

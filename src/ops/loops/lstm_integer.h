@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "kernels/quant/fixed_point.h"
-#include "kernels/recurrent/lstm_float.h"
+#include "ops/loops/lstm_float.h"
 
-namespace leadline::kernels {
+namespace leadline::ops {
 
 /// Borrowed pointers. The multipliers take sums of products to the gate's own scale: Q3.12 or, before a layer
 /// normalization, that of the model.
@@ -19,10 +19,10 @@ struct IntegerLstmGate {
   const int16_t* peephole = nullptr;  // [cells]
   const int32_t* bias = nullptr;      // [cells]
   const int16_t* norm = nullptr;      // [cells]
-  Multiplier input_scale;
-  Multiplier recurrent_scale;
-  Multiplier peephole_scale;
-  Multiplier norm_scale;  // already raised by 12 bits, to Q3.12
+  kernels::Multiplier input_scale;
+  kernels::Multiplier recurrent_scale;
+  kernels::Multiplier peephole_scale;
+  kernels::Multiplier norm_scale;  // already raised by 12 bits, to Q3.12
   int32_t variance_guard = 1;
 };
 
@@ -31,8 +31,8 @@ struct IntegerLstmCell {
   std::array<IntegerLstmGate, 4> gates;  // without an input gate (CIFG) it is 1 - forget
   const int8_t* projection = nullptr;    // [outputs, cells]
   const int32_t* projection_bias = nullptr;
-  Multiplier projection_scale;
-  Multiplier hidden_scale;
+  kernels::Multiplier projection_scale;
+  kernels::Multiplier hidden_scale;
   int32_t input_zero_point = 0;
   int32_t state_zero_point = 0;
   int32_t hidden_zero_point = 0;
@@ -56,4 +56,4 @@ struct LstmRow {
 void integer_lstm_step(const IntegerLstmCell& cell, LstmRow row, const int8_t* input, int8_t* output_state,
                        int16_t* cell_state, int8_t* output, std::byte* scratch);
 
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

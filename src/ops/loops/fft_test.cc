@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/fft/fft.h"
+#include "ops/loops/fft.h"
 
 #include <gtest/gtest.h>
 
 #include <numbers>
 #include <vector>
 
-namespace leadline::kernels {
+namespace leadline::ops {
 namespace {
 
 /// The definition, term by term.
@@ -67,4 +67,4 @@ TEST(Fft, RealSamplesGiveTheFirstHalfOfTheBins) {
 }
 
 }  // namespace
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

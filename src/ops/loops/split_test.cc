@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which way matrix products are cut, for shapes of real models.
-#include "kernels/gemm/split.h"
+#include "ops/loops/split.h"
 
 #include <gtest/gtest.h>
 
-namespace leadline::kernels {
+namespace leadline::ops {
 namespace {
 
 constexpr int64_t kGrain = 32;
@@ -46,10 +46,10 @@ TEST(GemmSplit, PartsAreWholeTilesThatCoverEverything) {
         ASSERT_GE(split.parts, 1);
         ASSERT_LE(split.parts, threads);
         const int64_t limit = split.by_rows ? m : n;
-        const int64_t unit = split.by_rows ? kGemmTileRows : kGrain;
+        const int64_t unit = split.by_rows ? kernels::kGemmTileRows : kGrain;
         int64_t next = 0;
         for (int64_t i = 0; i < split.parts; ++i) {
-          const PartRange range = part_range(limit, unit, split.parts, i);
+          const IndexRange range = part_range(limit, unit, split.parts, i);
           ASSERT_EQ(range.begin, next);
           ASSERT_EQ(range.begin % unit, 0);
           next = range.end;
@@ -61,4 +61,4 @@ TEST(GemmSplit, PartsAreWholeTilesThatCoverEverything) {
 }
 
 }  // namespace
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/recurrent/matrix.h"
+#include "ops/loops/recurrent.h"
 
-namespace leadline::kernels {
+namespace leadline::ops {
 
 struct RnnCell {
   int64_t inputs = 0, aux_inputs = 0, units = 0;
@@ -28,4 +28,4 @@ inline int64_t rnn_scratch_bytes(int64_t inputs, int64_t aux_inputs, int64_t uni
 void rnn_step(const RnnCell& cell, const float* input, const float* aux, float* state, float* output,
               std::byte* scratch);
 
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/recurrent/rnn.h"
+#include "ops/loops/rnn.h"
 
-#include <algorithm>
-
-namespace leadline::kernels {
+namespace leadline::ops {
 
 void rnn_step(const RnnCell& cell, const float* input, const float* aux, float* state, float* output,
               std::byte* scratch) {
   auto* bytes = reinterpret_cast<int8_t*>(scratch);
   const bool hybrid = cell.input.i8 != nullptr;
-  std::copy_n(cell.bias, cell.units, output);
+  for_items(cell.units, 1, [&](int64_t i) { output[i] = cell.bias[i]; });
   multiply_add(cell.input, row_operand(input, cell.inputs, hybrid, cell.asymmetric, bytes), cell.units, cell.inputs,
                output);
   bytes += cell.inputs;
@@ -20,8 +18,8 @@ void rnn_step(const RnnCell& cell, const float* input, const float* aux, float* 
   bytes += cell.aux_inputs;
   multiply_add(cell.recurrent, row_operand(state, cell.units, hybrid, cell.asymmetric, bytes), cell.units, cell.units,
                output);
-  activate(cell.activation, output, output, cell.units);
-  std::copy_n(output, cell.units, state);
+  activate_cells(cell.activation, output, output, cell.units);
+  for_items(cell.units, 1, [&](int64_t i) { state[i] = output[i]; });
 }
 
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

@@ -10,7 +10,7 @@
 
 #include "core/thread_pool.h"
 
-namespace leadline::kernels {
+namespace leadline::ops {
 
 /// C[M,N] = clamp(A * B + bias[N], lo, hi). All pointers are borrowed; nothing but `c` is written, and it must not
 /// overlap the others. Strides count elements. m, n, k may be 0. NaN passes through the clamp.
@@ -29,10 +29,6 @@ struct MatmulF32 {
   float hi = std::numeric_limits<float>::infinity();
 };
 
-/// Blocks of C that are computed one after the other: pieces of such sizes cost no more than the whole.
-inline constexpr int64_t kMatmulBlockRows = 2046;  // a multiple of the tile's 6 rows
-inline constexpr int64_t kMatmulBlockColumns = 1024;
-
 /// Bytes of workspace for a product of this size: at most 3 MiB. A multiple of kAlignment.
 int64_t matmul_f32_workspace_bytes(int64_t m, int64_t n, int64_t k, bool a_transposed);
 
@@ -40,4 +36,4 @@ int64_t matmul_f32_workspace_bytes(int64_t m, int64_t n, int64_t k, bool a_trans
 /// of threads. `workspace` is kAlignment-aligned.
 void matmul_f32(const MatmulF32& g, std::byte* workspace, ThreadPool& pool);
 
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

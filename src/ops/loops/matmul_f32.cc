@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // C is computed in blocks that stay in the third-level cache while k goes from first to last in slices. For each slice
 // the threads pack their shares of A's rows and B's columns, wait for each other, and multiply.
-#include "kernels/gemm/matmul_f32.h"
+#include "ops/loops/matmul_f32.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/buffer.h"
-#include "core/cancel.h"
 #include "kernels/gemm/gemm_f32.h"
-#include "kernels/gemm/split.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/split.h"
 
-namespace leadline::kernels {
+namespace leadline::ops {
 namespace {
+
+using kernels::kGemmColumnGrain;
+using kernels::kGemmTileRows;
 
 // A block of C has 8 MiB. A larger one needs less packing (each packed value is used for as many products as the block
 // has rows or columns) and more cache.
-constexpr int64_t kBlockRows = kMatmulBlockRows;
-constexpr int64_t kBlockColumns = kMatmulBlockColumns;
-constexpr int64_t kDepth = 256;
+constexpr int64_t kBlockRows = 2046;  // a multiple of the tile's rows
+constexpr int64_t kBlockColumns = 1024;
+constexpr int64_t kDepth = kernels::kGemmDepthBlock;
 static_assert(kBlockRows % kGemmTileRows == 0 && kBlockColumns % kGemmColumnGrain == 0);
 
 /// A's rows are read as they are when that is contiguous, and B has too few columns to earn back a copy.
@@ -31,7 +34,7 @@ bool packs_rows(bool transposed, int64_t n) { return transposed || n > kFewColum
 
 /// Packs A's rows [begin, end), columns [k, k + depth): tiles where A is transposed, else rows of `depth`.
 void pack_rows(const MatmulF32& g, int64_t begin, int64_t end, int64_t k, int64_t depth, float* target) {
-  if (g.a_transposed) return pack_f32_rows(g.a + k * g.lda + begin, g.lda, end - begin, depth, target);
+  if (g.a_transposed) return kernels::pack_f32_rows(g.a + k * g.lda + begin, g.lda, end - begin, depth, target);
   for (int64_t row = begin; row < end; ++row, target += depth) {
     std::memcpy(target, g.a + row * g.lda + k, static_cast<size_t>(depth) * sizeof(float));
   }
@@ -47,9 +50,9 @@ void pack_columns(const MatmulF32& g, int64_t col, int64_t begin, int64_t end, i
                   std::byte* target) {
   std::byte* to = target + (begin - col) * depth * static_cast<int64_t>(sizeof(float));
   if (g.b_transposed) {
-    pack_f32(g.b + begin * g.ldb + k, g.ldb, end - begin, depth, to);
+    kernels::pack_f32(g.b + begin * g.ldb + k, g.ldb, end - begin, depth, to, {0, end - begin}, {0, depth});
   } else {
-    pack_f32_kn(g.b + k * g.ldb + begin, g.ldb, end - begin, depth, to);
+    kernels::pack_f32_kn(g.b + k * g.ldb + begin, g.ldb, end - begin, depth, to, {0, end - begin}, {0, depth});
   }
 }
 
@@ -62,43 +65,40 @@ void multiply_block(const MatmulF32& g, const Block& block, std::byte* workspace
   const bool packs_a = packs_rows(g.a_transposed, g.n);
   auto* packed_a = reinterpret_cast<float*>(workspace);
   std::byte* packed_b = workspace + (packs_a ? packed_rows_bytes(block.rows, std::min(g.k, kDepth)) : 0);
-  int64_t k = 0;
-  do {
+  const auto multiply_slice = [&](int64_t k) {
     const int64_t depth = std::min(kDepth, g.k - k);
     const GemmSplit split = split_gemm(block.rows, block.cols, depth, kGemmColumnGrain, pool.size());
     const int64_t packers = (block.rows + block.cols) * depth < kMinPackedValues ? 1 : split.parts;
-    pool.parallel_for(packers, 1, [&](int64_t begin, int64_t end) {
+    pool.for_pieces(packers, kWholePiece, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        const PartRange cols = part_range(block.cols, kGemmColumnGrain, packers, part);
+        const IndexRange cols = part_range(block.cols, kGemmColumnGrain, packers, part);
         pack_columns(g, block.col, block.col + cols.begin, block.col + cols.end, k, depth, packed_b);
         if (!packs_a) continue;
-        const PartRange rows = part_range(block.rows, kGemmTileRows, packers, part);
+        const IndexRange rows = part_range(block.rows, kGemmTileRows, packers, part);
         pack_rows(g, block.row + rows.begin, block.row + rows.end, k, depth, packed_a + rows.begin * depth);
       }
     });
-    const GemmF32 product{.a = packs_a ? packed_a : g.a + block.row * g.lda + k,
-                          .lda = packs_a ? depth : g.lda,
-                          .m = block.rows,
-                          .b = packed_b,
-                          .n = block.cols,
-                          .k = depth,
-                          .bias = g.bias == nullptr ? nullptr : g.bias + block.col,
-                          .c = g.c + block.row * g.ldc + block.col,
-                          .ldc = g.ldc,
-                          .lo = g.lo,
-                          .hi = g.hi,
-                          .a_packed = g.a_transposed};
-    pool.parallel_for(split.parts, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const PartRange rows =
-            split.by_rows ? part_range(block.rows, kGemmTileRows, split.parts, part) : PartRange{0, block.rows};
-        const PartRange cols =
-            split.by_rows ? PartRange{0, block.cols} : part_range(block.cols, kGemmColumnGrain, split.parts, part);
-        gemm_f32_part(product, rows.begin, rows.end, cols.begin, cols.end, k == 0, k + depth == g.k);
-      }
-    });
-    k += depth;
-  } while (k < g.k);
+    const kernels::GemmF32 product{.a = packs_a ? packed_a : g.a + block.row * g.lda + k,
+                                   .lda = packs_a ? depth : g.lda,
+                                   .m = block.rows,
+                                   .b = packed_b,
+                                   .n = block.cols,
+                                   .k = depth,
+                                   .bias = g.bias == nullptr ? nullptr : g.bias + block.col,
+                                   .c = g.c + block.row * g.ldc + block.col,
+                                   .ldc = g.ldc,
+                                   .lo = g.lo,
+                                   .hi = g.hi,
+                                   .a_packed = g.a_transposed};
+    for_parts(pool, split, block.rows, block.cols, kGemmColumnGrain,
+              [&](IndexRange rows, IndexRange columns, int64_t /*part*/) {
+                multiply_part(product, rows, columns, k == 0, k + depth == g.k);
+              });
+  };
+  const auto cells = static_cast<double>(block.rows * block.cols / 16 + block.rows + block.cols);
+  for_pieces(std::max<int64_t>(1, (g.k + kDepth - 1) / kDepth), cells * kDepth, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) multiply_slice(i * kDepth);
+  });
 }
 
 }  // namespace
@@ -106,18 +106,22 @@ void multiply_block(const MatmulF32& g, const Block& block, std::byte* workspace
 int64_t matmul_f32_workspace_bytes(int64_t m, int64_t n, int64_t k, bool a_transposed) {
   const int64_t depth = std::min(k, kDepth);
   const int64_t rows = packs_rows(a_transposed, n) ? packed_rows_bytes(std::min(m, kBlockRows), depth) : 0;
-  return rows + align_up(packed_bytes_f32(std::min(n, kBlockColumns), depth));
+  return rows + align_up(kernels::packed_bytes_f32(std::min(n, kBlockColumns), depth));
 }
 
 void matmul_f32(const MatmulF32& g, std::byte* workspace, ThreadPool& pool) {
-  PacedCheck check;  // large blocks ask by themselves whether to go on
-  for (int64_t row = 0; row < g.m; row += kBlockRows) {
-    for (int64_t col = 0; col < g.n; col += kBlockColumns) {
-      const Block block{row, std::min(kBlockRows, g.m - row), col, std::min(kBlockColumns, g.n - col)};
-      check.count((block.rows + 8) * (block.cols + 8) * (g.k + 8) / 8);
-      multiply_block(g, block, workspace, pool);
+  const int64_t across = (g.n + kBlockColumns - 1) / kBlockColumns;
+  const int64_t blocks = (g.m + kBlockRows - 1) / kBlockRows * across;
+  const auto cost =
+      static_cast<double>(std::min(g.m, kBlockRows) * std::min(g.n, kBlockColumns)) * static_cast<double>(g.k) / 16;
+  for_pieces(blocks, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / across * kBlockRows;
+      const int64_t col = i % across * kBlockColumns;
+      multiply_block(g, {row, std::min(kBlockRows, g.m - row), col, std::min(kBlockColumns, g.n - col)}, workspace,
+                     pool);
     }
-  }
+  });
 }
 
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

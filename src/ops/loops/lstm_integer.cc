@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/recurrent/lstm_integer.h"
+#include "ops/loops/lstm_integer.h"
 
 #include <algorithm>
 
-#include "core/cancel.h"
 #include "kernels/quant/fixed_math.h"
-#include "kernels/recurrent/dot.h"
 
-namespace leadline::kernels {
+namespace leadline::ops {
 namespace {
+
+using kernels::Multiplier;
+using kernels::multiply;
+using kernels::saturate_i32;
 
 int16_t clamp16(int64_t value) { return static_cast<int16_t>(std::clamp<int64_t>(value, -32768, 32767)); }
 int8_t clamp8(int64_t value) { return static_cast<int8_t>(std::clamp<int64_t>(value, -128, 127)); }
@@ -16,12 +18,11 @@ int8_t clamp8(int64_t value) { return static_cast<int8_t>(std::clamp<int64_t>(va
 /// gate[r] += scaled(bias[r] + row r times (vector - zero point)), saturating.
 void multiply_add(const int8_t* matrix, const int8_t* vector, int32_t zero_point, const int32_t* bias, Multiplier scale,
                   int64_t rows, int64_t columns, int16_t* gate) {
-  PacedCheck check;
-  for (int64_t r = 0; r < rows; ++r) {
-    check.count(columns);
-    const int64_t sum = dot(matrix + r * columns, vector, zero_point, columns) + (bias != nullptr ? bias[r] : 0);
+  for_items(rows, kDotCost * static_cast<double>(columns) + 8, [&](int64_t r) {
+    const int64_t sum =
+        dot_in_pieces(matrix + r * columns, vector, zero_point, columns) + (bias != nullptr ? bias[r] : 0);
     gate[r] = clamp16(int64_t{multiply(saturate_i32(sum), scale)} + gate[r]);
-  }
+  });
 }
 
 /// TFLite walks over a batch of cell states in steps of `outputs`, not `cells`. With a projection that makes the
@@ -29,7 +30,7 @@ void multiply_add(const int8_t* matrix, const int8_t* vector, int32_t zero_point
 void add_peephole(const IntegerLstmCell& cell, const IntegerLstmGate& gate, LstmRow row, const int16_t* cell_state,
                   int16_t* result) {
   const bool shorter = cell.outputs < cell.cells;
-  for (int64_t i = 0; i < cell.cells; ++i) {
+  for_items(cell.cells, 8, [&](int64_t i) {
     int64_t weight = i;
     if (shorter) {
       const int64_t position = row.index * cell.cells + i;
@@ -38,32 +39,32 @@ void add_peephole(const IntegerLstmCell& cell, const IntegerLstmGate& gate, Lstm
     }
     const int32_t product = gate.peephole[weight] * cell_state[i];
     result[i] = clamp16(int64_t{multiply(product, gate.peephole_scale)} + result[i]);
-  }
+  });
 }
 
 void normalize(const IntegerLstmGate& gate, int64_t count, int16_t* values) {
   int64_t sum = 0;
   int64_t squares = 0;
-  for (int64_t i = 0; i < count; ++i) {
+  for_items(count, 1, [&](int64_t i) {
     sum += values[i];
     squares += int32_t{values[i]} * values[i];
-  }
+  });
   // Ten more bits for the mean, twenty for the variance.
   const auto mean = static_cast<int32_t>(sum * 1024 / count);
   const int64_t variance = (squares * ((1 << 20) / count) - int64_t{mean} * mean) / (1 << 20);
   const int32_t guarded = variance < 1 ? gate.variance_guard : saturate_i32(variance);
-  const Multiplier inverse = inverse_sqrt_multiplier(guarded);
-  for (int64_t i = 0; i < count; ++i) {
+  const Multiplier inverse = kernels::inverse_sqrt_multiplier(guarded);
+  for_items(count, 16, [&](int64_t i) {
     const int64_t scaled = int64_t{multiply(1024 * values[i] - mean, inverse)} * gate.norm[i] + gate.bias[i];
     const int64_t rounded = (scaled > 0 ? scaled + 512 : scaled - 512) / 1024;
     values[i] = clamp16(multiply(saturate_i32(rounded), gate.norm_scale));
-  }
+  });
 }
 
 /// The gate before its activation.
 void compute_gate(const IntegerLstmCell& cell, const IntegerLstmGate& gate, LstmRow row, const int8_t* input,
                   const int8_t* output_state, const int16_t* cell_state, int16_t* result) {
-  std::fill_n(result, cell.cells, int16_t{0});
+  for_items(cell.cells, 1, [&](int64_t i) { result[i] = 0; });
   const int32_t* bias = gate.norm == nullptr ? gate.bias : nullptr;
   multiply_add(gate.input, input, cell.input_zero_point, bias, gate.input_scale, cell.cells, cell.inputs, result);
   multiply_add(gate.recurrent, output_state, cell.state_zero_point, nullptr, gate.recurrent_scale, cell.cells,
@@ -73,7 +74,7 @@ void compute_gate(const IntegerLstmCell& cell, const IntegerLstmGate& gate, Lstm
 }
 
 void logistic(int16_t* values, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) values[i] = logistic_q15(values[i]);
+  for_items(count, 32, [&](int64_t i) { values[i] = kernels::logistic_q15(values[i]); });
 }
 
 }  // namespace
@@ -97,16 +98,16 @@ void integer_lstm_step(const IntegerLstmCell& cell, LstmRow row, const int8_t* i
   compute_gate(cell, cell.gates[kForgetGate], row, input, output_state, cell_state, forget_gate);
   logistic(forget_gate, n);
   compute_gate(cell, cell.gates[kCellGate], row, input, output_state, cell_state, cell_gate);
-  for (int64_t i = 0; i < n; ++i) {
-    const int16_t update = tanh_q15(cell_gate[i], 3);
+  for_items(n, 48, [&](int64_t i) {
+    const int16_t update = kernels::tanh_q15(cell_gate[i], 3);
     const int32_t weight = cell.coupled() ? 32767 - forget_gate[i] : input_gate[i];
-    const auto kept = static_cast<int16_t>(rounding_divide_by_pot(forget_gate[i] * cell_state[i], 15));
-    const auto added = static_cast<int16_t>(rounding_divide_by_pot(weight * update, 30 + cell.cell_exponent));
+    const auto kept = static_cast<int16_t>(kernels::rounding_divide_by_pot(forget_gate[i] * cell_state[i], 15));
+    const auto added = static_cast<int16_t>(kernels::rounding_divide_by_pot(weight * update, 30 + cell.cell_exponent));
     cell_state[i] = clamp16(kept + added);
     if (cell.cell_clip > 0) {
       cell_state[i] = std::clamp(cell_state[i], static_cast<int16_t>(-cell.cell_clip), cell.cell_clip);
     }
-  }
+  });
 
   compute_gate(cell, cell.gates[kOutputGate], row, input, output_state, cell_state, output_gate);
   logistic(output_gate, n);
@@ -114,22 +115,22 @@ void integer_lstm_step(const IntegerLstmCell& cell, LstmRow row, const int8_t* i
   // The projection takes the zero point off again, so its sign does not matter as long as both agree.
   const int32_t hidden_zero = projected ? -cell.hidden_zero_point : cell.hidden_zero_point;
   int8_t* const target = projected ? hidden : output_state;
-  for (int64_t i = 0; i < n; ++i) {
-    const int32_t product = output_gate[i] * tanh_q15(cell_state[i], 15 + cell.cell_exponent);
+  for_items(n, 48, [&](int64_t i) {
+    const int32_t product = output_gate[i] * kernels::tanh_q15(cell_state[i], 15 + cell.cell_exponent);
     target[i] = clamp8(int64_t{multiply(product, cell.hidden_scale)} + hidden_zero);
-  }
+  });
   if (projected) {
-    for (int64_t r = 0; r < cell.outputs; ++r) {
-      const int64_t sum = dot(cell.projection + r * n, hidden, hidden_zero, n) +
+    for_items(cell.outputs, kDotCost * static_cast<double>(n) + 8, [&](int64_t r) {
+      const int64_t sum = dot_in_pieces(cell.projection + r * n, hidden, hidden_zero, n) +
                           (cell.projection_bias != nullptr ? cell.projection_bias[r] : 0);
       int8_t value = clamp8(int64_t{multiply(saturate_i32(sum), cell.projection_scale)} + cell.state_zero_point);
       if (cell.projection_clip > 0) {
         value = std::clamp(value, static_cast<int8_t>(-cell.projection_clip), cell.projection_clip);
       }
       output_state[r] = value;
-    }
+    });
   }
-  std::copy_n(output_state, cell.outputs, output);
+  for_items(cell.outputs, 1, [&](int64_t i) { output[i] = output_state[i]; });
 }
 
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

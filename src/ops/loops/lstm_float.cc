@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/recurrent/lstm_float.h"
+#include "ops/loops/lstm_float.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/elementwise/unary_f32.h"
-
-namespace leadline::kernels {
+namespace leadline::ops {
 namespace {
 
 void add_peephole(const WeightMatrix& m, const float* cell_state, int64_t cells, float* result) {
   if (m.f32 != nullptr) {
-    for (int64_t i = 0; i < cells; ++i) result[i] += m.f32[i] * cell_state[i];
+    for_items(cells, 1, [&](int64_t i) { result[i] += m.f32[i] * cell_state[i]; });
   } else if (m.i8 != nullptr) {
-    for (int64_t i = 0; i < cells; ++i) result[i] += m.scale * static_cast<float>(m.i8[i]) * cell_state[i];
+    for_items(cells, 1, [&](int64_t i) { result[i] += m.scale * static_cast<float>(m.i8[i]) * cell_state[i]; });
   }
 }
 
 /// To mean 0 and standard deviation 1, then scaled by `weights`.
 void normalize(const float* weights, int64_t count, float* values) {
   float sum = 0.0F;
-  for (int64_t i = 0; i < count; ++i) sum += values[i];
+  for_items(count, 4, [&](int64_t i) { sum += values[i]; });
   const float mean = sum / static_cast<float>(count);
   float squares = 0.0F;
-  for (int64_t i = 0; i < count; ++i) squares += (values[i] - mean) * (values[i] - mean);
+  for_items(count, 4, [&](int64_t i) { squares += (values[i] - mean) * (values[i] - mean); });
   const float inverse = 1.0F / std::sqrt(squares / static_cast<float>(count) + 1e-8F);
-  for (int64_t i = 0; i < count; ++i) values[i] = (values[i] - mean) * inverse * weights[i];
+  for_items(count, 1, [&](int64_t i) { values[i] = (values[i] - mean) * inverse * weights[i]; });
 }
 
 struct StepInputs {
@@ -38,9 +36,9 @@ struct StepInputs {
 void compute_gate(const LstmCell& cell, const LstmGate& gate, const StepInputs& in, const float* cell_state,
                   float* result) {
   if (gate.norm == nullptr) {
-    std::copy_n(gate.bias, cell.cells, result);
+    for_items(cell.cells, 1, [&](int64_t i) { result[i] = gate.bias[i]; });
   } else {
-    std::fill_n(result, cell.cells, 0.0F);
+    for_items(cell.cells, 1, [&](int64_t i) { result[i] = 0.0F; });
   }
   multiply_add(gate.input, in.input, cell.cells, cell.inputs, result);
   if (gate.aux.present() && in.aux.values != nullptr) {
@@ -50,15 +48,13 @@ void compute_gate(const LstmCell& cell, const LstmGate& gate, const StepInputs& 
   add_peephole(gate.peephole, cell_state, cell.cells, result);
   if (gate.norm != nullptr) {
     normalize(gate.norm, cell.cells, result);
-    for (int64_t i = 0; i < cell.cells; ++i) result[i] += gate.bias[i];
+    for_items(cell.cells, 1, [&](int64_t i) { result[i] += gate.bias[i]; });
   }
 }
 
-void logistic(float* values, int64_t count) { unary_row_f32(UnaryF32::kLogistic)(values, values, count, 0.0F, 0.0F); }
-
 void clip(float limit, float* values, int64_t count) {
   if (!(limit > 0.0F)) return;
-  for (int64_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], -limit, limit);
+  for_items(count, 1, [&](int64_t i) { values[i] = std::clamp(values[i], -limit, limit); });
 }
 
 }  // namespace
@@ -90,35 +86,34 @@ void lstm_step(const LstmCell& cell, const float* input, const float* aux, float
 
   if (!cell.coupled()) {
     compute_gate(cell, cell.gates[kInputGate], in, cell_state, input_gate);
-    logistic(input_gate, n);
+    logistic_cells(input_gate, n);
   }
   compute_gate(cell, cell.gates[kForgetGate], in, cell_state, forget_gate);
-  logistic(forget_gate, n);
+  logistic_cells(forget_gate, n);
   compute_gate(cell, cell.gates[kCellGate], in, cell_state, cell_gate);
-  activate(cell.activation, cell_gate, cell_gate, n);
-  for (int64_t i = 0; i < n; ++i) {
+  activate_cells(cell.activation, cell_gate, cell_gate, n);
+  for_items(n, 2, [&](int64_t i) {
     const float weight = cell.coupled() ? 1.0F - forget_gate[i] : input_gate[i];
     cell_state[i] = forget_gate[i] * cell_state[i] + cell_gate[i] * weight;
-  }
+  });
   clip(cell.cell_clip, cell_state, n);
 
   // The output gate's peephole looks at the new cell state.
   compute_gate(cell, cell.gates[kOutputGate], in, cell_state, output_gate);
-  logistic(output_gate, n);
-  activate(cell.activation, cell_state, hidden, n);
-  for (int64_t i = 0; i < n; ++i) hidden[i] *= output_gate[i];
+  logistic_cells(output_gate, n);
+  activate_cells(cell.activation, cell_state, hidden, n);
+  for_items(n, 1, [&](int64_t i) { hidden[i] *= output_gate[i]; });
 
   if (cell.projection.present()) {
     const RowOperand h = operand(hidden, n, bytes + cell.inputs + cell.aux_inputs + cell.outputs);
-    for (int64_t i = 0; i < cell.outputs; ++i) {
-      output_state[i] = cell.projection_bias != nullptr ? cell.projection_bias[i] : 0.0F;
-    }
+    for_items(cell.outputs, 1,
+              [&](int64_t i) { output_state[i] = cell.projection_bias != nullptr ? cell.projection_bias[i] : 0.0F; });
     multiply_add(cell.projection, h, cell.outputs, n, output_state);
     clip(cell.projection_clip, output_state, cell.outputs);
   } else {
-    std::copy_n(hidden, cell.outputs, output_state);
+    for_items(cell.outputs, 1, [&](int64_t i) { output_state[i] = hidden[i]; });
   }
-  std::copy_n(output_state, cell.outputs, output);
+  for_items(cell.outputs, 1, [&](int64_t i) { output[i] = output_state[i]; });
 }
 
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

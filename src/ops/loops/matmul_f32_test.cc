@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of operands as they are, whole matrices and vectors, against plain loops and the packed gemm.
-#include "kernels/gemm/matmul_f32.h"
+#include "ops/loops/matmul_f32.h"
 
 #include <gtest/gtest.h>
 
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemv_f32.h"
 #include "kernels/kernel_test_util.h"
+#include "ops/loops/gemm.h"
+#include "ops/loops/pack.h"
 
-namespace leadline::kernels {
+namespace leadline::ops {
+
+using namespace kernels;  // NOLINT(google-build-using-namespace)
+
 namespace {
 
 struct Case {
@@ -55,7 +60,8 @@ class Problem {
       }
     }
     const TestBytes packed(packed_bytes_f32(s.n, s.k));
-    (g.b_transposed ? pack_f32 : pack_f32_kn)(g.b, g.ldb, s.n, s.k, packed.data());
+    g.b_transposed ? pack_matrix(g.b, g.ldb, s.n, s.k, packed.data())
+                   : pack_matrix_kn(g.b, g.ldb, s.n, s.k, packed.data());
     std::vector<float> result(c.size(), kSentinel);
     gemm_f32_range({rows.data(), s.k, s.m, packed.data(), s.n, s.k, g.bias, result.data(), g.ldc, g.lo, g.hi}, 0, s.m,
                    0, s.n);
@@ -104,8 +110,8 @@ TEST(GemvF32Test, MatchesPlainLoops) {
         const auto x = random_values<float>(k, -1, 1, random);
         const auto matrix = random_values<float>((n + 1) * (k + 1), -1, 1, random);
         std::vector<float> rows(static_cast<size_t>(n), 9.0F), dots(static_cast<size_t>(n), 9.0F);
-        gemv_rows_f32(x.data(), matrix.data(), n + 1, n, k, rows.data(), pool);
-        gemv_dots_f32(x.data(), matrix.data(), k + 1, n, k, dots.data(), pool);
+        ops::gemv_rows_f32(x.data(), matrix.data(), n + 1, n, k, rows.data(), pool);
+        ops::gemv_dots_f32(x.data(), matrix.data(), k + 1, n, k, dots.data(), pool);
         for (int64_t j = 0; j < n; ++j) {
           double by_rows = 0, by_dots = 0;
           for (int64_t i = 0; i < k; ++i) {
@@ -121,11 +127,33 @@ TEST(GemvF32Test, MatchesPlainLoops) {
   });
 }
 
+TEST(GemvF32Test, SlicesGiveTheBitsOfTheWhole) {
+  for_each_target([] {
+    constexpr int64_t kN = 7, kK = 500;
+    std::mt19937 random(3);
+    const auto x = random_values<float>(kK, -1, 1, random);
+    const auto matrix = random_values<float>(kN * kK, -1, 1, random);
+    std::vector<float> whole(kN), slices(kN), state(kN * kDotsState);
+    kernels::gemv_dots_f32(x.data(), matrix.data(), kK, kN, kK, whole.data());
+    for (int64_t k = 0; k < kK; k += kDotsDepthGrain) {
+      kernels::gemv_dots_f32_slice(x.data(), matrix.data(), kK, kN, kK, k, std::min(kK, k + kDotsDepthGrain),
+                                   state.data(), slices.data());
+    }
+    EXPECT_EQ(slices, whole);
+    kernels::gemv_rows_f32(x.data(), matrix.data(), kN, kN, kK, whole.data(), false);
+    for (int64_t k = 0; k < kK; k += 13) {
+      kernels::gemv_rows_f32(x.data() + k, matrix.data() + k * kN, kN, kN, std::min<int64_t>(13, kK - k), slices.data(),
+                             k > 0);
+    }
+    EXPECT_EQ(slices, whole);
+  });
+}
+
 TEST(GemvF32Test, ThreadsDoNotChangeTheResult) {
   std::mt19937 random(3);
   const auto x = random_values<float>(700, -1, 1, random);
   const auto matrix = random_values<float>(700 * 701, -1, 1, random);
-  for (const auto gemv : {gemv_rows_f32, gemv_dots_f32}) {
+  for (const auto gemv : {ops::gemv_rows_f32, ops::gemv_dots_f32}) {
     ThreadPool one(1), four(4);
     std::vector<float> single(699), many(699);
     gemv(x.data(), matrix.data(), 701, 699, 700, single.data(), one);
@@ -135,4 +163,4 @@ TEST(GemvF32Test, ThreadsDoNotChangeTheResult) {
 }
 
 }  // namespace
-}  // namespace leadline::kernels
+}  // namespace leadline::ops

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/recurrent/matrix.h"
+#include "ops/loops/recurrent.h"
 
-namespace leadline::kernels {
+namespace leadline::ops {
 
 struct LstmGate {
   WeightMatrix input;           // [cells, inputs]
@@ -42,4 +42,4 @@ int64_t lstm_scratch_bytes(int64_t inputs, int64_t aux_inputs, int64_t cells, in
 void lstm_step(const LstmCell& cell, const float* input, const float* aux, float* output_state, float* cell_state,
                float* output, std::byte* scratch);
 
-}  // namespace leadline::kernels
+}  // namespace leadline::ops
