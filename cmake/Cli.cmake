@@ -18,10 +18,11 @@ configure_file(${PROJECT_SOURCE_DIR}/src/cli/bench_engine.cc.in ${bench_engine_s
 
 add_library(leadline_cli_parts STATIC ${cli_sources} ${bench_engine_source})
 leadline_compile_options(leadline_cli_parts)
+leadline_compile_lightly(leadline_cli_parts)
 target_include_directories(leadline_cli_parts PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(leadline_cli_parts
-  PUBLIC leadline leadline_guard fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PRIVATE ZLIB::ZLIB)
-leadline_precompile(leadline_cli_parts <CLI/CLI.hpp> <nlohmann/json.hpp>)
+  PUBLIC leadline leadline_guard fmt::fmt CLI11::CLI11 PRIVATE ZLIB::ZLIB)
+leadline_precompile(leadline_cli_parts)
 
 add_executable(leadline_cli ${cli_main})
 leadline_compile_options(leadline_cli)

@@ -37,6 +37,12 @@ function(leadline_compile_options target)
   endif()
 endfunction()
 
+# leadline_compile_lightly(<target>): -O1 for a target in which no loop over a tensor runs. It takes a third less time to
+# compile than -O2, and nobody can tell the difference.
+function(leadline_compile_lightly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # leadline_precompile(<target> [<header>...]): parses the headers that most files include once instead of in every file,
 # which is two thirds of what compiling a file takes. Sanitized builds do without, and so find includes that are missing.
 option(LEADLINE_PRECOMPILED_HEADERS "Parse common headers once per target" ${PROJECT_IS_TOP_LEVEL})

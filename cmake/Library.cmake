@@ -4,9 +4,10 @@
 # either or both. Also the header that flatc makes from the schema of .tflite files.
 
 leadline_sources(core_sources src/core src/io)
-leadline_sources(engine_sources
-  src/report src/kernels src/ir src/ops src/model src/import src/passes src/plan src/runtime src/quantize src/debug src/api
+leadline_sources(engine_sources src/kernels src/ir src/ops src/model src/passes src/plan src/runtime src/quantize src/debug
   src/jobs)
+# Rooms of the engine that no loop over a tensor runs in.
+leadline_sources(light_sources src/import src/report src/api)
 leadline_sources(guard_sources src/guard)
 
 # Pictures: the decoders, or a file that says that there are none.
@@ -25,6 +26,16 @@ else()
   list(FILTER engine_sources EXCLUDE REGEX "/picture_(png|jpeg)\\.cc$")
 endif()
 
+# Position-independent code with visible symbols must not be inlined across functions that somebody could replace at load
+# time; either of these says that nobody does.
+function(leadline_hide_symbols target)
+  if(BUILD_SHARED_LIBS)
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  else()
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  endif()
+endfunction()
+
 # leadline_library(<target> <name in CMake packages> <source>...)
 function(leadline_library target exported)
   add_library(${target} ${ARGN})
@@ -33,17 +44,9 @@ function(leadline_library target exported)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${exported} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(${target}
-    PRIVATE fmt::fmt Threads::Threads ZLIB::ZLIB $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  target_link_libraries(${target} PRIVATE fmt::fmt Threads::Threads ZLIB::ZLIB)
   leadline_precompile(${target})
-  # Position-independent code with visible symbols must not be inlined across functions that somebody could
-  # replace at load time; either of these says that nobody does.
-  get_target_property(library_type ${target} TYPE)
-  if(library_type STREQUAL "STATIC_LIBRARY")
-    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  else()
-    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
-  endif()
+  leadline_hide_symbols(${target})
   add_dependencies(product ${target})
 endfunction()
 
@@ -52,12 +55,21 @@ target_compile_features(leadline_core PUBLIC cxx_std_20)
 target_include_directories(leadline_core
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-leadline_library(leadline leadline ${engine_sources})
+add_library(leadline_light OBJECT ${light_sources})
+leadline_compile_options(leadline_light)
+leadline_compile_lightly(leadline_light)
+target_include_directories(leadline_light PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(leadline_light PRIVATE leadline_core fmt::fmt Threads::Threads ZLIB::ZLIB)
+leadline_precompile(leadline_light)
+leadline_hide_symbols(leadline_light)
+
+leadline_library(leadline leadline ${engine_sources} $<TARGET_OBJECTS:leadline_light>)
 target_link_libraries(leadline PUBLIC leadline_core PRIVATE ${picture_libraries})
 target_include_directories(leadline SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
 
 leadline_library(leadline_guard guard ${guard_sources})
 target_link_libraries(leadline_guard PUBLIC leadline_core PRIVATE ${CMAKE_DL_LIBS})
+leadline_compile_lightly(leadline_guard)
 
 # Kernels include little, and Highway compiles them for several instruction sets at once.
 set(kernel_sources ${engine_sources})
@@ -85,7 +97,7 @@ set(assets_source ${PROJECT_BINARY_DIR}/generated/report/assets.cc)
 add_custom_command(OUTPUT ${assets_source}
   COMMAND ${CMAKE_COMMAND} -DOUTPUT=${assets_source} -DASSETS=${joined_assets} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedAssets.cmake
   DEPENDS ${assets} cmake/EmbedAssets.cmake VERBATIM)
-target_sources(leadline PRIVATE ${assets_source})
+target_sources(leadline_light PRIVATE ${assets_source})
 
 # doctor's table of compatible versions is part of its library.
 set(compatibility ${PROJECT_SOURCE_DIR}/data/compatibility.json)

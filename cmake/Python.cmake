@@ -19,6 +19,7 @@ find_package(nanobind CONFIG REQUIRED PATHS ${nanobind_dir} NO_DEFAULT_PATH)
 
 nanobind_add_module(_leadline NB_STATIC NOMINSIZE NB_SUPPRESS_WARNINGS ${python_sources})
 leadline_compile_options(_leadline)
+leadline_compile_lightly(_leadline)
 set_target_properties(_leadline PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/leadline)

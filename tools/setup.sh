@@ -18,7 +18,7 @@ export LC_ALL=C  # one order for sort and comm
 python=${PYTHON:-python3}
 packages=(
   g++ make cmake ninja-build
-  flatbuffers-compiler libflatbuffers-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
+  flatbuffers-compiler libflatbuffers-dev libhwy-dev libfmt-dev libcli11-dev zlib1g-dev
   libpng-dev libjpeg62-turbo-dev
   python3 python3-dev python3-venv
 )
@@ -34,7 +34,7 @@ add_job() {
       ;;
     check)
       add_job lint
-      packages+=(ccache libgtest-dev)
+      packages+=(ccache libgtest-dev nlohmann-json3-dev)
       environments[.venv]=requirements-dev.txt
       ;;
     tests)

@@ -25,12 +25,12 @@ std::string describe(const RecipeRule& rule) {
 std::string recipe_to_json(const std::vector<RecipeRule>& rules) {
   std::string text = "{\"rules\": [";
   for (const RecipeRule& rule : rules) {
-    OrderedJson json = OrderedJson::object();
+    Json json = Json::object();
     if (!rule.op.empty()) json["op"] = rule.op;
     if (!rule.name.empty()) json["name"] = rule.name;
     if (rule.node >= 0) json["node"] = rule.node;
     json["mode"] = quantization_mode_name(rule.mode);
-    text += (&rule == rules.data() ? "\n " : ",\n ") + json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
+    text += (&rule == rules.data() ? "\n " : ",\n ") + json.dump();
   }
   return text + "\n]}\n";
 }

@@ -130,28 +130,21 @@ class Bench final : public Command {
  public:
   explicit Bench(CLI::App& program)
       : Command(program, "bench", "Time a model on random data, also beside LiteRT and OpenVINO", kExamples) {
-    options_.add_to(app());
+    options_.add_to(*this);
     add_timeout();
-    app()
-        .add_option("--rounds", rounds_, "Turns of each engine")
-        ->check(CLI::Range(1, 10'000).description(""))
-        ->capture_default_str()
-        ->type_name("N");
-    app()
-        .add_option("--round-ms", round_ms_, "About how long the slowest engine's turn is")
-        ->check(CLI::Range(1, 600'000).description(""))
-        ->capture_default_str()
-        ->type_name("MS");
-    app().add_option("--seed", seed_, "Start of the random numbers")->capture_default_str()->type_name("N");
-    app()
-        .add_option("--against", against_, "Also these engines, in turns: litert, openvino")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"litert", "openvino"}).description(""))
-        ->type_name("LIST");
-    app()
-        .add_option("--python", python_, "The Python that has those engines (default: LEADLINE_BENCH_PYTHON, python3)")
-        ->type_name("FILE");
-    app().add_flag("--profile", profile_, "Then time per op and per node, with GMAC/s and shapes");
+    add_option("--rounds", rounds_, "Turns of each engine").range(1, 10'000).show_default().placeholder("N");
+    add_option("--round-ms", round_ms_, "About how long the slowest engine's turn is")
+        .range(1, 600'000)
+        .show_default()
+        .placeholder("MS");
+    add_option("--seed", seed_, "Start of the random numbers").show_default().placeholder("N");
+    add_option("--against", against_, "Also these engines, in turns: litert, openvino")
+        .separated_by(',')
+        .one_of({"litert", "openvino"})
+        .placeholder("LIST");
+    add_option("--python", python_, "The Python that has those engines (default: LEADLINE_BENCH_PYTHON, python3)")
+        .placeholder("FILE");
+    add_flag("--profile", profile_, "Then time per op and per node, with GMAC/s and shapes");
   }
 
   void run() override {
@@ -224,8 +217,14 @@ void Bench::measure(OpenedModel& opened) {
     peers.push_back(std::make_unique<Peer>(python_, engine, std::filesystem::absolute(options_.model_path).string(),
                                            opened.plan().threads, folder.file("inputs.npz")));
     const Json& start = peers.back()->start();
-    figures_.push_back(
-        {engine, start.value("version", ""), start.value("error", ""), start.value("first_ms", 0.0), 0, {}});
+    Figures figures{.engine = engine};
+    if (const Json* error = start.find("error")) {
+      figures.error = error->text();
+    } else {
+      figures.version = start.at("version").text();
+      figures.first_ms = start.at("first_ms").number();
+    }
+    figures_.push_back(std::move(figures));
   }
   take_rounds(interpreter, peers);
   for (size_t i = 0; i < peers.size(); ++i) {
@@ -293,12 +292,12 @@ Json Bench::document(OpenedModel& opened, const std::vector<NodeProfile>& profil
     if (!f.error.empty()) {
       engine["error"] = f.error;
     } else {
-      engine.update({{"runs", f.ms.size()},
-                     {"fastest_ms", f.quantile(0)},
-                     {"median_ms", f.quantile(0.5)},
-                     {"p95_ms", f.quantile(0.95)},
-                     {"first_ms", f.first_ms},
-                     {"peak_resident_bytes", f.peak_bytes}});
+      engine["runs"] = f.ms.size();
+      engine["fastest_ms"] = f.quantile(0);
+      engine["median_ms"] = f.quantile(0.5);
+      engine["p95_ms"] = f.quantile(0.95);
+      engine["first_ms"] = f.first_ms;
+      engine["peak_resident_bytes"] = f.peak_bytes;
       if (!std::isnan(f.difference)) engine["difference"] = f.difference;
       if (&f != figures_.data()) engine["times_as_fast"] = f.quantile(0) / figures_[0].quantile(0);
     }

@@ -58,15 +58,15 @@ Peer::Peer(const std::string& python, const std::string& engine, const std::stri
   requests_ = fdopen(requests.writing.release(), "w");
   answers_ = fdopen(answers.reading.release(), "r");
   start_ = answer();
-  if (start_.value("missing", false)) {
+  if (start_.contains("missing")) {
     const auto package = kPackages.find(engine);
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{} cannot run {}: {}. Install it there, or name another Python with --python:\n"
                             "  {} -m pip install {} numpy",
-                            python, engine, start_.value("error", ""), python,
+                            python, engine, start_.at("error").text(), python,
                             package == kPackages.end() ? engine : package->second));
   }
-  if (works()) peak_bytes_ = start_.value("peak_bytes", int64_t{0});
+  if (works()) peak_bytes_ = start_.at("peak_bytes").integer();
 }
 
 Peer::~Peer() {
@@ -81,8 +81,11 @@ Json Peer::answer() {
   const ssize_t length = getline(&line, &capacity, answers_);
   const std::string text = length > 0 ? std::string(line, static_cast<size_t>(length)) : std::string();
   std::free(line);
-  Json document = Json::parse(text, nullptr, false);
-  if (document.is_object()) return document;
+  try {
+    Json document = parse_json(text);
+    if (document.is_object()) return document;
+  } catch (const JsonError&) {  // what it printed before it died
+  }
   int status = 0;
   if (text.empty() && waitpid(pid_, &status, 0) == pid_) pid_ = -1;
   const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
@@ -96,15 +99,17 @@ Json Peer::ask(const Json& request) {
   fflush(requests_);
   Json reply = answer();
   if (reply.contains("error")) {
-    throw Error(ErrorCode::kRuntime, fmt::format("{}: {}", engine_, reply.value("error", "")));
+    throw Error(ErrorCode::kRuntime, fmt::format("{}: {}", engine_, reply.at("error").text()));
   }
   return reply;
 }
 
 std::vector<double> Peer::run(int count) {
   const Json reply = ask({{"run", count}});
-  peak_bytes_ = reply.value("peak_bytes", peak_bytes_);
-  return reply.value("ms", std::vector<double>());
+  peak_bytes_ = reply.at("peak_bytes").integer();
+  std::vector<double> milliseconds;
+  for (const Json& run : reply.at("ms").items()) milliseconds.push_back(run.number());
+  return milliseconds;
 }
 
 void Peer::save(const std::string& path) { ask({{"save", path}}); }

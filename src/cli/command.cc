@@ -3,22 +3,93 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <utility>
+
 namespace leadline::cli {
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::placeholder(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option& Option::show_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option& Option::range(int64_t lowest, int64_t highest) {
+  option_->check(CLI::Range(lowest, highest).description(""));
+  return *this;
+}
+
+Option& Option::non_negative() {
+  option_->check(CLI::NonNegativeNumber.description(""));
+  return *this;
+}
+
+Option& Option::one_of(std::vector<std::string> values) {
+  option_->check(CLI::IsMember(std::move(values)).description(""));
+  return *this;
+}
+
+Option& Option::repeatable() {
+  option_->expected(1)->take_all();
+  return *this;
+}
+
+Option& Option::separated_by(char separator) {
+  option_->delimiter(separator);
+  return *this;
+}
 
 Command::Command(CLI::App& program, const std::string& name, const std::string& help, const std::string& examples)
     : app_(program.add_subcommand(name, help)) {
   app_->footer("Examples:\n" + examples);
-  app_->add_flag("--json", json_, "Print the result (or the error) as one JSON document");
+  add_flag("--json", json_, "Print the result (or the error) as one JSON document");
+}
+
+Option Command::add_option(const std::string& names, std::string& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+
+Option Command::add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) {
+  return Option(app_->add_option(names, values, help));
+}
+
+Option Command::add_option(const std::string& names, std::vector<float>& values, const std::string& help) {
+  return Option(app_->add_option(names, values, help));
+}
+
+Option Command::add_option(const std::string& names, int& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+
+Option Command::add_option(const std::string& names, int64_t& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+
+Option Command::add_option(const std::string& names, uint64_t& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+
+Option Command::add_option(const std::string& names, double& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+
+Option Command::add_flag(const std::string& names, bool& value, const std::string& help) {
+  return Option(app_->add_flag(names, value, help));
 }
 
 void Command::add_timeout() {
-  app_->add_option("--timeout", timeout_, "Give up after so many seconds")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->type_name("SECONDS");
+  add_option("--timeout", timeout_, "Give up after so many seconds").non_negative().placeholder("SECONDS");
 }
 
-void Command::print_json(const Json& document) {
-  fmt::print("{}\n", document.dump(2, ' ', true, Json::error_handler_t::replace));
-}
+void Command::print_json(const Json& document) { fmt::print("{}\n", document.dump(2)); }
 
 }  // namespace leadline::cli

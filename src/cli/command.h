@@ -3,16 +3,44 @@
 // main.cc turns exceptions into messages and exit codes.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "io/json.h"
 #include "leadline/work_limit.h"
+
+// CLI11, which parses the command line, takes a compiler three seconds in every file that sees it: command.cc and
+// main.cc do.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace leadline::cli {
 
-using Json = nlohmann::ordered_json;
+/// What is to be said about an option beside its name and its help.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option& required();
+  /// What stands for the value in the help text.
+  Option& placeholder(const std::string& name);
+  /// The help text shows the value that the variable has now.
+  Option& show_default();
+  Option& range(int64_t lowest, int64_t highest);
+  Option& non_negative();
+  Option& one_of(std::vector<std::string> values);
+  /// The option may be given several times, with one value each.
+  Option& repeatable();
+  /// Several values can be given at once.
+  Option& separated_by(char separator);
+
+ private:
+  CLI::Option* option_;
+};
 
 class Command {
  public:
@@ -23,6 +51,17 @@ class Command {
   Command& operator=(const Command&) = delete;
 
   virtual void run() = 0;
+
+  /// Adds an option such as "-o,--output", or an argument such as "MODEL", whose value goes to a variable.
+  Option add_option(const std::string& names, std::string& value, const std::string& help);
+  Option add_option(const std::string& names, std::vector<std::string>& values, const std::string& help);
+  Option add_option(const std::string& names, std::vector<float>& values, const std::string& help);
+  Option add_option(const std::string& names, int& value, const std::string& help);
+  Option add_option(const std::string& names, int64_t& value, const std::string& help);
+  Option add_option(const std::string& names, uint64_t& value, const std::string& help);
+  Option add_option(const std::string& names, double& value, const std::string& help);
+  /// Adds an option without a value, which sets the variable; one that begins with '!' clears it.
+  Option add_flag(const std::string& names, bool& value, const std::string& help);
 
   CLI::App& app() { return *app_; }
   bool json() const { return json_; }

@@ -34,33 +34,27 @@ class ConvertCommand final : public Command {
  public:
   explicit ConvertCommand(CLI::App& program)
       : Command(program, "convert", "Convert a Keras model (.keras, .h5) or a SavedModel to .tflite", kExamples) {
-    app()
-        .add_option("MODEL", model_path_, "The model: .keras, a whole-model .h5, or the directory of a SavedModel")
-        ->required();
-    app().add_option("-o,--output", output_path_, "The .tflite file; by default beside the model")->type_name("FILE");
+    add_option("MODEL", model_path_, "The model: .keras, a whole-model .h5, or the directory of a SavedModel")
+        .required();
+    add_option("-o,--output", output_path_, "The .tflite file; by default beside the model").placeholder("FILE");
     add_timeout();
-    app()
-        .add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all")
-        ->type_name("KEY");
+    add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all").placeholder("KEY");
     quantization_.mode.clear();  // none unless it is asked for
-    app().add_option("--quantize", quantization_.mode, "Quantize too: " + quantization_mode_names())->type_name("MODE");
-    quantization_.add_to(app());
-    app()
-        .add_option("--recipe", quantization_.recipe,
-                    "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
-        ->type_name("FILE");
-    app().add_flag("--bias-correction", quantization_.bias_correction,
-                   "Biases make up for the mean error of quantized weights");
-    app().add_flag("--allow-custom-ops", options_.allow_custom_ops,
-                   "Of a SavedModel: ops without a conversion become custom ops");
-    app()
-        .add_option("--without-pass", options_.disabled_passes,
-                    "Leave out this pass over the graph, or all (an unknown name lists them)")
-        ->type_name("NAME")
-        ->expected(1)
-        ->take_all();
-    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
-    app().add_flag("--plan,--dry-run", plan_only_, "Only print what would be written and what it would take");
+    add_option("--quantize", quantization_.mode, "Quantize too: " + quantization_mode_names()).placeholder("MODE");
+    quantization_.add_to(*this);
+    add_option("--recipe", quantization_.recipe,
+               "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
+        .placeholder("FILE");
+    add_flag("--bias-correction", quantization_.bias_correction,
+             "Biases make up for the mean error of quantized weights");
+    add_flag("--allow-custom-ops", options_.allow_custom_ops,
+             "Of a SavedModel: ops without a conversion become custom ops");
+    add_option("--without-pass", options_.disabled_passes,
+               "Leave out this pass over the graph, or all (an unknown name lists them)")
+        .placeholder("NAME")
+        .repeatable();
+    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
+    add_flag("--plan,--dry-run", plan_only_, "Only print what would be written and what it would take");
   }
 
   void run() override {
@@ -94,7 +88,7 @@ class ConvertCommand final : public Command {
                   {"peak_bytes", plan.file_peak_bytes},
                   {"nodes", plan.nodes},
                   {"tensors", plan.tensors},
-                  {"plan", Json::parse(job.to_json())}});
+                  {"plan", parse_json(job.to_json())}});
     } else if (!plan_only_) {
       fmt::print("Wrote {}\n", printable(output));
     }

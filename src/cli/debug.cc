@@ -37,18 +37,18 @@ class DebugCommand final : public Command {
  public:
   explicit DebugCommand(CLI::App& program)
       : Command(program, "debug", "Compare a quantized model with its float model, layer by layer", kExamples) {
-    app().add_option("FLOAT", float_path_, "The float .tflite file")->required()->type_name("");
-    app().add_option("QUANTIZED", quantized_path_, "The quantized .tflite file")->required()->type_name("");
-    add_sample_options(app(), samples_, "Samples for the float model");
+    add_option("FLOAT", float_path_, "The float .tflite file").required().placeholder("");
+    add_option("QUANTIZED", quantized_path_, "The quantized .tflite file").required().placeholder("");
+    add_sample_options(*this, samples_, "Samples for the float model");
     add_timeout();
-    app().add_option("--report", report_path_, "Write a page for a browser")->type_name("FILE.html");
-    app().add_option("--csv", csv_path_, "Write one line per layer")->type_name("FILE");
-    app().add_option("--threads", options_.num_threads, "Threads; -1: all CPUs")->capture_default_str()->type_name("N");
-    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
-    app().add_flag("--no-own-error", no_own_error_, "Only compare with the float model: half the time");
-    app().add_flag("--equalized", options_.equalized,
-                   "The quantized model was made with --equalize: compare with even channels");
-    app().add_flag("--plan", plan_only_, "Only say what memory it takes");
+    add_option("--report", report_path_, "Write a page for a browser").placeholder("FILE.html");
+    add_option("--csv", csv_path_, "Write one line per layer").placeholder("FILE");
+    add_option("--threads", options_.num_threads, "Threads; -1: all CPUs").show_default().placeholder("N");
+    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
+    add_flag("--no-own-error", no_own_error_, "Only compare with the float model: half the time");
+    add_flag("--equalized", options_.equalized,
+             "The quantized model was made with --equalize: compare with even channels");
+    add_flag("--plan", plan_only_, "Only say what memory it takes");
   }
 
   void run() override {

@@ -30,10 +30,7 @@ class Devices final : public Command {
  public:
   explicit Devices(CLI::App& program)
       : Command(program, "devices", "List the devices of this machine, named as in TensorFlow", kExamples) {
-    app()
-        .add_option("--timeout", timeout_, "Seconds that a driver may take to answer")
-        ->capture_default_str()
-        ->type_name("SECONDS");
+    add_option("--timeout", timeout_, "Seconds that a driver may take to answer").show_default().placeholder("SECONDS");
   }
 
   void run() override {

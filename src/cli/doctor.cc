@@ -23,22 +23,18 @@ class Doctor final : public Command {
  public:
   explicit Doctor(CLI::App& program)
       : Command(program, "doctor", "Look for what is known to kill kernels: versions, libraries, limits", kExamples) {
-    app()
-        .add_option("--python", options_.python,
-                    "Interpreter or environment (default: VIRTUAL_ENV, CONDA_PREFIX, then PATH)")
-        ->type_name("PATH");
-    app()
-        .add_option("--site-packages", options_.site_packages,
-                    "Look at this folder instead of the interpreter's own; may be repeated")
-        ->type_name("FOLDER")
-        ->expected(1)
-        ->take_all();
-    app()
-        .add_option("--python-version", options_.python_version, "Version of that Python, where files do not tell it")
-        ->type_name("X.Y");
-    app().add_flag("!--no-machine", options_.machine, "Leave out limits, memory and disk of this machine");
-    app().add_flag("--strict", strict_, "Exit code 1 for warnings too");
-    app().add_flag("--list", list_, "List what is checked");
+    add_option("--python", options_.python,
+               "Interpreter or environment (default: VIRTUAL_ENV, CONDA_PREFIX, then PATH)")
+        .placeholder("PATH");
+    add_option("--site-packages", options_.site_packages,
+               "Look at this folder instead of the interpreter's own; may be repeated")
+        .placeholder("FOLDER")
+        .repeatable();
+    add_option("--python-version", options_.python_version, "Version of that Python, where files do not tell it")
+        .placeholder("X.Y");
+    add_flag("!--no-machine", options_.machine, "Leave out limits, memory and disk of this machine");
+    add_flag("--strict", strict_, "Exit code 1 for warnings too");
+    add_flag("--list", list_, "List what is checked");
   }
 
   void run() override {

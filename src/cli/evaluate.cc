@@ -26,34 +26,30 @@ class EvaluateCommand final : public Command {
  public:
   explicit EvaluateCommand(CLI::App& program)
       : Command(program, "evaluate", "Run a model over samples and measure its answers", kExamples) {
-    app().add_option("MODEL", model_path_, "The .tflite file")->required()->type_name("");
-    add_sample_options(app(), samples_, "Samples to run");
-    add_label_options(app(), samples_);
-    app()
-        .add_option("--metric", metric_, "accuracy, mse, mae, cosine or agreement (with --reference)")
-        ->capture_default_str()
-        ->type_name("NAME");
-    app()
-        .add_option("--top-k", options_.top_k, "For accuracy: the label may be any of this many top answers")
-        ->capture_default_str()
-        ->type_name("K");
-    app().add_option("--reference", reference_path_, "The .tflite file to compare with")->type_name("FILE");
-    app()
-        .add_option("--output-index", options_.output, "Which output is judged, counted from 0")
-        ->capture_default_str()
-        ->type_name("N");
-    app()
-        .add_option("--max-confusion-classes", options_.max_confusion_classes,
-                    "Keep the table of answers for at most this many classes; 0: no table")
-        ->capture_default_str()
-        ->type_name("N");
-    app().add_flag("--per-sample", options_.per_sample, "With --json: the value of each sample too");
-    app()
-        .add_option("--threads", options_.num_threads, "Samples that run at the same time; -1: as many as CPUs")
-        ->default_val(-1)
-        ->type_name("N");
-    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
-    app().add_flag("--plan", plan_only_, "Only say what memory it takes");
+    add_option("MODEL", model_path_, "The .tflite file").required().placeholder("");
+    add_sample_options(*this, samples_, "Samples to run");
+    add_label_options(*this, samples_);
+    add_option("--metric", metric_, "accuracy, mse, mae, cosine or agreement (with --reference)")
+        .show_default()
+        .placeholder("NAME");
+    add_option("--top-k", options_.top_k, "For accuracy: the label may be any of this many top answers")
+        .show_default()
+        .placeholder("K");
+    add_option("--reference", reference_path_, "The .tflite file to compare with").placeholder("FILE");
+    add_option("--output-index", options_.output, "Which output is judged, counted from 0")
+        .show_default()
+        .placeholder("N");
+    add_option("--max-confusion-classes", options_.max_confusion_classes,
+               "Keep the table of answers for at most this many classes; 0: no table")
+        .show_default()
+        .placeholder("N");
+    add_flag("--per-sample", options_.per_sample, "With --json: the value of each sample too");
+    options_.num_threads = -1;
+    add_option("--threads", options_.num_threads, "Samples that run at the same time; -1: as many as CPUs")
+        .show_default()
+        .placeholder("N");
+    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
+    add_flag("--plan", plan_only_, "Only say what memory it takes");
     add_timeout();
   }
 
@@ -66,7 +62,7 @@ class EvaluateCommand final : public Command {
     EvaluateJob job(model, options_);
     const std::unique_ptr<SampleSource> samples = samples_ || !plan_only_ ? samples_.open(model, budget) : nullptr;
     const JobPlan plan = job.plan(samples.get());
-    if (plan_only_ && json()) return print_json(Json::parse(plan.to_json()));
+    if (plan_only_ && json()) return print_json(parse_json(plan.to_json()));
     if (!json()) {
       fmt::print("{}", plan.to_text());
       std::fflush(stdout);
@@ -81,7 +77,7 @@ class EvaluateCommand final : public Command {
       });
     }();
     print_findings(result.findings);
-    if (json()) return print_json(Json::parse(result.to_json()));
+    if (json()) return print_json(parse_json(result.to_json()));
     fmt::print("\n{}", result.to_text());
   }
 

@@ -98,13 +98,12 @@ class Guard final : public Command {
  public:
   explicit Guard(CLI::App& program)
       : Command(program, "guard", "Run a program under limits of memory and time, and tell how it ended", kExamples) {
-    app().add_option("--memory", memory_, "Most memory of the program and all it starts: 2GB, 1.5GiB, 50%");
-    app().add_option("--timeout", limits_.timeout_seconds, "Most seconds it may take")->check(CLI::NonNegativeNumber);
-    app()
-        .add_option("--processes", limits_.processes, "Most processes at one time (default 1024; 0: no limit)")
-        ->check(CLI::NonNegativeNumber);
-    app().add_flag("--quiet", quiet_, "Report on standard error only when the program did not exit with 0");
-    app().add_option("COMMAND", command_, "The program and its arguments, after --")->required();
+    add_option("--memory", memory_, "Most memory of the program and all it starts: 2GB, 1.5GiB, 50%");
+    add_option("--timeout", limits_.timeout_seconds, "Most seconds it may take").non_negative();
+    add_option("--processes", limits_.processes, "Most processes at one time (default 1024; 0: no limit)")
+        .non_negative();
+    add_flag("--quiet", quiet_, "Report on standard error only when the program did not exit with 0");
+    add_option("COMMAND", command_, "The program and its arguments, after --").required();
   }
 
   void run() override;

@@ -60,10 +60,10 @@ class Inspect final : public Command {
   explicit Inspect(CLI::App& program)
       : Command(program, "inspect", "Show what is in a model: inputs, outputs, signatures, ops, bytes, metadata",
                 kExamples) {
-    app().add_option("MODEL", path_, "The .tflite file")->required()->type_name("");
+    add_option("MODEL", path_, "The .tflite file").required().placeholder("");
     add_timeout();
-    app().add_flag("--nodes", nodes_, "List every node");
-    app().add_flag("--tensors", tensors_, "List every tensor");
+    add_flag("--nodes", nodes_, "List every node");
+    add_flag("--tensors", tensors_, "List every tensor");
   }
 
   void run() override {

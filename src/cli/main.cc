@@ -2,6 +2,7 @@
 // The `leadline` program: the list of its commands, and the one place where exceptions become exit codes.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -23,8 +24,8 @@ namespace {
 
 using leadline::Error;
 using leadline::ErrorCode;
+using leadline::Json;
 using leadline::cli::Command;
-using leadline::cli::Json;
 
 enum ExitCode { kOk = 0, kRuntimeError = 1, kUsage = 2, kBadModel = 3, kOverBudget = 4, kIoError = 5 };
 
@@ -95,9 +96,9 @@ int report(const Failure& failure, bool json) {
   if (json) {
     Json error = {
         {"kind", failure.kind}, {"message", failure.message}, {"exit_code", static_cast<int>(failure.exit_code)}};
-    error.update(failure.details);
+    for (const auto& [key, value] : failure.details.members()) error[key] = value;
     const Json document = {{"error", error}};
-    std::fputs((document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n").c_str(), stdout);
+    std::fputs((document.dump(2) + "\n").c_str(), stdout);
   }
   return failure.exit_code;
 }

@@ -63,7 +63,7 @@ Interpreter make_interpreter(const Model& model, const ModelOptions& options,
   chosen.subgraph = signature ? signature->subgraph : 0;
   chosen.plan_only = plan_only;
   chosen.device = options.device;
-  chosen.on_missing = options.on_missing;
+  chosen.on_missing = options.on_missing == "fallback" ? MissingDevice::kFallback : MissingDevice::kError;
   chosen.disabled_passes = options.disabled_passes;
   try {
     return Interpreter(model, chosen);
@@ -97,30 +97,30 @@ std::vector<NamedTensor> name_tensors(const Interpreter& interpreter, const std:
 
 }  // namespace
 
-void ModelOptions::add_to(CLI::App& app) {
-  app.add_option("MODEL", model_path, "The .tflite file")->required()->type_name("");
-  app.add_option("--threads", threads, "Threads for one run; -1: all CPUs")->capture_default_str()->type_name("N");
-  app.add_option("--memory", memory, "What the job may take: 200MB, 1.5GiB, 50% (default: 90% of what is free)")
-      ->type_name("SIZE");
-  app.add_option("--signature", signature, "Which signature of the model (default: the main one)")->type_name("KEY");
-  app.add_option("--shape", shapes, "Another shape for an input, given by name or position (0, 1, ...): x=1,224,224,3")
-      ->type_name("INPUT=SIZES")
-      ->expected(1)
-      ->take_all();
-  app.add_option("--device", device, "Where to run: /CPU:0, /GPU:0, ... (see leadline devices; default: /CPU:0)")
-      ->type_name("NAME");
-  app.add_option("--on-missing", on_missing,
-                 "When that device is missing or has no kernels yet: error, fallback (to /CPU:0)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, MissingDevice>{{"error", MissingDevice::kError},
-                                                                               {"fallback", MissingDevice::kFallback}})
-                      .description(""))
-      ->default_str("error")
-      ->type_name("POLICY");
-  app.add_option("--without-pass", disabled_passes,
-                 "Do not merge nodes by this pass, or by all (an unknown name lists them)")
-      ->type_name("NAME")
-      ->expected(1)
-      ->take_all();
+void ModelOptions::add_to(Command& command) {
+  command.add_option("MODEL", model_path, "The .tflite file").required().placeholder("");
+  command.add_option("--threads", threads, "Threads for one run; -1: all CPUs").show_default().placeholder("N");
+  command.add_option("--memory", memory, "What the job may take: 200MB, 1.5GiB, 50% (default: 90% of what is free)")
+      .placeholder("SIZE");
+  command.add_option("--signature", signature, "Which signature of the model (default: the main one)")
+      .placeholder("KEY");
+  command
+      .add_option("--shape", shapes, "Another shape for an input, given by name or position (0, 1, ...): x=1,224,224,3")
+      .placeholder("INPUT=SIZES")
+      .repeatable();
+  command.add_option("--device", device, "Where to run: /CPU:0, /GPU:0, ... (see leadline devices; default: /CPU:0)")
+      .placeholder("NAME");
+  command
+      .add_option("--on-missing", on_missing,
+                  "When that device is missing or has no kernels yet: error, fallback (to /CPU:0)")
+      .one_of({"error", "fallback"})
+      .show_default()
+      .placeholder("POLICY");
+  command
+      .add_option("--without-pass", disabled_passes,
+                  "Do not merge nodes by this pass, or by all (an unknown name lists them)")
+      .placeholder("NAME")
+      .repeatable();
 }
 
 std::shared_ptr<Budget> ModelOptions::budget() const {

@@ -2,7 +2,6 @@
 // What `plan` and `run` share: the options about threads, memory, signatures and shapes, and inputs found by name.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/command.h"
 #include "leadline/interpreter.h"
 #include "leadline/model.h"
 
@@ -29,10 +29,10 @@ struct ModelOptions {
   std::string signature;
   std::vector<std::string> shapes;
   std::string device;
-  MissingDevice on_missing = MissingDevice::kError;
+  std::string on_missing = "error";
   std::vector<std::string> disabled_passes;
 
-  void add_to(CLI::App& app);
+  void add_to(Command& command);
   /// --memory as a Budget; null when it is not given. Throws Error(kInvalidArgument).
   std::shared_ptr<Budget> budget() const;
 };

@@ -43,7 +43,7 @@ class Ops final : public Command {
   explicit Ops(CLI::App& program)
       : Command(program, "ops", "List the ops of the format: which run, for which types, which do not and why",
                 kExamples) {
-    app().add_flag("--markdown", markdown_, "As Markdown tables");
+    add_flag("--markdown", markdown_, "As Markdown tables");
   }
 
   void run() override {

@@ -25,11 +25,9 @@ class PlanCommand final : public Command {
  public:
   explicit PlanCommand(CLI::App& program)
       : Command(program, "plan", "Show how much memory a run takes, without running it", kExamples) {
-    options_.add_to(app());
+    options_.add_to(*this);
     add_timeout();
-    app()
-        .add_option("--html", html_path_, "Also write a page with a picture of the arena to this file")
-        ->type_name("FILE");
+    add_option("--html", html_path_, "Also write a page with a picture of the arena to this file").placeholder("FILE");
   }
 
   void run() override {
@@ -51,7 +49,8 @@ class PlanCommand final : public Command {
     }
     if (json()) {
       Json document = {{"model", options_.model_path}};
-      document.update(Json::parse(plan.to_json()));
+      const Json described = parse_json(plan.to_json());
+      for (const auto& [key, value] : described.members()) document[key] = value;
       print_json(document);
       return;
     }

@@ -100,8 +100,8 @@ class PostmortemCommand final : public Command {
  public:
   explicit PostmortemCommand(CLI::App& program)
       : Command(program, "postmortem", "Tell why a watched process (a Jupyter kernel) died", kExamples) {
-    app().add_option("PATH", path_, "A recording, or a folder of them (default: LEADLINE_FLIGHTS, then the user's)");
-    app().add_flag("--all", all_, "Every recording, newest first; else the newest of a process that died");
+    add_option("PATH", path_, "A recording, or a folder of them (default: LEADLINE_FLIGHTS, then the user's)");
+    add_flag("--all", all_, "Every recording, newest first; else the newest of a process that died");
   }
 
   void run() override;

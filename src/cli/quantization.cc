@@ -87,23 +87,24 @@ void write_file(const std::string& path, const std::vector<std::byte>& content) 
 
 }  // namespace
 
-void QuantizationOptions::add_to(CLI::App& app) {
-  add_sample_options(app, samples, "Samples for int8 and int16x8");
-  app.add_option("--input-type", input_type, io_type_names())->capture_default_str()->type_name("TYPE");
-  app.add_option("--output-type", output_type, io_type_names())->capture_default_str()->type_name("TYPE");
-  app.add_option("--method", method, "Ranges from samples: " + calibration_method_names())
-      ->capture_default_str()
-      ->type_name("NAME");
-  app.add_option("--percentile", percentile, "Share of values inside the range, for --method percentile")
-      ->capture_default_str()
-      ->type_name("P");
-  app.add_flag("--strict", strict, "Nodes without an integer form are an error");
-  app.add_flag("--per-tensor", per_tensor, "One scale for all channels of weights");
-  app.add_flag("--equalize", equalize, "Even out the channels of neighbouring convolutions before");
-  app.add_option("--smallest-weight", min_weight_elements,
-                 "Constants of fewer elements stay float in weight-only modes")
-      ->capture_default_str()
-      ->type_name("N");
+void QuantizationOptions::add_to(Command& command) {
+  add_sample_options(command, samples, "Samples for int8 and int16x8");
+  command.add_option("--input-type", input_type, io_type_names()).show_default().placeholder("TYPE");
+  command.add_option("--output-type", output_type, io_type_names()).show_default().placeholder("TYPE");
+  command.add_option("--method", method, "Ranges from samples: " + calibration_method_names())
+      .show_default()
+      .placeholder("NAME");
+  command.add_option("--percentile", percentile, "Share of values inside the range, for --method percentile")
+      .show_default()
+      .placeholder("P");
+  command.add_flag("--strict", strict, "Nodes without an integer form are an error");
+  command.add_flag("--per-tensor", per_tensor, "One scale for all channels of weights");
+  command.add_flag("--equalize", equalize, "Even out the channels of neighbouring convolutions before");
+  command
+      .add_option("--smallest-weight", min_weight_elements,
+                  "Constants of fewer elements stay float in weight-only modes")
+      .show_default()
+      .placeholder("N");
 }
 
 QuantizeOptions QuantizationOptions::parsed() const {
@@ -150,7 +151,7 @@ void quantize_and_report(const Model& model, const QuantizationOptions& options,
   }
   if (report.json) {
     Json json = {{"model", report.model_path}, {"mode", options.mode}, {"float_bytes", model.file_bytes()}};
-    json["plan"] = Json::parse(plan.to_json());
+    json["plan"] = parse_json(plan.to_json());
     if (!report.plan_only) {
       json["counted_peak_bytes"] = result.counted_peak_bytes;
       json["output"] = report.output_path;
@@ -160,7 +161,7 @@ void quantize_and_report(const Model& model, const QuantizationOptions& options,
     }
     json["unmatched_rules"] = rules_json(result.unmatched_rules);
     json["nodes"] = nodes_json(result.nodes);
-    fmt::print("{}\n", json.dump(2, ' ', true, Json::error_handler_t::replace));
+    fmt::print("{}\n", json.dump(2));
     return;
   }
   fmt::print("\nNodes\n{}{}", nodes_text(result.nodes), rules_text(result.unmatched_rules));

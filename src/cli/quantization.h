@@ -30,7 +30,7 @@ struct QuantizationOptions {
   int threads = -1;
 
   /// All but the mode.
-  void add_to(CLI::App& app);
+  void add_to(Command& command);
   /// As the job takes them.
   QuantizeOptions parsed() const;
 };

@@ -22,23 +22,17 @@ class QuantizeCommand final : public Command {
  public:
   explicit QuantizeCommand(CLI::App& program)
       : Command(program, "quantize", "Quantize a float .tflite model", kExamples) {
-    app().add_option("MODEL", model_path_, "The float .tflite file")->required()->type_name("");
-    app().add_option("-o,--output", output_path_, "The quantized file; by default beside the model")->type_name("FILE");
+    add_option("MODEL", model_path_, "The float .tflite file").required().placeholder("");
+    add_option("-o,--output", output_path_, "The quantized file; by default beside the model").placeholder("FILE");
     add_timeout();
-    app().add_option("--mode", options_.mode, quantization_mode_names())->capture_default_str()->type_name("MODE");
-    options_.add_to(app());
-    app()
-        .add_option("--recipe", options_.recipe,
-                    "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
-        ->type_name("FILE");
-    app().add_flag("--bias-correction", options_.bias_correction,
-                   "Biases make up for the mean error of quantized weights");
-    app()
-        .add_option("--threads", options_.threads, "Threads for calibration; -1: all CPUs")
-        ->capture_default_str()
-        ->type_name("N");
-    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
-    app().add_flag("--plan", plan_only_, "Only say what would be done and what memory it takes");
+    add_option("--mode", options_.mode, quantization_mode_names()).show_default().placeholder("MODE");
+    options_.add_to(*this);
+    add_option("--recipe", options_.recipe, "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
+        .placeholder("FILE");
+    add_flag("--bias-correction", options_.bias_correction, "Biases make up for the mean error of quantized weights");
+    add_option("--threads", options_.threads, "Threads for calibration; -1: all CPUs").show_default().placeholder("N");
+    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
+    add_flag("--plan", plan_only_, "Only say what would be done and what memory it takes");
   }
 
   void run() override {

@@ -68,24 +68,17 @@ class Run final : public Command {
  public:
   explicit Run(CLI::App& program)
       : Command(program, "run", "Run a model on data from files or on random data", kExamples) {
-    options_.add_to(app());
+    options_.add_to(*this);
     add_timeout();
-    app()
-        .add_option("--input", input_files_, "Data of an input, by name or position: x=x.npy; or one FILE.npz with all")
-        ->type_name("INPUT=FILE")
-        ->expected(1)
-        ->take_all();
-    app().add_flag("--random", random_, "Make up the inputs that no file gives (default when there is no --input)");
-    app().add_option("--seed", seed_, "Start of the random numbers")->capture_default_str()->type_name("N");
-    app()
-        .add_option("--output", output_path_, "Write the outputs to this .npz (or, for one output, .npy) file")
-        ->type_name("FILE");
-    app()
-        .add_option("--runs", runs_, "How often to run")
-        ->check(CLI::Range(1, 1'000'000).description(""))
-        ->capture_default_str()
-        ->type_name("N");
-    app().add_flag("--profile", profile_, "Time per op and per node");
+    add_option("--input", input_files_, "Data of an input, by name or position: x=x.npy; or one FILE.npz with all")
+        .placeholder("INPUT=FILE")
+        .repeatable();
+    add_flag("--random", random_, "Make up the inputs that no file gives (default when there is no --input)");
+    add_option("--seed", seed_, "Start of the random numbers").show_default().placeholder("N");
+    add_option("--output", output_path_, "Write the outputs to this .npz (or, for one output, .npy) file")
+        .placeholder("FILE");
+    add_option("--runs", runs_, "How often to run").range(1, 1'000'000).show_default().placeholder("N");
+    add_flag("--profile", profile_, "Time per op and per node");
   }
 
   void run() override {

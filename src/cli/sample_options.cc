@@ -33,36 +33,36 @@ std::pair<int64_t, int64_t> parse_size(const std::string& text) {
 
 }  // namespace
 
-void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& about) {
+void add_sample_options(Command& command, SampleOptions& options, const std::string& about) {
   using Numbers = std::vector<float>;
-  const auto numbers = [&app](const char* name, Numbers& values, const char* help) {
-    app.add_option(name, values, help)->delimiter(',')->type_name("X[,X,X]");
+  const auto numbers = [&command](const char* name, Numbers& values, const char* help) {
+    command.add_option(name, values, help).separated_by(',').placeholder("X[,X,X]");
   };
-  app.add_option("--data", options.data,
-                 about + ": a .npy or .npz file, a folder of them, or a folder of PNG and JPEG pictures")
-      ->type_name("PATH");
-  app.add_option("--samples", options.max_samples, "Use at most this many samples; 0: all")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->type_name("N");
-  app.add_option("--image-size", options.image_size, "Pictures: resize to this (default: the size of the input)")
-      ->type_name("HxW");
+  command
+      .add_option("--data", options.data,
+                  about + ": a .npy or .npz file, a folder of them, or a folder of PNG and JPEG pictures")
+      .placeholder("PATH");
+  command.add_option("--samples", options.max_samples, "Use at most this many samples; 0: all")
+      .show_default()
+      .non_negative()
+      .placeholder("N");
+  command.add_option("--image-size", options.image_size, "Pictures: resize to this (default: the size of the input)")
+      .placeholder("HxW");
   numbers("--mean", options.mean, "Pictures: subtract this from the values 0 to 255, for all channels or each");
   numbers("--scale", options.scale, "Pictures: then multiply by this");
-  app.add_option("--colors", options.colors, "Pictures: auto, rgb, bgr or grey")
-      ->capture_default_str()
-      ->type_name("NAME");
-  app.add_option("--resize", options.resize, "Pictures: bilinear or nearest")->capture_default_str()->type_name("NAME");
+  command.add_option("--colors", options.colors, "Pictures: auto, rgb, bgr or grey").show_default().placeholder("NAME");
+  command.add_option("--resize", options.resize, "Pictures: bilinear or nearest").show_default().placeholder("NAME");
 }
 
-void add_label_options(CLI::App& app, SampleOptions& options) {
-  app.add_option(
-         "--labels", options.labels,
-         "What the model should answer: a .npy file, file.npz:ARRAY, an array of the --data files by name, or a "
-         ".csv of file,label (default: the class folders that --data has)")
-      ->type_name("LABELS");
-  app.add_option("--classes", options.classes, "A text file with the name of one class in each line")
-      ->type_name("FILE");
+void add_label_options(Command& command, SampleOptions& options) {
+  command
+      .add_option(
+          "--labels", options.labels,
+          "What the model should answer: a .npy file, file.npz:ARRAY, an array of the --data files by name, or a "
+          ".csv of file,label (default: the class folders that --data has)")
+      .placeholder("LABELS");
+  command.add_option("--classes", options.classes, "A text file with the name of one class in each line")
+      .placeholder("FILE");
 }
 
 std::unique_ptr<SampleSource> SampleOptions::open(const Model& model, std::shared_ptr<Budget> budget) const {

@@ -2,12 +2,12 @@
 // --data and what goes with it: the options by which every command that runs samples finds them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "leadline/budget.h"
 #include "leadline/model.h"
 #include "leadline/sample_reader.h"
@@ -33,9 +33,9 @@ struct SampleOptions {
 };
 
 /// Adds --data, --samples and the options for pictures. `about` says what the samples are for.
-void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& about);
+void add_sample_options(Command& command, SampleOptions& options, const std::string& about);
 /// Adds --labels and --classes.
-void add_label_options(CLI::App& app, SampleOptions& options);
+void add_label_options(Command& command, SampleOptions& options);
 
 /// Prints what was found about samples on standard error: warnings, and notes if they are wanted.
 void print_findings(const std::vector<SampleFinding>& findings, bool notes = false);

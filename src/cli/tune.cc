@@ -40,31 +40,23 @@ class TuneCommand final : public Command {
  public:
   explicit TuneCommand(CLI::App& program)
       : Command(program, "tune", "Quantize, and keep as few nodes out of it as a target needs", kExamples) {
-    app().add_option("MODEL", model_path_, "The float .tflite file")->required()->type_name("");
-    app().add_option("-o,--output", output_path_, "The quantized file; by default beside the model")->type_name("FILE");
+    add_option("MODEL", model_path_, "The float .tflite file").required().placeholder("");
+    add_option("-o,--output", output_path_, "The quantized file; by default beside the model").placeholder("FILE");
     add_timeout();
-    app().add_option("--mode", options_.mode, quantization_mode_names())->capture_default_str()->type_name("MODE");
-    app()
-        .add_option("--keep", keep_, "What becomes of kept nodes: float or a mode")
-        ->capture_default_str()
-        ->type_name("MODE");
-    app()
-        .add_option("--metric", metric_, "Agreement with the float model: " + agreement_metric_names())
-        ->capture_default_str()
-        ->type_name("NAME");
-    app().add_option("--target", tune_.target, "The metric to reach")->capture_default_str()->type_name("VALUE");
-    app()
-        .add_option("--max-trials", tune_.max_trials, "Measure at most this many models")
-        ->capture_default_str()
-        ->type_name("N");
-    app().add_option("--save-recipe", recipe_path_, "Write the recipe, for quantize --recipe")->type_name("FILE");
-    options_.add_to(app());
-    app()
-        .add_option("--threads", options_.threads, "Threads for runs on samples; -1: all CPUs")
-        ->capture_default_str()
-        ->type_name("N");
-    app().add_option("--memory", memory_, "Refuse to take more than this, such as 200MB")->type_name("SIZE");
-    app().add_flag("--plan", plan_only_, "Only say what memory it takes");
+    add_option("--mode", options_.mode, quantization_mode_names()).show_default().placeholder("MODE");
+    add_option("--keep", keep_, "What becomes of kept nodes: float or a mode").show_default().placeholder("MODE");
+    add_option("--metric", metric_, "Agreement with the float model: " + agreement_metric_names())
+        .show_default()
+        .placeholder("NAME");
+    add_option("--target", tune_.target, "The metric to reach").show_default().placeholder("VALUE");
+    add_option("--max-trials", tune_.max_trials, "Measure at most this many models").show_default().placeholder("N");
+    add_option("--save-recipe", recipe_path_, "Write the recipe, for quantize --recipe").placeholder("FILE");
+    options_.add_to(*this);
+    add_option("--threads", options_.threads, "Threads for runs on samples; -1: all CPUs")
+        .show_default()
+        .placeholder("N");
+    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
+    add_flag("--plan", plan_only_, "Only say what memory it takes");
   }
 
   void run() override {
@@ -115,8 +107,8 @@ class TuneCommand final : public Command {
                        {"trials", result.trials.size()},
                        {"result_bytes", result.file.size()},
                        {"counted_peak_bytes", result.counted_peak_bytes}};
-      document["recipe"] = Json::parse(recipe)["rules"];
-      document["plan"] = Json::parse(plan.to_json());
+      document["recipe"] = parse_json(recipe)["rules"];
+      document["plan"] = parse_json(plan.to_json());
       document["findings"] = findings_json(result.findings);
       print_json(document);
       return;

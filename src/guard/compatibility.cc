@@ -7,28 +7,29 @@
 namespace leadline::guard {
 namespace {
 
-using Json = ParsedJson;
-
 Compatibility read(const Json& json) {
   Compatibility table;
-  table.date = json.at("date");
-  for (const auto& [name, source] : json.at("sources").items()) table.sources[name] = source.at("url");
-  for (const Json& entry : json.at("tensorflow")) {
-    TensorFlowRow row{entry.at("version"), entry.at("python").at(0), entry.at("python").at(1),
-                      entry.at("cuda"),    entry.at("cudnn"),        {}};
-    if (entry.contains("requires")) row.requirements = entry.at("requires").get<std::map<std::string, std::string>>();
+  table.date = json.at("date").text();
+  for (const auto& [name, source] : json.at("sources").members()) table.sources[name] = source.at("url").text();
+  for (const Json& entry : json.at("tensorflow").items()) {
+    TensorFlowRow row{entry.at("version").text(), entry.at("python").at(0).text(), entry.at("python").at(1).text(),
+                      entry.at("cuda").text(),    entry.at("cudnn").text(),        {}};
+    if (const Json* required = entry.find("requires")) {
+      for (const auto& [package, version] : required->members()) row.requirements[package] = version.text();
+    }
     table.tensorflow.push_back(std::move(row));
   }
-  table.keras3_since = json.at("tensorflow_keras3_since");
-  table.numpy2_since = json.at("tensorflow_numpy2_since");
-  table.tensorflow_family = json.at("tensorflow_family").get<std::vector<std::string>>();
-  table.lite_runtimes = json.at("lite_runtimes").get<std::vector<std::string>>();
-  table.lite_converters = json.at("lite_converters").get<std::vector<std::string>>();
-  for (const Json& entry : json.at("cuda_drivers"))
-    table.cuda_drivers.emplace_back(entry.at("cuda"), entry.at("driver"));
-  for (const Json& entry : json.at("cpu_features")) {
-    table.cpu.push_back({entry.at("packages").get<std::vector<std::string>>(), entry.at("since"), entry.at("machine"),
-                         entry.at("features").get<std::vector<std::string>>(), entry.at("source")});
+  table.keras3_since = json.at("tensorflow_keras3_since").text();
+  table.numpy2_since = json.at("tensorflow_numpy2_since").text();
+  table.tensorflow_family = json.at("tensorflow_family").texts();
+  table.lite_runtimes = json.at("lite_runtimes").texts();
+  table.lite_converters = json.at("lite_converters").texts();
+  for (const Json& entry : json.at("cuda_drivers").items()) {
+    table.cuda_drivers.emplace_back(static_cast<int>(entry.at("cuda").integer()), entry.at("driver").text());
+  }
+  for (const Json& entry : json.at("cpu_features").items()) {
+    table.cpu.push_back({entry.at("packages").texts(), entry.at("since").text(), entry.at("machine").text(),
+                         entry.at("features").texts(), entry.at("source").text()});
   }
   return table;
 }
@@ -54,8 +55,8 @@ std::string Compatibility::source(const std::string& name) const {
 const Compatibility& compatibility() {
   static const Compatibility table = [] {
     try {
-      return read(Json::parse(kCompatibilityJson));
-    } catch (const Json::exception& error) {
+      return read(parse_json(kCompatibilityJson));
+    } catch (const JsonError& error) {
       fail(ErrorCode::kInternal, "the table of compatible versions cannot be read: {}", error.what());
     }
   }();

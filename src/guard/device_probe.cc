@@ -22,8 +22,6 @@
 namespace leadline::guard {
 namespace {
 
-using Json = ParsedJson;
-
 constexpr size_t kLongestAnswer = size_t{1} << 20;
 constexpr size_t kMostDevices = 256;
 constexpr char kStarted = '!';             // the child's first byte: no lock holds it
@@ -184,29 +182,29 @@ std::string encode(const ProbeResult& result) {
                     {"available", device.memory_available},
                     {"features", device.features}});
   }
-  return Json{{"devices", list}, {"note", result.note}}.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return Json{{"devices", list}, {"note", result.note}}.dump();
 }
 
 ProbeResult decode(const std::string& text, const std::string& what) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     ProbeResult result;
-    result.note = json.at("note");
-    for (const Json& entry : json.at("devices")) {
+    result.note = json.at("note").text();
+    for (const Json& entry : json.at("devices").items()) {
       if (result.devices.size() >= kMostDevices) break;
       Device device;
-      device.kind = entry.at("kind");
-      device.api = entry.at("api");
-      device.model = entry.at("model");
-      device.driver = entry.at("driver");
-      device.cores = entry.at("cores");
-      device.memory_bytes = entry.at("memory");
-      device.memory_available = entry.at("available");
-      device.features = entry.at("features").get<std::vector<std::string>>();
+      device.kind = entry.at("kind").text();
+      device.api = entry.at("api").text();
+      device.model = entry.at("model").text();
+      device.driver = entry.at("driver").text();
+      device.cores = static_cast<int>(entry.at("cores").integer());
+      device.memory_bytes = entry.at("memory").integer();
+      device.memory_available = entry.at("available").integer();
+      device.features = entry.at("features").texts();
       result.devices.push_back(std::move(device));
     }
     return result;
-  } catch (const Json::exception&) {
+  } catch (const JsonError&) {
     return {{}, fmt::format("{} gave no answer that can be read", what)};
   }
 }

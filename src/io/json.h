@@ -1,80 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
-// nlohmann's JSON with a destructor that allocates nothing. The library's own flattens nested values into a vector
-// first, and a destructor that finds no memory for that ends the process. Ours recurses instead, so documents of others
-// have to be read with a limit to their depth: parse_json().
+// A JSON value: built, written as text, read from text. It is a plain class, not a template over containers as
+// libraries have it: those take a compiler three seconds in every file that uses them. Destructors allocate nothing,
+// and reading has a limit to the depth of values, so that neither a lack of memory nor a document can end the process.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 #include <string_view>
-#include <utility>
-
-#include "io/json_depth.h"
-#include "io/json_fwd.h"
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 namespace leadline {
 
-template <typename T>
-struct JsonAllocator : std::allocator<T> {
-  JsonAllocator() = default;
-  template <typename U>
-  JsonAllocator(const JsonAllocator<U>&) noexcept {}  // NOLINT(google-explicit-constructor): allocators convert
-  template <typename U>
-  struct rebind {
-    using other = JsonAllocator<U>;
-  };
+/// Text that is not JSON, or a value of another kind than expected.
+class JsonError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
-namespace json_detail {
+class Json {
+ public:
+  struct Member;
+  using Array = std::vector<Json>;
+  using Object = std::vector<Member>;
 
-/// Null: the library sets the type of a value before it allocates what belongs to it.
-template <typename T>
-void destroy_and_free(T* value) noexcept {
-  if (value == nullptr) return;
-  std::destroy_at(value);
-  JsonAllocator<T>().deallocate(value, 1);
-}
+  Json() noexcept;  ///< null
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  ~Json();
 
-}  // namespace json_detail
-}  // namespace leadline
-
-#define LEADLINE_JSON_DESTROY(type)                                              \
-  template <>                                                                    \
-  inline void leadline::type::json_value::destroy(nlohmann::detail::value_t t) { \
-    switch (t) {                                                                 \
-      case nlohmann::detail::value_t::object:                                    \
-        return leadline::json_detail::destroy_and_free(object);                  \
-      case nlohmann::detail::value_t::array:                                     \
-        return leadline::json_detail::destroy_and_free(array);                   \
-      case nlohmann::detail::value_t::string:                                    \
-        return leadline::json_detail::destroy_and_free(string);                  \
-      case nlohmann::detail::value_t::binary:                                    \
-        return leadline::json_detail::destroy_and_free(binary);                  \
-      default:                                                                   \
-        return;                                                                  \
-    }                                                                            \
+  // NOLINTBEGIN(google-explicit-constructor): members of an object are written as {"name", value}
+  Json(std::nullptr_t) noexcept;
+  Json(const char* text);
+  Json(std::string_view text);
+  Json(std::string text) noexcept;
+  template <typename T>
+    requires std::is_arithmetic_v<T>
+  Json(T value) noexcept : value_(stored(value)) {}
+  template <typename T>
+  Json(const std::vector<T>& items) : Json(array()) {
+    for (const T& item : items) push_back(item);
   }
-LEADLINE_JSON_DESTROY(ParsedJson)
-LEADLINE_JSON_DESTROY(OrderedJson)
-#undef LEADLINE_JSON_DESTROY
+  /// An object: {{"name", value}, ...}. No name is given twice.
+  Json(std::initializer_list<Member> members);
+  // NOLINTEND(google-explicit-constructor)
+  explicit Json(Object members) noexcept;
 
-namespace leadline {
+  static Json array(std::initializer_list<Json> items = {});
+  static Json object();
 
-/// {{"name", value}, ...} as an object. The library's own constructor from such lists loses what it has made so far
-/// when there is no memory for the rest.
-inline OrderedJson json_object(std::initializer_list<std::pair<const char*, OrderedJson>> fields) {
-  OrderedJson result = OrderedJson::object();
-  for (const auto& [name, value] : fields) result[name] = value;
-  return result;
-}
+  bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
+  bool is_boolean() const { return std::holds_alternative<bool>(value_); }
+  /// Written without a fraction and an exponent, and within int64_t or uint64_t.
+  bool is_integer() const {
+    return std::holds_alternative<int64_t>(value_) || std::holds_alternative<uint64_t>(value_);
+  }
+  bool is_number() const { return is_integer() || std::holds_alternative<double>(value_); }
+  bool is_text() const { return std::holds_alternative<std::string>(value_); }
+  bool is_array() const { return std::holds_alternative<Array>(value_); }
+  bool is_object() const { return std::holds_alternative<Object>(value_); }
 
-/// Throws ParsedJson::exception for text that is no JSON, and what `too_deep` throws for one that nests deeper than
-/// `depth`.
-template <typename TooDeep>
-ParsedJson parse_json(std::string_view text, int depth, const TooDeep& too_deep) {
-  if (std::cmp_greater(json_depth(text), depth)) too_deep();
-  return ParsedJson::parse(text.begin(), text.end());
-}
+  // What the value holds. All throw JsonError when it holds something else.
+  bool boolean() const;
+  int64_t integer() const;  ///< also throws for integers beyond int64_t
+  double number() const;
+  const std::string& text() const;
+  std::vector<std::string> texts() const;  ///< of an array
+  const Array& items() const&;
+  const Array& items() const&& = delete;  // a loop over it would outlive the value
+  const Object& members() const&;
+  const Object& members() const&& = delete;
+  const Json& at(std::string_view key) const;
+  const Json& at(size_t index) const;
+
+  /// The member of that name, or null where there is none or this is not an object.
+  const Json* find(std::string_view key) const;
+  bool contains(std::string_view key) const { return find(key) != nullptr; }
+  /// Of arrays and objects; 0 for other values.
+  size_t size() const;
+  bool empty() const { return size() == 0; }
+
+  /// The member of an object, which is added (as null) when there is none. Null becomes an object.
+  Json& operator[](std::string_view key);
+  /// Adds to an array. Null becomes an array.
+  Json& push_back(Json item);
+  /// The last item of an array.
+  Json& back();
+
+  /// The value as text: with `indent` spaces per level on lines of their own, or on one line if `indent` is negative.
+  /// Text that is not UTF-8 gets replacement characters; with `ascii` whatever is not ASCII is escaped. Numbers that
+  /// JSON does not have (NaN, infinity) are null.
+  std::string dump(int indent = -1, bool ascii = true) const;
+
+ private:
+  using Value = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, Array, Object>;
+
+  template <typename T>
+  static Value stored(T value) noexcept {
+    if constexpr (std::is_same_v<T, bool>) {
+      return Value(std::in_place_type<bool>, value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return Value(std::in_place_type<double>, static_cast<double>(value));
+    } else if constexpr (std::is_signed_v<T>) {
+      return Value(std::in_place_type<int64_t>, static_cast<int64_t>(value));
+    } else {
+      return Value(std::in_place_type<uint64_t>, static_cast<uint64_t>(value));
+    }
+  }
+
+  class Writer;
+
+  Value value_;
+};
+
+struct Json::Member {
+  std::string key;
+  Json value;
+};
+
+/// Reads a document (RFC 8259) whose arrays and objects nest at most `max_depth` deep. Of several members with one
+/// name the last value counts. Throws JsonError with the line and the column.
+Json parse_json(std::string_view text, size_t max_depth = 100);
+
+/// Appends `text` in quotes, as Json::dump() writes it.
+void append_json_text(std::string& json, std::string_view text, bool ascii = true);
 
 }  // namespace leadline

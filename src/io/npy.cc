@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "io/utf8.h"
 #include "io/zip.h"
 #include "leadline/error.h"
 
@@ -124,26 +125,6 @@ Shape parse_shape(Literal& literal, const std::string& where) {
     if (!literal.accept(',') && !literal.at(')')) literal.fail();
   }
   return shape;
-}
-
-void append_utf8(std::string& out, uint32_t c) {
-  const auto put = [&](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) c = 0xFFFD;
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0U | (c >> 6U));
-    put(0x80U | (c & 0x3FU));
-  } else if (c < 0x10000) {
-    put(0xE0U | (c >> 12U));
-    put(0x80U | ((c >> 6U) & 0x3FU));
-    put(0x80U | (c & 0x3FU));
-  } else {
-    put(0xF0U | (c >> 18U));
-    put(0x80U | ((c >> 12U) & 0x3FU));
-    put(0x80U | ((c >> 6U) & 0x3FU));
-    put(0x80U | (c & 0x3FU));
-  }
 }
 
 /// Walks over the elements in Fortran order and gives the place of each in C order.

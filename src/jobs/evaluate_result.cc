@@ -109,13 +109,13 @@ std::string EvaluateResult::to_text() const {
 }
 
 std::string EvaluateResult::to_json() const {
-  OrderedJson json = json_object({{"metric", metric_name(metric)}, {"value", value}, {"samples", samples}});
+  Json json = {{"metric", metric_name(metric)}, {"value", value}, {"samples", samples}};
   if (is_share(metric)) {
     json["top_k"] = top_k;
     json["answers"] = answers;
     json["correct"] = correct;
     if (classes > 0) {
-      json["confusion"] = OrderedJson::array();
+      json["confusion"] = Json::array();
       for (int64_t label = 0; label < classes; ++label) {
         const auto row = confusion.begin() + label * classes;
         json["confusion"].push_back(std::vector<int64_t>(row, row + classes));
@@ -123,11 +123,11 @@ std::string EvaluateResult::to_json() const {
     }
   }
   if (!per_sample.empty()) json["per_sample"] = per_sample;
-  json["findings"] = OrderedJson::array();
+  json["findings"] = Json::array();
   for (const SampleFinding& finding : findings) json["findings"].push_back(finding.message);
   json["seconds"] = seconds;
   json["counted_peak_bytes"] = counted_peak_bytes;
-  return json.dump(2, ' ', true, OrderedJson::error_handler_t::replace);
+  return json.dump(2);
 }
 
 }  // namespace leadline

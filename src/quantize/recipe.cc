@@ -15,12 +15,10 @@
 namespace leadline::quantize {
 namespace {
 
-using Json = ParsedJson;
-
 constexpr size_t kLargestRecipe = size_t{16} << 20;
 constexpr size_t kMostRules = 100'000;
 constexpr size_t kMostSteps = 200'000;  // of all patterns together: what a search takes, and their memory
-constexpr int kDeepestJson = 20;        // rules of ai-edge-quantizer have 4 levels
+constexpr size_t kDeepestJson = 20;     // rules of ai-edge-quantizer have 4 levels
 
 /// One rule of a document, with words for messages.
 class Entry {
@@ -33,18 +31,18 @@ class Entry {
     fail(ErrorCode::kInvalidArgument, "recipe: rule {} {}", number_, what);
   }
   [[noreturn]] void bad_key(std::string_view key, const Json& got, std::string_view expected) const {
-    const std::string shown = got.dump(-1, ' ', true, Json::error_handler_t::replace);
+    const std::string shown = got.dump();
     fail(ErrorCode::kInvalidArgument, "recipe: rule {}: '{}' is {}, expected {}", number_, key, shown.substr(0, 80),
          expected);
   }
   /// The value of a key, or null where it is missing or null.
   static const Json* find(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found == object.end() || found->is_null() ? nullptr : &*found;
+    const Json* found = object.find(key);
+    return found == nullptr || found->is_null() ? nullptr : found;
   }
   const Json* find(const char* key) const { return find(json_, key); }
   void allow_only(const Json& object, const std::string& where, std::initializer_list<std::string_view> keys) const {
-    for (const auto& [key, value] : object.items()) {
+    for (const auto& [key, value] : object.members()) {
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
       bad(fmt::format("has the unknown key '{}{}'; known are {}", where, key.substr(0, 80), fmt::join(keys, ", ")));
     }
@@ -57,22 +55,22 @@ class Entry {
   std::string text(const Json& object, const std::string& where, const char* key, const std::string& absent) const {
     const Json* value = find(object, key);
     if (value == nullptr) return absent;
-    if (!value->is_string()) bad_key(where + key, *value, "a string");
-    return value->get<std::string>();
+    if (!value->is_text()) bad_key(where + key, *value, "a string");
+    return value->text();
   }
   int integer(const Json& object, const std::string& where, const char* key, int absent) const {
     const Json* value = find(object, key);
     if (value == nullptr) return absent;
-    if (!value->is_number_integer() || value->get<double>() < 0 || value->get<double>() > 1e9) {
+    if (!value->is_integer() || value->number() < 0 || value->number() > 1e9) {
       bad_key(where + key, *value, "a number from 0 on");
     }
-    return value->get<int>();
+    return static_cast<int>(value->integer());
   }
   bool flag(const Json& object, const std::string& where, const char* key, bool absent) const {
     const Json* value = find(object, key);
     if (value == nullptr) return absent;
     if (!value->is_boolean()) bad_key(where + key, *value, "true or false");
-    return value->get<bool>();
+    return value->boolean();
   }
 
  private:
@@ -86,22 +84,22 @@ std::vector<Json> one_or_many(const Entry& entry, const char* key, const Json& a
   if (value == nullptr) return {absent};
   if (!value->is_array()) return {*value};
   if (value->empty()) entry.bad_key(key, *value, "at least one");
-  return {value->begin(), value->end()};
+  return value->items();
 }
 
 void add_plain(const Entry& entry, std::vector<RecipeRule>& rules) {
   entry.allow_only(entry.json(), "", {"op", "name", "node", "mode", "comment"});
   const QuantizationMode mode = entry.mode();
   for (const Json& op : one_or_many(entry, "op", "")) {
-    if (!op.is_string()) entry.bad_key("op", op, "the name of an op");
+    if (!op.is_text()) entry.bad_key("op", op, "the name of an op");
     for (const Json& name : one_or_many(entry, "name", "")) {
-      if (!name.is_string()) entry.bad_key("name", name, "a regular expression");
+      if (!name.is_text()) entry.bad_key("name", name, "a regular expression");
       for (const Json& node : one_or_many(entry, "node", -1)) {
-        if (!node.is_number_integer() || node.get<double>() < -1 || node.get<double>() > 1e9) {
+        if (!node.is_integer() || node.number() < -1 || node.number() > 1e9) {
           entry.bad_key("node", node, "the number of a node");
         }
         require(rules.size() < kMostRules, ErrorCode::kInvalidArgument, "recipe: more than {} rules", kMostRules);
-        rules.push_back({op.get<std::string>(), name.get<std::string>(), node.get<int>(), mode});
+        rules.push_back({op.text(), name.text(), static_cast<int>(node.integer()), mode});
       }
     }
   }
@@ -183,7 +181,7 @@ class OpConfig {
         if (!entry_.flag(activations, where, "symmetric", true)) unsupported("int16 activations with a zero point");
         return QuantizationMode::kInt16x8;
       default:
-        entry_.bad_key(where + "num_bits", activations["num_bits"], "8 or 16");
+        entry_.bad_key(where + "num_bits", activations.at("num_bits"), "8 or 16");
     }
   }
 
@@ -214,45 +212,28 @@ void add_foreign(const Entry& entry, std::vector<RecipeRule>& rules) {
   rules.push_back(std::move(rule));
 }
 
-/// "line 3, column 14" of a byte in a text.
-std::string place(std::string_view text, size_t byte) {
-  const std::string_view before = text.substr(0, std::min(byte == 0 ? 0 : byte - 1, text.size()));
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const size_t newline = before.rfind('\n');
-  const size_t column = newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
-  return fmt::format("line {}, column {}", line, column);
-}
-
-Json parse_json(std::string_view text) {
+Json parse(std::string_view text) {
   require(text.size() <= kLargestRecipe, ErrorCode::kInvalidArgument, "recipe: {} bytes, more than {}", text.size(),
           kLargestRecipe);
   try {
-    // Messages show values, which is recursive.
-    return leadline::parse_json(text, kDeepestJson, [] {
-      fail(ErrorCode::kInvalidArgument, "recipe: more than {} levels of lists and objects", kDeepestJson);
-    });
-  } catch (const Json::parse_error& error) {
-    // The library's own text repeats the place and shows bytes of the document; what it expected comes last.
-    const std::string_view what = error.what();
-    const size_t expected = what.rfind("; ");
-    fail(ErrorCode::kInvalidArgument, "recipe: {} is no JSON{}", place(text, error.byte),
-         expected == std::string_view::npos ? "" : fmt::format(": {}", what.substr(expected + 2, 80)));
-  } catch (const Json::exception&) {  // the only other one is about numbers
-    fail(ErrorCode::kInvalidArgument, "recipe: a number is too large");
+    return parse_json(text, kDeepestJson);
+  } catch (const JsonError& error) {
+    fail(ErrorCode::kInvalidArgument, "recipe: not JSON: {}", error.what());
   }
 }
 
 }  // namespace
 
 std::vector<RecipeRule> read_recipe(std::string_view json) {
-  Json document = parse_json(json);
-  if (document.is_object() && document.contains("rules")) document = Json(document["rules"]);
-  require(document.is_array(), ErrorCode::kInvalidArgument,
+  const Json document = parse(json);
+  const Json* found = document.find("rules");
+  const Json& list = found == nullptr ? document : *found;
+  require(list.is_array(), ErrorCode::kInvalidArgument,
           "recipe: expected a list of rules, or an object with the key 'rules'");
   std::vector<RecipeRule> rules;
   bool foreign = false;
-  for (size_t i = 0; i < document.size(); ++i) {
-    const Entry entry(document[i], i);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Entry entry(list.at(i), i);
     if (entry.find("regex") == nullptr && entry.find("operation") == nullptr) {
       add_plain(entry, rules);
       continue;

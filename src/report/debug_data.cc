@@ -15,8 +15,6 @@
 namespace leadline::report {
 namespace {
 
-using Json = OrderedJson;
-
 /// A name that more layers share is the name of a model, not of a layer: a layer of Keras seldom becomes more nodes.
 constexpr int kTelling = 4;
 
@@ -39,11 +37,11 @@ Json numbers(const Shape& shape) {
 }
 
 Json error_json(const ErrorStatistics& e) {
-  Json json = json_object({{"rmse", number(e.rmse)},
-                           {"max", number(e.max_abs_error)},
-                           {"mean", number(e.mean_error)},
-                           {"cosine", number(e.cosine)},
-                           {"snr", number(e.snr_db)}});
+  Json json = {{"rmse", number(e.rmse)},
+               {"max", number(e.max_abs_error)},
+               {"mean", number(e.mean_error)},
+               {"cosine", number(e.cosine)},
+               {"snr", number(e.snr_db)}};
   // A noise of nothing and a signal of nothing: neither can be told as a share.
   json["relative"] = e.elements > 0 ? number(relative_error(e)) : Json(nullptr);
   if (e.rmse_over_scale > 0.0) json["steps"] = number(e.rmse_over_scale);
@@ -52,40 +50,36 @@ Json error_json(const ErrorStatistics& e) {
 }
 
 Json weight_json(const WeightError& w) {
-  return json_object({{"name", w.name},
-                      {"dtype", dtype_name(w.dtype)},
-                      {"shape", numbers(w.shape)},
-                      {"scales", w.scales},
-                      {"rmse", number(w.rmse)},
-                      {"max", number(w.max_abs_error)},
-                      {"snr", number(w.snr_db)},
-                      {"channels", w.channels},
-                      {"worst_channel", w.worst_channel},
-                      {"worst_lost", number(w.worst_lost_signal)},
-                      {"largest_channel", w.largest_channel},
-                      {"spread", number(w.channel_spread)}});
+  return {{"name", w.name},
+          {"dtype", dtype_name(w.dtype)},
+          {"shape", numbers(w.shape)},
+          {"scales", w.scales},
+          {"rmse", number(w.rmse)},
+          {"max", number(w.max_abs_error)},
+          {"snr", number(w.snr_db)},
+          {"channels", w.channels},
+          {"worst_channel", w.worst_channel},
+          {"worst_lost", number(w.worst_lost_signal)},
+          {"largest_channel", w.largest_channel},
+          {"spread", number(w.channel_spread)}};
 }
 
 Json channels_json(const std::vector<ChannelError>& channels) {
   Json list = Json::array();
   for (const ChannelError& c : channels) {
-    list.push_back(json_object({{"channel", c.channel},
-                                {"rmse", number(c.rmse)},
-                                {"max_error", number(c.max_abs_error)},
-                                {"lost", number(c.lost_signal)},
-                                {"min", number(c.min)},
-                                {"max", number(c.max)}}));
+    list.push_back({{"channel", c.channel},
+                    {"rmse", number(c.rmse)},
+                    {"max_error", number(c.max_abs_error)},
+                    {"lost", number(c.lost_signal)},
+                    {"min", number(c.min)},
+                    {"max", number(c.max)}});
   }
   return list;
 }
 
 Json histogram_json(const DebugHistogram& h) {
-  return json_object({{"min", number(h.min)},
-                      {"max", number(h.max)},
-                      {"reference", h.reference},
-                      {"quantized", h.quantized},
-                      {"below", h.reference_below},
-                      {"above", h.reference_above}});
+  return {{"min", number(h.min)},     {"max", number(h.max)},       {"reference", h.reference},
+          {"quantized", h.quantized}, {"below", h.reference_below}, {"above", h.reference_above}};
 }
 
 /// Of "model/block/conv/Relu;model/block/conv/Conv2D" what ran last and the scope around it: "conv/Relu".
@@ -100,23 +94,23 @@ Json layer_json(const LayerDebug& layer, const std::string& label) {
   Json seen = Json::array();
   seen.push_back(number(layer.seen_min));
   seen.push_back(number(layer.seen_max));
-  Json json = json_object({{"node", layer.node},
-                           {"tensor", layer.tensor},
-                           {"op", layer.op},
-                           {"label", label},
-                           {"name", layer.name},
-                           {"dtype", dtype_name(layer.dtype)},
-                           {"shape", numbers(layer.shape)},
-                           {"inputs", layer.inputs},
-                           {"saturated", number(layer.saturated)},
-                           {"seen", std::move(seen)}});
+  Json json = {{"node", layer.node},
+               {"tensor", layer.tensor},
+               {"op", layer.op},
+               {"label", label},
+               {"name", layer.name},
+               {"dtype", dtype_name(layer.dtype)},
+               {"shape", numbers(layer.shape)},
+               {"inputs", layer.inputs},
+               {"saturated", number(layer.saturated)},
+               {"seen", std::move(seen)}};
   if (layer.subgraph != 0) json["subgraph"] = layer.subgraph;
   if (layer.is_output) json["is_output"] = true;
   if (layer.quantized) json["quantized"] = true;
   if (!layer.scales.empty()) {
     json["scale"] = number(layer.scales.front());
     json["scales"] = layer.scales.size();
-    json["range"] = {number(layer.range_min), number(layer.range_max)};
+    json["range"] = Json::array({number(layer.range_min), number(layer.range_max)});
   }
   if (!layer.zero_points.empty()) json["zero_point"] = layer.zero_points.front();
   if (layer.own) json["own"] = error_json(*layer.own);
@@ -153,10 +147,10 @@ double relative_error(const ErrorStatistics& error) {
 }
 
 std::string page_data(const DebugResult& result) {
-  Json json = json_object({{"yardstick", number(kRoundingYardstick)}});
+  Json json = {{"yardstick", number(kRoundingYardstick)}};
   json["suspects"] = Json::array();
   for (const DebugSuspect& suspect : result.suspects) {
-    json["suspects"].push_back(json_object({{"layer", suspect.layer}, {"kind", suspect.kind}, {"why", suspect.why}}));
+    json["suspects"].push_back({{"layer", suspect.layer}, {"kind", suspect.kind}, {"why", suspect.why}});
   }
   json["layers"] = Json::array();
   const std::vector<std::string> labels = layer_labels(result.layers);
@@ -165,7 +159,7 @@ std::string page_data(const DebugResult& result) {
     check.count(1 << 13);
     json["layers"].push_back(layer_json(result.layers[i], labels[i]));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, /*ascii=*/false);
 }
 
 }  // namespace leadline::report

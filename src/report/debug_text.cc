@@ -13,8 +13,6 @@
 namespace leadline {
 namespace {
 
-using Json = OrderedJson;
-
 Json shape_json(const Shape& shape) {
   Json result = Json::array();
   for (int64_t size : shape) result.push_back(size);
@@ -22,86 +20,80 @@ Json shape_json(const Shape& shape) {
 }
 
 Json error_json(const ErrorStatistics& e) {
-  return json_object({{"elements", e.elements},
-                      {"not_finite", e.not_finite},
-                      {"mean_error", e.mean_error},
-                      {"stddev", e.stddev},
-                      {"max_abs_error", e.max_abs_error},
-                      {"mean_squared_error", e.mean_squared_error},
-                      {"rmse", e.rmse},
-                      {"rmse_over_scale", e.rmse_over_scale},
-                      {"cosine", e.cosine},
-                      {"snr_db", e.snr_db},
-                      {"lost_signal", e.lost_signal}});
+  return {
+      {"elements", e.elements}, {"not_finite", e.not_finite},           {"mean_error", e.mean_error},
+      {"stddev", e.stddev},     {"max_abs_error", e.max_abs_error},     {"mean_squared_error", e.mean_squared_error},
+      {"rmse", e.rmse},         {"rmse_over_scale", e.rmse_over_scale}, {"cosine", e.cosine},
+      {"snr_db", e.snr_db},     {"lost_signal", e.lost_signal}};
 }
 
 Json optional_json(const std::optional<ErrorStatistics>& e) { return e ? error_json(*e) : Json(nullptr); }
 
 Json weight_json(const WeightError& w) {
-  return json_object({{"input", w.input},
-                      {"name", w.name},
-                      {"dtype", dtype_name(w.dtype)},
-                      {"shape", shape_json(w.shape)},
-                      {"channels", w.channels},
-                      {"scales", w.scales},
-                      {"rmse", w.rmse},
-                      {"max_abs_error", w.max_abs_error},
-                      {"snr_db", w.snr_db},
-                      {"worst_channel", w.worst_channel},
-                      {"worst_lost_signal", w.worst_lost_signal},
-                      {"peak_channel", w.peak_channel},
-                      {"peak", w.peak},
-                      {"largest_channel", w.largest_channel},
-                      {"channel_spread", w.channel_spread}});
+  return {{"input", w.input},
+          {"name", w.name},
+          {"dtype", dtype_name(w.dtype)},
+          {"shape", shape_json(w.shape)},
+          {"channels", w.channels},
+          {"scales", w.scales},
+          {"rmse", w.rmse},
+          {"max_abs_error", w.max_abs_error},
+          {"snr_db", w.snr_db},
+          {"worst_channel", w.worst_channel},
+          {"worst_lost_signal", w.worst_lost_signal},
+          {"peak_channel", w.peak_channel},
+          {"peak", w.peak},
+          {"largest_channel", w.largest_channel},
+          {"channel_spread", w.channel_spread}};
 }
 
 Json channel_json(const ChannelError& c) {
-  return json_object({{"channel", c.channel},
-                      {"mean_error", c.mean_error},
-                      {"rmse", c.rmse},
-                      {"max_abs_error", c.max_abs_error},
-                      {"lost_signal", c.lost_signal},
-                      {"min", c.min},
-                      {"max", c.max}});
+  return {{"channel", c.channel},
+          {"mean_error", c.mean_error},
+          {"rmse", c.rmse},
+          {"max_abs_error", c.max_abs_error},
+          {"lost_signal", c.lost_signal},
+          {"min", c.min},
+          {"max", c.max}};
 }
 
 Json histogram_json(const DebugHistogram& h) {
-  return json_object({{"min", h.min},
-                      {"max", h.max},
-                      {"reference", h.reference},
-                      {"quantized", h.quantized},
-                      {"reference_below", h.reference_below},
-                      {"reference_above", h.reference_above},
-                      {"quantized_below", h.quantized_below},
-                      {"quantized_above", h.quantized_above}});
+  return {{"min", h.min},
+          {"max", h.max},
+          {"reference", h.reference},
+          {"quantized", h.quantized},
+          {"reference_below", h.reference_below},
+          {"reference_above", h.reference_above},
+          {"quantized_below", h.quantized_below},
+          {"quantized_above", h.quantized_above}};
 }
 
 Json layer_json(const LayerDebug& layer) {
-  Json json = json_object({{"index", layer.index},
-                           {"subgraph", layer.subgraph},
-                           {"node", layer.node},
-                           {"tensor", layer.tensor},
-                           {"float_node", layer.float_node},
-                           {"float_tensor", layer.float_tensor},
-                           {"op", layer.op},
-                           {"name", layer.name},
-                           {"layer", layer.layer},
-                           {"dtype", dtype_name(layer.dtype)},
-                           {"shape", shape_json(layer.shape)},
-                           {"scales", layer.scales},
-                           {"zero_points", layer.zero_points},
-                           {"is_output", layer.is_output},
-                           {"quantized", layer.quantized},
-                           {"inputs", layer.inputs},
-                           {"own", optional_json(layer.own)},
-                           {"accumulated", optional_json(layer.accumulated)},
-                           {"saturated", layer.saturated},
-                           {"range_min", layer.range_min},
-                           {"range_max", layer.range_max},
-                           {"seen_min", layer.seen_min},
-                           {"seen_max", layer.seen_max},
-                           {"levels_used", layer.levels_used},
-                           {"channels", layer.channels}});
+  Json json = {{"index", layer.index},
+               {"subgraph", layer.subgraph},
+               {"node", layer.node},
+               {"tensor", layer.tensor},
+               {"float_node", layer.float_node},
+               {"float_tensor", layer.float_tensor},
+               {"op", layer.op},
+               {"name", layer.name},
+               {"layer", layer.layer},
+               {"dtype", dtype_name(layer.dtype)},
+               {"shape", shape_json(layer.shape)},
+               {"scales", layer.scales},
+               {"zero_points", layer.zero_points},
+               {"is_output", layer.is_output},
+               {"quantized", layer.quantized},
+               {"inputs", layer.inputs},
+               {"own", optional_json(layer.own)},
+               {"accumulated", optional_json(layer.accumulated)},
+               {"saturated", layer.saturated},
+               {"range_min", layer.range_min},
+               {"range_max", layer.range_max},
+               {"seen_min", layer.seen_min},
+               {"seen_max", layer.seen_max},
+               {"levels_used", layer.levels_used},
+               {"channels", layer.channels}};
   json["worst_channels"] = Json::array();
   for (const ChannelError& channel : layer.worst_channels) json["worst_channels"].push_back(channel_json(channel));
   json["weights"] = Json::array();
@@ -130,26 +122,26 @@ std::string csv_errors(const std::optional<ErrorStatistics>& e) {
 }  // namespace
 
 std::string DebugResult::to_json() const {
-  Json json = json_object({{"samples", samples},
-                           {"float_bytes", float_bytes},
-                           {"quantized_bytes", quantized_bytes},
-                           {"rounding_yardstick", kRoundingYardstick},
-                           {"plan", report::plan_json(plan)}});
+  Json json = {{"samples", samples},
+               {"float_bytes", float_bytes},
+               {"quantized_bytes", quantized_bytes},
+               {"rounding_yardstick", kRoundingYardstick},
+               {"plan", report::plan_json(plan)}};
   json["outputs"] = Json::array();
   for (const DebugOutput& output : outputs) {
-    json["outputs"].push_back(json_object({{"name", output.name},
-                                           {"layer", output.layer},
-                                           {"accumulated", error_json(output.accumulated)},
-                                           {"same_argmax", output.same_argmax},
-                                           {"rows", output.rows}}));
+    json["outputs"].push_back({{"name", output.name},
+                               {"layer", output.layer},
+                               {"accumulated", error_json(output.accumulated)},
+                               {"same_argmax", output.same_argmax},
+                               {"rows", output.rows}});
   }
   json["suspects"] = Json::array();
   for (const DebugSuspect& suspect : suspects) {
-    json["suspects"].push_back(json_object({{"layer", suspect.layer},
-                                            {"score", suspect.score},
-                                            {"kind", suspect.kind},
-                                            {"why", suspect.why},
-                                            {"try_this", suspect.try_this}}));
+    json["suspects"].push_back({{"layer", suspect.layer},
+                                {"score", suspect.score},
+                                {"kind", suspect.kind},
+                                {"why", suspect.why},
+                                {"try_this", suspect.try_this}});
   }
   json["layers"] = Json::array();
   PacedCheck check;
@@ -158,7 +150,7 @@ std::string DebugResult::to_json() const {
     json["layers"].push_back(layer_json(layer));
   }
   json["unmatched"] = unmatched;
-  return json.dump(1, ' ', true, Json::error_handler_t::replace);
+  return json.dump(1);
 }
 
 std::string DebugResult::to_csv() const {

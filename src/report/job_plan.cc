@@ -9,19 +9,19 @@
 
 namespace leadline {
 
-OrderedJson report::plan_json(const JobPlan& plan) {
-  OrderedJson json = json_object({{"job", plan.job},
-                                  {"peak_bytes", plan.peak_bytes},
-                                  {"result_bytes", plan.result_bytes},
-                                  {"complete", plan.complete}});
-  json["phases"] = OrderedJson::array();
+Json report::plan_json(const JobPlan& plan) {
+  Json json = {{"job", plan.job},
+               {"peak_bytes", plan.peak_bytes},
+               {"result_bytes", plan.result_bytes},
+               {"complete", plan.complete}};
+  json["phases"] = Json::array();
   for (const JobPhase& phase : plan.phases) {
-    OrderedJson categories = OrderedJson::object();
+    Json categories = Json::object();
     for (const CategoryBytes& c : phase.categories) categories[memory_category_name(c.category)] = c.bytes;
-    json["phases"].push_back(json_object({{"name", phase.name},
-                                          {"peak_bytes", phase.peak_bytes},
-                                          {"categories", std::move(categories)},
-                                          {"detail", phase.detail}}));
+    json["phases"].push_back({{"name", phase.name},
+                              {"peak_bytes", phase.peak_bytes},
+                              {"categories", std::move(categories)},
+                              {"detail", phase.detail}});
   }
   return json;
 }
@@ -50,8 +50,6 @@ std::string JobPlan::to_text() const {
   return text;
 }
 
-std::string JobPlan::to_json() const {
-  return report::plan_json(*this).dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
-}
+std::string JobPlan::to_json() const { return report::plan_json(*this).dump(); }
 
 }  // namespace leadline

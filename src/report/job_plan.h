@@ -8,6 +8,6 @@
 namespace leadline::report {
 
 /// What JobPlan::to_json() writes.
-OrderedJson plan_json(const JobPlan& plan);
+Json plan_json(const JobPlan& plan);
 
 }  // namespace leadline::report

@@ -18,19 +18,6 @@
 namespace leadline {
 namespace {
 
-/// Names that are not UTF-8 get the replacement character; ASCII only, so that no consumer can misread the rest.
-void add_text(std::string& json, std::string_view text) {
-  const bool plain =
-      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < '\x7F' && c != '"' && c != '\\'; });
-  if (plain) {
-    json += '"';
-    json += text;
-    json += '"';
-  } else {
-    json += OrderedJson(std::string(text)).dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
-  }
-}
-
 /// "[...]": `add(element)` appends one.
 template <typename List, typename Add>
 void add_list(std::string& json, const List& list, const Add& add) {
@@ -57,7 +44,7 @@ class Object {
   }
   Object& field(std::string_view name, std::string_view text) {
     begin(name);
-    add_text(json_, text);
+    append_json_text(json_, text);
     return *this;
   }
   Object& field(std::string_view name, const char* text) { return field(name, std::string_view(text)); }
@@ -170,7 +157,7 @@ std::string Plan::to_json() const {
       .field("arena_bytes", arena_bytes)
       .field("lower_bound_bytes", lower_bound_bytes)
       .field("peak_step", report::peak_step(*this))
-      .list("missing_ops", missing_ops, [&](const std::string& op) { add_text(json, op); })
+      .list("missing_ops", missing_ops, [&](const std::string& op) { append_json_text(json, op); })
       .categories(categories)
       .list("phases", phases, [&](const PlannedPhase& phase) { add_phase(json, phase); })
       .list("segments", segments, [&](const PlannedSegment& segment) { add_segment(json, segment); })

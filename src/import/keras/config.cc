@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/keras/config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -54,56 +55,54 @@ std::string without_python_numbers(std::string_view text) {
 }  // namespace
 
 Config Config::parse(std::string_view text) {
-  const auto too_deep = [] { fail(kBad, "the configuration of the model nests deeper than {} levels", kMaxDepth); };
-  std::shared_ptr<const ParsedJson> document;
+  std::shared_ptr<const Json> document;
   try {
-    document = std::make_shared<const ParsedJson>(parse_json(without_python_numbers(text), kMaxDepth, too_deep));
-  } catch (const ParsedJson::exception& error) {
-    fail(kBad, "the configuration of the model is no JSON: {}", printable(error.what()));
+    document = std::make_shared<const Json>(parse_json(without_python_numbers(text), kMaxDepth));
+  } catch (const JsonError& error) {
+    fail(kBad, "the configuration of the model is not JSON: {}", error.what());
   }
-  const ParsedJson* value = document.get();
+  const Json* value = document.get();
   return Config(std::move(document), value, "config");
 }
 
 void Config::wrong(std::string_view expected) const {
-  std::string found = value_->dump(-1, ' ', true, ParsedJson::error_handler_t::replace).substr(0, 60);
+  std::string found = value_->dump().substr(0, 60);
   fail(kBad, "{}: expected {}, found {}", printable(where_), expected, found);
 }
 
 bool Config::is_null() const { return value_->is_null(); }
-bool Config::is_text() const { return value_->is_string(); }
+bool Config::is_text() const { return value_->is_text(); }
 bool Config::is_number() const { return value_->is_number(); }
 bool Config::is_boolean() const { return value_->is_boolean(); }
 bool Config::is_list() const { return value_->is_array(); }
 bool Config::is_object() const { return value_->is_object(); }
 
 bool Config::is_integer() const {
-  if (value_->is_number_unsigned()) return value_->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX);
-  if (value_->is_number_integer()) return true;
-  if (!value_->is_number_float()) return false;
-  const double number = value_->get<double>();
+  if (!value_->is_number()) return false;
+  const double number = value_->number();
+  if (value_->is_integer()) return number < 0x1p63;
   return std::nearbyint(number) == number && std::abs(number) < 9e15;
 }
 
 std::string Config::text() const {
   if (!is_text()) wrong("a text");
-  return value_->get<std::string>();
+  return value_->text();
 }
 
 double Config::number() const {
   if (!is_number()) wrong("a number");
-  const double number = value_->get<double>();
+  const double number = value_->number();
   return std::abs(number) >= 1.6e308 ? std::copysign(std::numeric_limits<double>::infinity(), number) : number;
 }
 
 int64_t Config::integer() const {
   if (!is_integer()) wrong("an integer");
-  return value_->is_number_float() ? static_cast<int64_t>(value_->get<double>()) : value_->get<int64_t>();
+  return value_->is_integer() ? value_->integer() : static_cast<int64_t>(value_->number());
 }
 
 bool Config::boolean() const {
   if (!is_boolean()) wrong("true or false");
-  return value_->get<bool>();
+  return value_->boolean();
 }
 
 size_t Config::size() const {
@@ -114,7 +113,7 @@ size_t Config::size() const {
 Config Config::at(size_t index) const {
   if (!is_list()) wrong("a list");
   if (index >= value_->size()) wrong("a longer list");
-  return Config(document_, &(*value_)[index], fmt::format("{}[{}]", where_, index));
+  return Config(document_, &value_->at(index), fmt::format("{}[{}]", where_, index));
 }
 
 std::vector<Config> Config::items() const {
@@ -128,17 +127,18 @@ std::vector<Config> Config::items() const {
 std::vector<std::pair<std::string, Config>> Config::members() const {
   if (!is_object()) wrong("an object");
   std::vector<std::pair<std::string, Config>> result;
-  for (const auto& [key, value] : value_->items()) {
+  for (const auto& [key, value] : value_->members()) {
     result.emplace_back(key, Config(document_, &value, fmt::format("{}.{}", where_, key)));
   }
+  std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return result;
 }
 
 std::optional<Config> Config::find(std::string_view key) const {
   if (!is_object()) wrong("an object");
-  const auto it = value_->find(key);
-  if (it == value_->end() || it->is_null()) return {};
-  return Config(document_, &*it, fmt::format("{}.{}", where_, key));
+  const Json* found = value_->find(key);
+  if (found == nullptr || found->is_null()) return {};
+  return Config(document_, found, fmt::format("{}.{}", where_, key));
 }
 
 bool Config::has(std::string_view key) const { return find(key).has_value(); }
@@ -191,6 +191,6 @@ std::vector<int64_t> Config::integers(std::string_view key, size_t count, int64_
   return result;
 }
 
-std::string Config::dump() const { return value_->dump(-1, ' ', false, ParsedJson::error_handler_t::replace); }
+std::string Config::dump() const { return value_->dump(-1, /*ascii=*/false); }
 
 }  // namespace leadline::keras

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/json_fwd.h"
+#include "io/json.h"
 
 namespace leadline::keras {
 
@@ -37,6 +37,7 @@ class Config {
   size_t size() const;
   Config at(size_t index) const;
   std::vector<Config> items() const;
+  /// Sorted by name, which is the order in which Keras takes the values of a dict.
   std::vector<std::pair<std::string, Config>> members() const;
 
   /// Whether the object has a member that is not null.
@@ -67,11 +68,11 @@ class Config {
   [[noreturn]] void wrong(std::string_view expected) const;
 
  private:
-  Config(std::shared_ptr<const ParsedJson> document, const ParsedJson* value, std::string where)
+  Config(std::shared_ptr<const Json> document, const Json* value, std::string where)
       : document_(std::move(document)), value_(value), where_(std::move(where)) {}
 
-  std::shared_ptr<const ParsedJson> document_;
-  const ParsedJson* value_;
+  std::shared_ptr<const Json> document_;
+  const Json* value_;
   std::string where_;
 };
 
