@@ -67,6 +67,7 @@ test: setup-tests ## build and run all tests: `make check`, C++, examples, insta
 	@$(MAKE) --no-print-directory check
 	cmake --build --preset release -j $(JOBS)
 	@tools/install_venv.sh build/release .venv-tensorflow
+	@tools/lint.sh --tidy-changed build/release
 	@$(MAKE) --no-print-directory build/asan/build.ninja
 	@nice -n 19 cmake --build --preset asan -j $(JOBS) --target $(SANITIZED_FEW) >build/asan/build.log 2>&1 & sanitized=$$!; \
 	status=0; \
@@ -131,7 +132,7 @@ fuzz-readers: setup-fuzz ## libFuzzer on every reader of files, FUZZ_MINUTES=5 e
 	$(VENV_PYTHON) fuzz/readers/run.py build/fuzz/fuzz/fuzz_readers --work build/fuzz/readers --jobs $(JOBS) \
 	  --minutes $(or $(FUZZ_MINUTES),5) $(READERS)
 
-lint: setup-check ## format, lint, types and layering of everything, then clang-tidy's short list
+lint: setup-check ## format, lint, types and layering of everything, then clang-tidy over all C++ (17 minutes on 2 cores)
 	@$(MAKE) --no-print-directory build
 	@tools/lint.sh
 	@tools/lint.sh --tidy build/release

@@ -311,7 +311,7 @@ TEST(BoundMemory, TakesOutputsWhoseShapeDependsOnData) {
   Interpreter interpreter(s.load());
   std::vector<float> input{1, 2, 3, 4, 5, 6}, output(6);
   interpreter.bind(x, memory_of(input, {6}));
-  const auto run = [&](std::vector<int32_t> dims) {
+  const auto run = [&](const std::vector<int32_t>& dims) {
     set(interpreter, shape, dims);
     interpreter.invoke();
     expect_planned_equals_counted(interpreter);

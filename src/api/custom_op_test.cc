@@ -40,7 +40,7 @@ class Registered {
 };
 
 /// An op from two functions.
-CustomOpFactory op_of(std::function<void(InferCall&)> infer, std::function<void(RunCall&)> run) {
+CustomOpFactory op_of(const std::function<void(InferCall&)>& infer, const std::function<void(RunCall&)>& run) {
   struct Op final : CustomOp {
     void infer(InferCall& call) override { infer_(call); }
     void run(RunCall& call) override { run_(call); }
@@ -345,7 +345,7 @@ TEST(CustomOp, HeldMemoryOutlivesTheInterpreterAndMayBeLeftToItsHolder) {
     Interpreter interpreter(model_with("MyOp").load());
     EXPECT_THROW(run(interpreter, Floats{1, 2, 3, 4}), Error);
     const float* first = seen;
-    const auto first_held = held;
+    const auto first_held = held;  // keeps it: NOLINT(performance-unnecessary-copy-initialization)
     leave = false;
     EXPECT_EQ(run(interpreter, Floats{5, 6, 7, 8}), (Floats{-10, -12, -14, -16}));
     EXPECT_EQ(first[0], 1.0F) << "nobody else uses the memory that was left";

@@ -103,7 +103,9 @@ TEST_F(Npy, ReadsStrings) {
 
 /// Nine megabytes of single letters would be 300 megabytes of strings.
 TEST_F(Npy, RefusesStringsThatTakeFarMoreMemoryThanTheFile) {
-  save(npy("{'descr': '|S1', 'fortran_order': False, 'shape': (9000000,)}", std::string(9000000, 'a')));
+  save(npy(
+      "{'descr': '|S1', 'fortran_order': False, 'shape': (9000000,)}",  // NOLINTNEXTLINE(bugprone-string-constructor)
+      std::string(9000000, 'a')));
   EXPECT_THROW(open_arrays(path_)[0].array->read_strings(), Error);
 }
 

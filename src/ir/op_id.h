@@ -62,8 +62,8 @@ constexpr bool is_one_of(const OpId& op, std::initializer_list<OpId> ops) {
 class OwnedOpId {
  public:
   OwnedOpId() = default;
-  OwnedOpId(const OpId& id) : code_(id.code()), name_(id.name()) {}
-  operator OpId() const { return id(); }
+  OwnedOpId(const OpId& id) : code_(id.code()), name_(id.name()) {}  // NOLINT(google-explicit-constructor)
+  operator OpId() const { return id(); }                             // NOLINT(google-explicit-constructor)
 
   OpId id() const { return {code_, name_}; }
   bool is_none() const { return id().is_none(); }

@@ -243,7 +243,7 @@ TEST(Calibration, MemoryIsKnownBeforeAndDoesNotGrow) {
     }
     const Calibration calibration = calibrator.calibration();
     EXPECT_EQ(budget->used(MemoryCategory::kStatistics), planned + calibration.memory_bytes());
-    const Calibration copy = calibration;
+    const Calibration copy = calibration;  // NOLINT(performance-unnecessary-copy-initialization)
     EXPECT_EQ(budget->used(MemoryCategory::kStatistics), planned + 2 * calibration.memory_bytes());
   }
   EXPECT_EQ(budget->used(), 0);

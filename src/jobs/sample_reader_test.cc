@@ -25,7 +25,7 @@ SampleTensor tensor_of(DType dtype, const Shape& shape, const std::vector<T>& va
 }
 
 /// One sample, again and again.
-std::unique_ptr<SampleSource> repeated(std::vector<SampleTensor> inputs, int count = 1) {
+std::unique_ptr<SampleSource> repeated(const std::vector<SampleTensor>& inputs, int count = 1) {
   const auto left = std::make_shared<int>(count);
   return callback_samples(
       [=](Sample& sample) {
@@ -61,8 +61,8 @@ std::vector<T> converted(const Model& model, const SampleTensor& tensor) {
   return input_values<T>(interpreter);
 }
 
-Thrown refusal_of(const Model& model, std::vector<SampleTensor> inputs) {
-  auto source = repeated(std::move(inputs));
+Thrown refusal_of(const Model& model, const std::vector<SampleTensor>& inputs) {
+  auto source = repeated(inputs);
   SampleReader reader(model, *source);
   return thrown_by([&] { reader.next(); });
 }

@@ -30,7 +30,7 @@ bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Nod
 /// are laid over it, nodes and values keep their numbers, and there are no new values. A handle, cheap to copy.
 class PassTarget {
  public:
-  PassTarget(ir::Graph& graph) : graph_(&graph), changed_(&graph) {}
+  PassTarget(ir::Graph& graph) : graph_(&graph), changed_(&graph) {}  // NOLINT(google-explicit-constructor)
   /// `overlays` has an entry for each subgraph.
   PassTarget(const ir::Graph& graph, std::vector<ir::NodeOverlay>& overlays) : graph_(&graph), overlays_(&overlays) {}
 

@@ -8,7 +8,9 @@ namespace {
 /// Layer normalization in parts.
 class Norm : public Bench {
  public:
-  explicit Norm(int axis = -1, Dims dims = {2, 5, 19}) : axis_(axis) { x = node("NEG", {input("x", kF32, dims)}, "x"); }
+  explicit Norm(int axis = -1, const Dims& dims = {2, 5, 19}) : axis_(axis) {
+    x = node("NEG", {input("x", kF32, dims)}, "x");
+  }
   int mean_of(int v, const char* name) {
     ops::ReduceAttributes keep;
     keep.keep_dims = true;

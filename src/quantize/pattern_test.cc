@@ -57,7 +57,7 @@ TEST(Pattern, RefusesWhatItDoesNotKnowAndSaysWhere) {
   EXPECT_THROW(Pattern(std::string(5000, 'a')), Error);
   EXPECT_THROW(Pattern(std::string(200, '(') + std::string(200, ')')), Error);
   try {
-    Pattern("conv(");
+    const Pattern wrong("conv(");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);

@@ -46,7 +46,7 @@ const ir::Value& input_of(const ir::Graph& graph, size_t node, size_t input) {
 }
 
 /// FULLY_CONNECTED with 32 x 64 weights and a bias.
-std::shared_ptr<ir::Graph> dense(std::vector<float> weights = ramp(2048)) {
+std::shared_ptr<ir::Graph> dense(const std::vector<float>& weights = ramp(2048)) {
   ops::GraphBuilder b;
   const int x = b.input("x", DType::kFloat32, {2, 64});
   const int w = b.constant("w", DType::kFloat32, {32, 64}, weights);

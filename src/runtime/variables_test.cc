@@ -15,7 +15,6 @@ namespace {
 using testing::AttributeValues;
 using testing::expect_planned_equals_counted;
 using testing::expect_static_plan_holds;
-using testing::get;
 using testing::run;
 using testing::set;
 using testing::Sketch;

@@ -24,7 +24,6 @@ using testing::kLongestSilenceMs;
 using testing::kMeanSilenceMs;
 using testing::Silence;
 using testing::Sketch;
-using testing::thrown_by;
 
 constexpr DType kF32 = DType::kFloat32;
 constexpr DType kI8 = DType::kInt8;

@@ -80,7 +80,7 @@ std::string table_of(std::string file, const std::vector<std::string>& handles) 
   return file + footer + testing::little_endian(0xDB4775248B80FB57ULL, 8);
 }
 
-std::string table_error(const std::string& file, std::shared_ptr<Budget> budget = nullptr) {
+std::string table_error(const std::string& file, const std::shared_ptr<Budget>& budget = nullptr) {
   try {
     read_table(testing::wire_file(file, budget), budget);
   } catch (const Error& error) {
