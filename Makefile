@@ -25,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test asan tsan bench bench-models soak soak-process soak-notebook instruction-counts \
-  fuzz fuzz-readers check lint format clean
+  fuzz fuzz-readers check coverage lint format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -131,6 +131,9 @@ fuzz-readers: setup-fuzz ## libFuzzer on every reader of files, FUZZ_MINUTES=5 e
 	cmake --build --preset fuzz -j $(JOBS) --target fuzz_readers
 	$(VENV_PYTHON) fuzz/readers/run.py build/fuzz/fuzz/fuzz_readers --work build/fuzz/readers --jobs $(JOBS) \
 	  --minutes $(or $(FUZZ_MINUTES),5) $(READERS)
+
+coverage: setup-coverage ## which lines of C++ and Python the tests run: build/coverage/report/index.html
+	@tools/coverage.sh
 
 lint: setup-check ## format, lint, types and layering of everything, then clang-tidy over all C++ (17 minutes on 2 cores)
 	@$(MAKE) --no-print-directory build

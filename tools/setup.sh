@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a job needs, and no more: Debian packages and virtual environments. Does nothing, quickly, when all of
 # it is there.
-# usage: tools/setup.sh [--no-apt] [build | lint | check | tests | bench | fuzz]
+# usage: tools/setup.sh [--no-apt] [build | lint | check | tests | bench | fuzz | coverage]
 #   build     a compiler, the libraries Leadline uses, and .venv to build and run the package in (the default)
 #   lint      build, and the formatters and linters of C++ and JavaScript; those of Python in .venv-lint
 #   check     lint, and what the C++ tests and the Python tests need
@@ -10,6 +10,7 @@
 #             device, valgrind to count instructions
 #   bench     build, and Google Benchmark, and the engines that benchmarks run beside Leadline, in .venv-bench
 #   fuzz      build, and clang with libFuzzer
+#   coverage  tests, and what counts the lines that tests run
 #   --no-apt  a missing Debian package is an error that says how to install it
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -46,9 +47,13 @@ add_job() {
       packages+=(libbenchmark-dev)
       environments[.venv-bench]=requirements-bench.txt
       ;;
-    fuzz) packages+=(clang-19 libclang-rt-19-dev) ;;
+    fuzz) packages+=(clang-19 libclang-rt-19-dev libgtest-dev nlohmann-json3-dev) ;;
+    coverage)
+      add_job tests
+      environments[.venv]=requirements-coverage.txt
+      ;;
     *)
-      echo "setup: '$1' is not a job: expected build, lint, check, tests, bench or fuzz" >&2
+      echo "setup: '$1' is not a job: expected build, lint, check, tests, bench, fuzz or coverage" >&2
       exit 2
       ;;
   esac
