@@ -59,12 +59,12 @@ if TYPE_CHECKING:  # __getattr__ imports these when they are needed: running doe
     from leadline._guard.largest import largest_objects
     from leadline._guard.postmortem import all_postmortems, postmortem
     from leadline._guard.watch import MemoryLimitError, Watch, WatchReport, watch
-    from leadline.jobs.calibrate import calibrate, lint_dataset
+    from leadline.jobs.calibrate import calibrate
     from leadline.jobs.convert import convert
-    from leadline.jobs.dataset import DatasetWarning
     from leadline.jobs.debug import DebugResult, debug
     from leadline.jobs.evaluate import evaluate
     from leadline.jobs.quantize import quantize
+    from leadline.jobs.samples import DatasetWarning, lint_dataset
     from leadline.jobs.tune import TuneResult, tune
 
 __all__ = [
@@ -140,7 +140,7 @@ __all__ = [
 ]
 
 _LATER = {
-    "DatasetWarning": "jobs.dataset",
+    "DatasetWarning": "jobs.samples",
     "DebugResult": "jobs.debug",
     "DeviceList": "_guard.doctor",
     "DoctorReport": "_guard.doctor",
@@ -162,7 +162,7 @@ _LATER = {
     "guard": "_guard.guard",
     "laps": "_guard.laps",
     "largest_objects": "_guard.largest",
-    "lint_dataset": "jobs.calibrate",
+    "lint_dataset": "jobs.samples",
     "live_objects": "_guard.laps",
     "postmortem": "_guard.postmortem",
     "quantize": "jobs.quantize",

@@ -1120,33 +1120,6 @@ class DebugResult:
     def to_notebook_html(self, run: DebugRun) -> str:
         """The page in a frame, for the output of a notebook's cell."""
 
-class QuantizationDebugger:
-    """A float model and its quantized form, run side by side."""
-
-    def __init__(
-        self,
-        float_model: Model,
-        quantized_model: Model,
-        num_threads: int = 1,
-        budget: Budget | None = None,
-        subgraph: int = 0,
-        own_error: bool = True,
-        worst_channels: int = 8,
-        histograms: int = 16,
-    ) -> None: ...
-    @property
-    def interpreter(self) -> Interpreter:
-        """
-        Its inputs are those of the float model; its outputs the float model's, then the quantized one's.
-        """
-
-    def add_sample(self) -> None:
-        """Runs and records."""
-
-    def plan(self) -> JobPlan: ...
-    def result(self) -> DebugResult: ...
-    def clear(self) -> None: ...
-
 def make_debug_model(float_model: Model, quantized_model: Model) -> bytes:
     """
     The quantized model with NumericVerify nodes, as TensorFlow's debugger takes it.
@@ -1872,7 +1845,7 @@ class Calibration:
 
 class Calibrator:
     """
-    Runs samples and records what the tensors hold; leadline.calibrate() loops.
+    Runs single samples and records what the tensors hold: what a worker of a cluster does.
     """
 
     def __init__(
@@ -1888,6 +1861,9 @@ class Calibrator:
 
     def add_sample(self, subgraph: int = 0) -> None:
         """Runs and records; a run that fails leaves no trace."""
+
+    def run_sample(self, subgraph: int, inputs: object) -> None:
+        """The same of inputs as SampleReader.next() returns them."""
 
     def calibration(self) -> Calibration:
         """The statistics so far."""
@@ -2043,92 +2019,14 @@ class QuantizerOptions:
     @min_weight_elements.setter
     def min_weight_elements(self, arg: int, /) -> None: ...
     @property
+    def num_threads(self) -> int: ...
+    @num_threads.setter
+    def num_threads(self, arg: int, /) -> None: ...
+    @property
     def budget(self) -> Budget: ...
     @budget.setter
     def budget(self, arg: Budget | None, /) -> None: ...
     def __repr__(self) -> str: ...
-
-class ChannelMeans:
-    """Means of each channel of what layers read: for bias correction."""
-
-    def __init__(self, model: Model, num_threads: int = 1, budget: Budget | None = None) -> None: ...
-    @property
-    def interpreter(self) -> Interpreter:
-        """To resize inputs and set their values."""
-
-    def add_sample(self) -> None:
-        """Runs the interpreter and adds."""
-
-    @property
-    def samples(self) -> int: ...
-
-class QuantizedNode:
-    """What becomes of a node."""
-
-    @property
-    def subgraph(self) -> int: ...
-    @property
-    def node(self) -> int:
-        """Number in the float model."""
-
-    @property
-    def op(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def quantized(self) -> bool: ...
-    @property
-    def mode(self) -> QuantizationMode: ...
-    @property
-    def reason(self) -> str:
-        """Why it stays float."""
-
-    def __repr__(self) -> str: ...
-
-class QuantizationPlan:
-    """What quantizing gives and takes."""
-
-    @property
-    def result_bytes(self) -> int:
-        """Of the quantized file."""
-
-    @property
-    def peak_bytes(self) -> int:
-        """The file, the graphs and the largest tensor on its way."""
-
-    def __repr__(self) -> str: ...
-
-class Quantizer:
-    """
-    A model on its way to another number format. `leadline.quantize` uses it.
-    """
-
-    def __init__(self, model: Model, options: QuantizerOptions = ...) -> None: ...
-    @property
-    def model(self) -> Model:
-        """The float model that has to be calibrated: given, or equalized."""
-
-    def nodes(self) -> list[QuantizedNode]:
-        """Every node of the float model and what will become of it."""
-
-    def plan(self, calibration: Calibration | None = None) -> QuantizationPlan: ...
-    def quantize(
-        self,
-        calibration: Calibration | None = None,
-        means: ChannelMeans | None = None,
-        progress: Callable[[int, int], Any] | None = None,
-    ) -> bytes:
-        """The bytes of the quantized .tflite file."""
-
-    def quantize_to_model(
-        self,
-        calibration: Calibration | None = None,
-        means: ChannelMeans | None = None,
-        progress: Callable[[int, int], Any] | None = None,
-    ) -> Model:
-        """
-        The same as a model to run, in memory that goes back to the system with it.
-        """
 
 class CalibrateJob:
     """leadline.calibrate() before it starts."""
@@ -2141,25 +2039,49 @@ class CalibrateJob:
         histograms: bool = True,
         keep_state: bool = False,
     ) -> None: ...
-    def plan(self) -> JobPlan:
-        """What it takes, phase by phase."""
+    def run(
+        self, samples: SampleSource, observer: Callable[[str, int, int | None], Any] | None = None
+    ) -> tuple[Calibration, list[tuple[str, str, int | None, str | None]]]:
+        """
+        Runs all samples. Returns the calibration and what was found about them.
+        """
 
-    def admit(self) -> None:
-        """Raises BudgetError with the plan when it does not fit the budget."""
+    def plan(self, samples: SampleSource | None = None) -> JobPlan:
+        """What it takes, phase by phase."""
 
 class QuantizeJob:
     """leadline.quantize() before it starts."""
 
     def __init__(self, model: Model, options: QuantizerOptions) -> None: ...
     @property
+    def needs_samples(self) -> bool:
+        """Whether run() has to be given samples."""
+
+    @property
     def unmatched_rules(self) -> list[str]:
         """Rules of the recipe that match no node."""
 
-    def plan(self) -> JobPlan:
+    def run(
+        self, samples: SampleSource | None = None, observer: Callable[[str, int, int | None], Any] | None = None
+    ) -> tuple[bytes, list[tuple[str, str, int | None, str | None]]]:
+        """
+        Returns the quantized .tflite file and what was found about the samples.
+        """
+
+    def run_to_model(
+        self, samples: SampleSource | None = None, observer: Callable[[str, int, int | None], Any] | None = None
+    ) -> tuple[Model, list[tuple[str, str, int | None, str | None]]]:
+        """
+        The same with a model to run, in memory that goes back to the system with it.
+        """
+
+    def plan(self, samples: SampleSource | None = None) -> JobPlan:
         """What it takes, phase by phase."""
 
-    def admit(self) -> None:
-        """Raises BudgetError with the plan when it does not fit the budget."""
+def equalized_model(model: Model, budget: Budget | None = None) -> Model:
+    """
+    The float model with even channels that quantizing with `equalize` begins with.
+    """
 
 class DebugJob:
     """leadline.debug() before it starts."""
@@ -2175,11 +2097,15 @@ class DebugJob:
         histograms: int = 16,
         equalized: bool = False,
     ) -> None: ...
-    def plan(self) -> JobPlan:
-        """What it takes, phase by phase."""
+    def run(
+        self, samples: SampleSource, observer: Callable[[str, int, int | None], Any] | None = None
+    ) -> tuple[DebugResult, int]:
+        """
+        Runs all samples. Returns the result and the most bytes that were charged at a time.
+        """
 
-    def admit(self) -> None:
-        """Raises BudgetError with the plan when it does not fit the budget."""
+    def plan(self, samples: SampleSource | None = None) -> JobPlan:
+        """What it takes, phase by phase."""
 
 class TuneJob:
     """leadline.tune() before it starts."""
@@ -2189,14 +2115,18 @@ class TuneJob:
         model: Model,
         options: QuantizerOptions,
         keep: QuantizationMode,
-        agreement: str | None = None,
-        max_trials: int = 64,
+        target: float,
+        max_trials: int,
+        metric: object,
+        on_trial: object | None = None,
     ) -> None: ...
-    def plan(self) -> JobPlan:
-        """What it takes, phase by phase."""
+    def run(
+        self, calibration: SampleSource, debug: SampleSource | None = None, observer: object | None = None
+    ) -> dict[str, Any]:
+        """Searches. Returns the fields of leadline.TuneResult."""
 
-    def admit(self) -> None:
-        """Raises BudgetError with the plan when it does not fit the budget."""
+    def plan(self, samples: SampleSource | None = None) -> JobPlan:
+        """What it takes, phase by phase."""
 
 class SampleSource:
     """Samples one after the other, one in memory at a time."""
@@ -2211,8 +2141,8 @@ class SampleSource:
 
     def __repr__(self) -> str: ...
 
-def callback_samples(next: object, rewind: object | None, size: int | None) -> SampleSource:
-    """Samples of a function that returns the next one, or None."""
+def python_samples(reader: object) -> SampleSource:
+    """Samples of an object with the methods next, size and rewind."""
 
 def open_samples(
     path: str,
@@ -2240,12 +2170,8 @@ class SampleReader:
     ) -> tuple[int, list[tuple[DType, tuple[int, ...], bytes]], list[tuple[DType, tuple[int, ...], bytes]]] | None:
         """The next sample as (subgraph, inputs, targets), or None."""
 
-    def next_converted(
-        self, inputs: Sequence[Sequence[TensorInfo]]
-    ) -> tuple[int, list[tuple[tuple[int, ...], bytes]]] | None:
-        """
-        The next sample as (subgraph, inputs) in the types of `inputs`, those of each subgraph; or None.
-        """
+    def read_all(self) -> None:
+        """Reads and checks what is left."""
 
     def look_at(self, calibration: Calibration, first_not_finite: tuple[int, int, int] | None) -> None:
         """Adds what shows when the samples were run."""
@@ -2344,7 +2270,7 @@ class EvaluateJob:
     def admit(self, samples: SampleSource | None) -> None:
         """Raises BudgetError with the plan when it does not fit."""
 
-    def run(self, samples: SampleSource, progress: object | None) -> EvaluateResult:
+    def run(self, samples: SampleSource, observer: object | None = None) -> EvaluateResult:
         """Runs all samples."""
 
 class Evaluator:

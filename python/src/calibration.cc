@@ -21,6 +21,7 @@
 #include "engine_call.h"
 #include "live_objects.h"
 #include "module.h"
+#include "sample_tuples.h"
 
 namespace leadline::python {
 namespace {
@@ -67,6 +68,14 @@ std::optional<std::tuple<int64_t, int, int>> first_not_finite(const Calibrator& 
   const auto found = self.first_not_finite();
   if (!found.has_value()) return std::nullopt;
   return std::tuple(found->sample, found->subgraph, found->tensor);
+}
+
+void run_sample(Calibrator& self, int subgraph, nb::handle inputs) {
+  const HeldTensors given(inputs);
+  const Sample sample = given.sample(subgraph);
+  const EngineCall call;
+  set_inputs(self.interpreter(subgraph), sample);
+  self.add_sample(subgraph);
 }
 
 }  // namespace
@@ -122,13 +131,16 @@ void init_calibration(nb::module_& m) {
              new (self) Calibration(Calibration::from_bytes({data, state.size()}));
            })
       .def("__repr__", &describe);
-  nb::class_<Calibrator>(m, "Calibrator", "Runs samples and records what the tensors hold; leadline.calibrate() loops.")
+  nb::class_<Calibrator>(m, "Calibrator",
+                         "Runs single samples and records what the tensors hold: what a worker of a cluster does.")
       .def("__init__", &init_calibrator, nb::arg("model"), nb::arg("num_threads") = 1,
            nb::arg("budget").none() = nb::none(), nb::arg("histograms") = true, nb::arg("keep_state") = false)
       .def("interpreter", &Calibrator::interpreter, nb::arg("subgraph") = 0, nb::rv_policy::reference_internal,
            InEngine(), "To resize the inputs of a subgraph and set their values.")
       .def("add_sample", &Calibrator::add_sample, nb::arg("subgraph") = 0, InEngine(),
            "Runs and records; a run that fails leaves no trace.")
+      .def("run_sample", &run_sample, nb::arg("subgraph"), nb::arg("inputs"),
+           "The same of inputs as SampleReader.next() returns them.")
       .def(
           "calibration", [](const Calibrator& self) { return Remembered<Calibration>{self.calibration()}; }, InEngine(),
           "The statistics so far.")

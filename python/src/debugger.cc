@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/debugger.h. Results cross as JSON; leadline/jobs/debug.py gives them a face.
-#include "leadline/debugger.h"
-
+// leadline/debug_result.h and leadline/debug_model.h. Results cross as JSON; leadline/jobs/debug.py gives them a face.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -13,24 +11,12 @@
 
 #include "engine_call.h"
 #include "leadline/debug_model.h"
+#include "leadline/debug_result.h"
 #include "live_objects.h"
 #include "module.h"
 
 namespace leadline::python {
 namespace {
-
-void init(QuantizationDebugger* self, const Model& float_model, const Model& quantized_model, int num_threads,
-          std::shared_ptr<Budget> budget, int subgraph, bool own_error, int worst_channels, int histograms) {
-  DebugOptions options;
-  options.num_threads = num_threads;
-  options.budget = std::move(budget);
-  options.subgraph = subgraph;
-  options.own_error = own_error;
-  options.worst_channels = worst_channels;
-  options.histograms = histograms;
-  const EngineCall call;
-  new (self) QuantizationDebugger(float_model, quantized_model, std::move(options));
-}
 
 nb::bytes debug_model(const Model& float_model, const Model& quantized_model) {
   std::vector<std::byte> file;
@@ -117,16 +103,6 @@ void init_debugger(nb::module_& m) {
             return text_in_engine([&] { return self.to_notebook_html(run); });
           },
           nb::arg("run"), "The page in a frame, for the output of a notebook's cell.");
-  nb::class_<QuantizationDebugger>(m, "QuantizationDebugger", "A float model and its quantized form, run side by side.")
-      .def("__init__", &init, nb::arg("float_model"), nb::arg("quantized_model"), nb::arg("num_threads") = 1,
-           nb::arg("budget").none() = nb::none(), nb::arg("subgraph") = 0, nb::arg("own_error") = true,
-           nb::arg("worst_channels") = 8, nb::arg("histograms") = 16)
-      .def_prop_ro("interpreter", &QuantizationDebugger::interpreter, nb::rv_policy::reference_internal,
-                   "Its inputs are those of the float model; its outputs the float model's, then the quantized one's.")
-      .def("add_sample", &QuantizationDebugger::add_sample, InEngine(), "Runs and records.")
-      .def("plan", &QuantizationDebugger::plan, InEngine())
-      .def("result", &QuantizationDebugger::result, InEngine())
-      .def("clear", &QuantizationDebugger::clear, InEngine());
   m.def("make_debug_model", &debug_model, nb::arg("float_model"), nb::arg("quantized_model"),
         "The quantized model with NumericVerify nodes, as TensorFlow's debugger takes it.");
   m.def(

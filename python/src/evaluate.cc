@@ -47,17 +47,15 @@ void init_options(EvaluateOptions* self, const std::string& metric, int top_k, i
   };
 }
 
-EvaluateResult run(EvaluateJob& self, SampleSource& samples, nb::object progress) {
-  const Progress tell = progress_of(progress);
+EvaluateResult run(EvaluateJob& self, SampleSource& samples, const nb::object& callback) {
+  const JobObserver observer = observer_of(callback);
   const EngineCall call;
-  return self.run(samples, [&](const JobProgress& at) { return tell(at.done, at.total); });
+  return self.run(samples, observer);
 }
 
 Score run_sample(Evaluator& self, int64_t index, int subgraph, nb::handle inputs, nb::handle targets) {
   const HeldTensors given(inputs), wanted(targets);
-  Sample sample;
-  sample.subgraph = subgraph;
-  sample.inputs = given.tensors;
+  Sample sample = given.sample(subgraph);
   sample.targets = wanted.tensors;
   const EngineCall call;
   self.set_sample(sample);
@@ -102,7 +100,7 @@ void init_evaluate(nb::module_& m) {
       .def("plan", &EvaluateJob::plan, nb::arg("samples").none(), InEngine(), "What it will take.")
       .def("admit", &EvaluateJob::admit, nb::arg("samples").none(), InEngine(),
            "Raises BudgetError with the plan when it does not fit.")
-      .def("run", &run, nb::arg("samples"), nb::arg("progress").none(), "Runs all samples.");
+      .def("run", &run, nb::arg("samples"), nb::arg("observer").none() = nb::none(), "Runs all samples.");
   nb::class_<Evaluator>(m, "Evaluator", "Runs single samples and scores them.")
       .def(
           "__init__",

@@ -15,6 +15,7 @@
 
 #include "leadline/budget.h"
 #include "leadline/interpreter.h"
+#include "leadline/job_progress.h"
 #include "leadline/plan.h"
 #include "leadline/progress.h"
 #include "leadline/types.h"
@@ -85,6 +86,9 @@ BytesByName to_dict(std::span<const CategoryBytes> categories);
 
 /// Lets Ctrl-C through, and tells a Python function (or None) now and then. Python's lock is taken for that only.
 Progress progress_of(const nb::object& callback);
+/// The same of a job: the function is called with the phase, what is done of it and of how much, or None where that is
+/// not known. Of samples and trials it is told one by one.
+JobObserver observer_of(const nb::object& callback);
 /// Lets Ctrl-C and other signals end a run on the main thread, where Python handles them; empty on other threads.
 RunCheck signal_check();
 

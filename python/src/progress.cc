@@ -105,6 +105,19 @@ Progress progress_of(const nb::object& callback) {
   };
 }
 
+JobObserver observer_of(const nb::object& callback) {
+  if (callback.is_none()) return {};
+  return [callback, last = Clock::now()](const JobProgress& at) mutable {
+    const auto now = Clock::now();
+    if (at.unit == "bytes" && at.done != at.total && at.done != 0 && now - last < kBetweenCalls) return true;
+    last = now;
+    const nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    const nb::object total = at.total < 0 ? nb::object(nb::none()) : nb::object(nb::int_(at.total));
+    return callback(nb::str(at.phase.data(), at.phase.size()), at.done, total).ptr() != Py_False;
+  };
+}
+
 void init_time_limit(nb::module_& m) {
   m.def("check_limits", [] { EngineCall().ask(); }, "Raises TimeLimitError when a time_limit of this thread is over.");
   nb::class_<PythonTimeLimit>(

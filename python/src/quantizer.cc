@@ -7,44 +7,16 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "engine_call.h"
 #include "leadline/recipe.h"
-#include "live_objects.h"
 #include "module.h"
 
 namespace leadline::python {
-namespace {
 
-/// Written straight into the memory of the result, which nobody else can see yet.
-nb::bytes quantize(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means,
-                   const nb::object& callback) {
-  nb::object result;
-  const auto allocate = [&](int64_t bytes) -> std::span<std::byte> {
-    const nb::gil_scoped_acquire held;
-    result = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
-    if (!result.is_valid()) throw nb::python_error();
-    return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(result.ptr())), static_cast<size_t>(bytes)};
-  };
-  const Progress progress = progress_of(callback);
-  {
-    const EngineCall call;
-    self.quantize_into(allocate, calibration, means, progress);
-  }
-  return nb::cast<nb::bytes>(result);
-}
-
-Remembered<Model> quantize_to_model(const Quantizer& self, const Calibration* calibration, const ChannelMeans* means,
-                                    const nb::object& callback) {
-  const Progress progress = progress_of(callback);
-  const EngineCall call;
-  return {self.quantize_to_model(calibration, means, progress)};
-}
-
-void bind_options(nb::module_& m) {
+void init_quantizer(nb::module_& m) {
   nb::enum_<QuantizationMode>(m, "QuantizationMode", "How the numbers of a node are stored and computed with.")
       .value("FLOAT", QuantizationMode::kFloat, "Stays as it is.")
       .value("FLOAT16", QuantizationMode::kFloat16, "Weights are stored as float16.")
@@ -96,55 +68,8 @@ void bind_options(nb::module_& m) {
       .def_rw("bias_correction", &QuantizeOptions::bias_correction)
       .def_rw("equalize", &QuantizeOptions::equalize)
       .def_rw("min_weight_elements", &QuantizeOptions::min_weight_elements)
+      .def_rw("num_threads", &QuantizeOptions::num_threads)
       .def_rw("budget", &QuantizeOptions::budget, nb::arg().none());
-}
-
-}  // namespace
-
-void init_quantizer(nb::module_& m) {
-  bind_options(m);
-
-  nb::class_<ChannelMeans>(m, "ChannelMeans", "Means of each channel of what layers read: for bias correction.")
-      .def(nb::init<const Model&, int, std::shared_ptr<Budget>>(), nb::arg("model"), nb::arg("num_threads") = 1,
-           nb::arg("budget").none() = nb::none(), InEngine())
-      .def_prop_ro("interpreter", &ChannelMeans::interpreter, nb::rv_policy::reference_internal,
-                   "To resize inputs and set their values.")
-      .def("add_sample", &ChannelMeans::add_sample, InEngine(), "Runs the interpreter and adds.")
-      .def_prop_ro("samples", &ChannelMeans::samples);
-  nb::class_<QuantizedNode>(m, "QuantizedNode", "What becomes of a node.")
-      .def_ro("subgraph", &QuantizedNode::subgraph)
-      .def_ro("node", &QuantizedNode::node, "Number in the float model.")
-      .def_prop_ro("op", [](const QuantizedNode& self) { return to_str(self.op); })
-      .def_prop_ro("name", [](const QuantizedNode& self) { return to_str(self.name); })
-      .def_prop_ro("quantized", [](const QuantizedNode& self) { return self.mode != QuantizationMode::kFloat; })
-      .def_ro("mode", &QuantizedNode::mode)
-      .def_prop_ro(
-          "reason", [](const QuantizedNode& self) { return to_str(self.reason); }, "Why it stays float.")
-      .def("__repr__", [](const QuantizedNode& self) {
-        return to_str("<leadline.QuantizedNode " + self.op + " #" + std::to_string(self.node) + " '" + self.name +
-                      "': " + quantization_mode_name(self.mode) + (self.reason.empty() ? "" : ", " + self.reason) +
-                      ">");
-      });
-  nb::class_<QuantizationPlan>(m, "QuantizationPlan", "What quantizing gives and takes.")
-      .def_ro("result_bytes", &QuantizationPlan::result_bytes, "Of the quantized file.")
-      .def_ro("peak_bytes", &QuantizationPlan::peak_bytes, "The file, the graphs and the largest tensor on its way.");
-  nb::class_<Quantizer>(m, "Quantizer", "A model on its way to another number format. `leadline.quantize` uses it.")
-      .def(nb::init<const Model&, QuantizeOptions>(), nb::arg("model"), nb::arg("options") = QuantizeOptions(),
-           InEngine())
-      .def_prop_ro("model", &Quantizer::model, "The float model that has to be calibrated: given, or equalized.")
-      .def("nodes", &Quantizer::nodes, InEngine(), "Every node of the float model and what will become of it.")
-      .def("plan", &Quantizer::plan, nb::arg("calibration").none() = nb::none(), InEngine())
-      .def("quantize", &quantize, nb::arg("calibration").none() = nb::none(), nb::arg("means").none() = nb::none(),
-           nb::arg("progress").none() = nb::none(),
-           nb::sig("def quantize(self, calibration: Calibration | None = None, means: ChannelMeans | None = None, "
-                   "progress: typing.Callable[[int, int], typing.Any] | None = None) -> bytes"),
-           "The bytes of the quantized .tflite file.")
-      .def("quantize_to_model", &quantize_to_model, nb::arg("calibration").none() = nb::none(),
-           nb::arg("means").none() = nb::none(), nb::arg("progress").none() = nb::none(),
-           nb::sig("def quantize_to_model(self, calibration: Calibration | None = None, "
-                   "means: ChannelMeans | None = None, "
-                   "progress: typing.Callable[[int, int], typing.Any] | None = None) -> Model"),
-           "The same as a model to run, in memory that goes back to the system with it.");
 }
 
 }  // namespace leadline::python

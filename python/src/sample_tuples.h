@@ -22,6 +22,9 @@ nb::list to_list(const std::vector<SampleFinding>& findings);
 /// Tensors in the buffers of such tuples.
 struct HeldTensors {
   explicit HeldTensors(nb::handle tuples);
+  /// As inputs in the order of the subgraph.
+  Sample sample(int subgraph) const;
+
   std::vector<std::shared_ptr<const BufferView>> buffers;
   std::vector<SampleTensor> tensors;
 };

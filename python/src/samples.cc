@@ -52,18 +52,25 @@ HeldTensors::HeldTensors(nb::handle tuples) {
   }
 }
 
+Sample HeldTensors::sample(int subgraph) const {
+  Sample sample;
+  sample.subgraph = subgraph;
+  sample.inputs = tensors;
+  return sample;
+}
+
 namespace {
 
-/// Samples that a Python function makes: None at the end, or (signature, inputs, targets).
+/// Samples of a Python object: next() returns (signature, inputs, targets), or None at the end; size() an int or None;
+/// rewind() whether it begins again.
 class PythonSource final : public SampleSource {
  public:
-  PythonSource(nb::object next, nb::object rewind, std::optional<int64_t> size)
-      : next_(std::move(next)), rewind_(std::move(rewind)), size_(size) {}
+  explicit PythonSource(nb::object reader) : reader_(std::move(reader)) {}
 
   bool next(Sample& sample) override {
     const nb::gil_scoped_acquire gil;
     held_.clear();
-    const nb::object made = next_.get()();
+    const nb::object made = reader_.get().attr("next")();
     if (made.is_none()) return false;
     const auto fields = nb::cast<nb::tuple>(made);
     sample.signature = nb::cast<std::string>(fields[0]);
@@ -71,13 +78,14 @@ class PythonSource final : public SampleSource {
     sample.targets = tensors(fields[2]);
     return true;
   }
-  std::optional<int64_t> size() const override { return size_; }
+  std::optional<int64_t> size() const override {
+    const nb::gil_scoped_acquire gil;
+    return nb::cast<std::optional<int64_t>>(reader_.get().attr("size")());
+  }
   bool rewind() override {
     const nb::gil_scoped_acquire gil;
-    if (rewind_.get().is_none()) return false;
     held_.clear();
-    rewind_.get()();
-    return true;
+    return nb::cast<bool>(reader_.get().attr("rewind")());
   }
 
  private:
@@ -92,9 +100,7 @@ class PythonSource final : public SampleSource {
     return result;
   }
 
-  UserReference next_;
-  UserReference rewind_;
-  std::optional<int64_t> size_;
+  UserReference reader_;
   std::vector<std::shared_ptr<const BufferView>> held_;  // of the sample that was read last
 };
 
@@ -114,28 +120,6 @@ std::unique_ptr<SampleSource> open(const std::string& path, const Model& model, 
   options.classes = std::move(classes);
   const EngineCall call;
   return open_samples(path, model, std::move(options));
-}
-
-/// Like next_tuple(), with the inputs in the types that the model takes.
-nb::object next_converted(SampleReader& reader, const std::vector<std::vector<TensorInfo>>& inputs) {
-  const Sample* sample = nullptr;
-  std::vector<std::vector<std::byte>> converted;
-  {
-    const EngineCall call;
-    sample = reader.next();
-    if (sample != nullptr) {
-      const std::vector<TensorInfo>& wanted = inputs.at(static_cast<size_t>(sample->subgraph));
-      for (size_t i = 0; i < sample->inputs.size(); ++i) {
-        converted.push_back(input_bytes(sample->inputs[i], wanted.at(i)));
-      }
-    }
-  }
-  if (sample == nullptr) return nb::none();
-  nb::list list;
-  for (size_t i = 0; i < converted.size(); ++i) {
-    list.append(nb::make_tuple(to_tuple(sample->inputs[i].shape), nb::bytes(converted[i].data(), converted[i].size())));
-  }
-  return nb::make_tuple(sample->subgraph, list);
 }
 
 void look_at(SampleReader& self, const Calibration& calibration,
@@ -173,12 +157,11 @@ void init_samples(nb::module_& m) {
       .def_prop_ro("size", &SampleSource::size, "How many samples there are, or None where that is not known.")
       .def_prop_ro("peak_bytes", &SampleSource::peak_bytes, "The most bytes it holds at a time.");
   m.def(
-      "callback_samples",
-      [](nb::object next, nb::object rewind, std::optional<int64_t> size) -> std::unique_ptr<SampleSource> {
-        return std::make_unique<PythonSource>(std::move(next), std::move(rewind), size);
+      "python_samples",
+      [](nb::object reader) -> std::unique_ptr<SampleSource> {
+        return std::make_unique<PythonSource>(std::move(reader));
       },
-      nb::arg("next"), nb::arg("rewind").none(), nb::arg("size").none(),
-      "Samples of a function that returns the next one, or None.");
+      nb::arg("reader"), "Samples of an object with the methods next, size and rewind.");
   m.def("open_samples", &open, nb::arg("path"), nb::arg("model"), nb::arg("budget").none(), nb::arg("image_size"),
         nb::arg("mean"), nb::arg("scale"), nb::arg("colors"), nb::arg("resize"), nb::arg("labels"), nb::arg("classes"),
         "Samples of numpy's files or pictures.");
@@ -194,11 +177,12 @@ void init_samples(nb::module_& m) {
            nb::sig("def next(self) -> tuple[int, list[tuple[DType, tuple[int, ...], bytes]], list[tuple[DType, "
                    "tuple[int, ...], bytes]]] | None"),
            "The next sample as (subgraph, inputs, targets), or None.")
-      .def("next_converted", &next_converted, nb::arg("inputs"),
-           nb::sig("def next_converted(self, inputs: collections.abc.Sequence[collections.abc.Sequence[TensorInfo]]) "
-                   "-> tuple[int, "
-                   "list[tuple[tuple[int, ...], bytes]]] | None"),
-           "The next sample as (subgraph, inputs) in the types of `inputs`, those of each subgraph; or None.")
+      .def(
+          "read_all",
+          [](SampleReader& self) {
+            while (self.next() != nullptr) continue;
+          },
+          InEngine(), "Reads and checks what is left.")
       .def("look_at", &look_at, nb::arg("calibration"), nb::arg("first_not_finite").none(),
            "Adds what shows when the samples were run.")
       .def_prop_ro("count", &SampleReader::count, "Samples read so far.")

@@ -11,7 +11,6 @@
 #include "api/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
-#include "core/rethrow_if_fatal.h"
 #include "core/string_tensor.h"
 #include "jobs/sample_lint.h"
 #include "jobs/sample_values.h"
@@ -329,7 +328,7 @@ int64_t for_each_sample(SampleReader& reader, const Progress& progress, const st
     } catch (const BudgetError& error) {
       throw BudgetError(fmt::format("sample {}: {}", number, error.what()), error.needed(), error.limit());
     } catch (const Error& error) {
-      rethrow_if_fatal(error);
+      if (is_about_memory(error)) throw;
       throw Error(error.code(), fmt::format("sample {}: {}", number, error.what()));
     }
     if (progress && !progress(reader.count(), total)) {

@@ -29,13 +29,13 @@ constexpr int64_t kConversionBytes = 512;
 DebugOptions ordering_options(const QuantizeOptions& options) {
   DebugOptions result;
   result.num_threads = options.num_threads;
-  result.worst_channels = 0;
-  result.histograms = 0;
   return result;
 }
 
 DebugOptions agreement_options(const QuantizeOptions& options) {
   DebugOptions result = ordering_options(options);
+  result.worst_channels = 0;
+  result.histograms = 0;
   result.own_error = false;
   return result;
 }

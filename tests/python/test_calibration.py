@@ -400,9 +400,9 @@ def test_the_generator_is_read_only_as_far_as_needed():
 
 
 def test_a_failing_sample_stops_the_others(monkeypatch):
-    from leadline.jobs import calibrate as calibrate_module
+    from leadline.jobs import distribute
 
-    begun, ended, run_chunk = [], [], calibrate_module._run_chunk
+    begun, ended, run_chunk = [], [], distribute._run_chunk
 
     def watched(*arguments):
         begun.append(1)
@@ -410,7 +410,7 @@ def test_a_failing_sample_stops_the_others(monkeypatch):
         ended.append(1)
         return answer
 
-    monkeypatch.setattr(calibrate_module, "_run_chunk", watched)
+    monkeypatch.setattr(distribute, "_run_chunk", watched)
     content = sample_models.strings()
     samples = [[np.array(["a", "b", "c"]), np.array([0, 9 if i == 40 else 1])] for i in range(200)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -434,15 +434,15 @@ def die_at_sample_32(*arguments):
 
 
 def test_a_worker_that_dies_on_the_way_is_reported(monkeypatch):
-    from leadline.jobs import calibrate as calibrate_module
+    from leadline.jobs import distribute
 
-    monkeypatch.setitem(globals(), "RUN_CHUNK", calibrate_module._run_chunk)
-    monkeypatch.setattr(calibrate_module, "_run_chunk", die_at_sample_32)
+    monkeypatch.setitem(globals(), "RUN_CHUNK", distribute._run_chunk)
+    monkeypatch.setattr(distribute, "_run_chunk", die_at_sample_32)
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
         message = r"worker failed while calibrating samples \d+ to \d+: Broken|takes no more work: .*terminated"
         with pytest.raises(leadline.Error, match=message):
             leadline.calibrate(DENSE, dense_samples(200), executor=pool)
-    assert calibrate_module._held is None
+    assert distribute._held is None
 
 
 def test_workers_that_die_or_stop_are_reported():
@@ -468,12 +468,12 @@ def test_workers_that_die_or_stop_are_reported():
 
 
 def test_nothing_is_left_in_this_process():
-    from leadline.jobs import calibrate as calibrate_module
+    from leadline.jobs import distribute
 
     budget = leadline.Budget("100MB")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         result = leadline.calibrate(DENSE, dense_samples(100), executor=pool, budget=budget)
-    assert calibrate_module._held is None
+    assert distribute._held is None
     gc.collect()
     assert budget.used == result.memory_bytes
     del result

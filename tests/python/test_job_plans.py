@@ -31,9 +31,12 @@ OPTIONS = {
         ({"num_threads": 1, "equalized": True}, ["--equalized"]),
     ],
     "tune": [
-        ({}, ["--threads", "1"]),
-        ({"metric": "same_top", "keep": "int16x8"}, ["--metric", "same-top", "--keep", "int16x8", "--threads", "1"]),
-        ({"equalize": True}, ["--equalize", "--threads", "1"]),
+        ({"num_threads": 1}, ["--threads", "1"]),
+        (
+            {"metric": "same_top", "keep": "int16x8", "num_threads": 1},
+            ["--metric", "same-top", "--keep", "int16x8", "--threads", "1"],
+        ),
+        ({"equalize": True, "num_threads": 1}, ["--equalize", "--threads", "1"]),
     ],
 }
 CASES = [(job, *options) for job, entries in OPTIONS.items() for options in entries]

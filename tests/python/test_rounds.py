@@ -108,10 +108,11 @@ def test_phases_take_no_more_than_was_planned(case):
     calibration = leadline.calibrate(model, samples, "min_max")
     options = _leadline.QuantizerOptions()
     options.budget = budget = leadline.Budget("1GB")
-    quantizer = _leadline.Quantizer(model, options)
-    content = quantizer.quantize(calibration)
-    assert len(content) == quantizer.plan(calibration).result_bytes
-    assert budget.peak <= quantizer.plan(calibration).peak_bytes
+    options.set_calibration(calibration)
+    job = _leadline.QuantizeJob(model, options)
+    content, _ = job.run()
+    assert len(content) == job.plan().result_bytes
+    assert budget.peak <= job.plan().peak_bytes
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="the leadline program is not built")

@@ -488,12 +488,12 @@ def alternating(nodes: int) -> bytes:
 def plan_integers(content: bytes) -> None:
     options = leadline._leadline.QuantizerOptions()
     options.mode = leadline._leadline.QuantizationMode.INT8
-    leadline._leadline.Quantizer(leadline.Model.from_bytes(content), options).plan()
+    leadline._leadline.QuantizeJob(leadline.Model.from_bytes(content), options).plan()
 
 
 def compare_with_itself(content: bytes) -> None:
     model = leadline.Model.from_bytes(content)
-    leadline._leadline.QuantizationDebugger(model, model)
+    leadline._leadline.DebugJob(model, model)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,9 @@ def test_datasets_of_tensorflow(residual, images):
         "a dataset of tensors": batches,
         "a dataset of tuples": batches.map(lambda image: (image,)),
         "a dataset of dicts": batches.map(lambda image: {next(iter(name)): image}),
+        "a dataset with labels": batches.map(lambda image: (image, 1)),
+        "larger batches": batches.unbatch().batch(7),
+        "no batches": batches.unbatch().map(lambda image: (image, 1)),
         "a function that yields tensors": lambda: ([image] for image in batches),
         "tf.lite.RepresentativeDataset": tf.lite.RepresentativeDataset(lambda: ([image] for image in batches)),
     }
@@ -70,5 +73,3 @@ def test_datasets_of_tensorflow(residual, images):
         warnings.simplefilter("error", leadline.DatasetWarning)
         for form, dataset in forms.items():
             assert leadline.calibrate(residual, dataset).to_bytes() == expected, form
-    with pytest.raises(leadline.InvalidArgumentError, match="labels"):
-        leadline.calibrate(residual, batches.map(lambda image: (image, 1)))

@@ -6,30 +6,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from leadline._leadline import Budget, Converter, JobPlan
+from leadline._leadline import Budget, Converter
 from leadline._native.arguments import as_budget
-from leadline.jobs.job import planned_by
-from leadline.jobs.progress import progress_of, with_timeout
+from leadline.jobs.job import Job, Planned
+from leadline.jobs.progress import progress_of
 
 
-def _read(
-    model: str | os.PathLike, signature_keys: Sequence[str], allow_custom_ops: bool, budget: Budget | int | str | None
-) -> Converter:
-    if os.path.isdir(model):
-        return Converter.from_saved_model(
-            model, list(signature_keys), budget=as_budget(budget), allow_custom_ops=allow_custom_ops
-        )
-    return Converter.from_keras(model, as_budget(budget))
-
-
-def _plan(
-    model, output=None, *, signature_keys=(), allow_custom_ops=False, budget=None, progress=None, timeout=None
-) -> JobPlan:
-    return _read(model, signature_keys, allow_custom_ops, budget).job_plan()
-
-
-@planned_by(_plan)
-@with_timeout
+@Job
 def convert(
     model: str | os.PathLike,
     output: str | os.PathLike,
@@ -38,7 +21,8 @@ def convert(
     allow_custom_ops: bool = False,
     budget: Budget | int | str | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
-) -> None:
+    timeout: float | None = None,
+) -> Planned[None]:
     """Writes the .tflite file of a model that Keras or TensorFlow saved.
 
         print(leadline.convert.plan("model.keras"))  # what it will take, phase by phase
@@ -53,6 +37,13 @@ def convert(
       budget: the most memory to take.
       progress, timeout: as in leadline.calibrate; counts bytes.
     """
-    converter = _read(model, signature_keys, allow_custom_ops, budget)
+    del timeout  # kept by Job
+    budget = as_budget(budget)
+    if os.path.isdir(model):
+        keys = list(signature_keys)
+        converter = Converter.from_saved_model(model, keys, budget=budget, allow_custom_ops=allow_custom_ops)
+    else:
+        converter = Converter.from_keras(model, budget)
+    yield converter.job_plan
     with progress_of(progress, "Converting") as report:
         converter.convert_to(output, report)

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from leadline import _leadline
-from leadline._leadline import Budget, InvalidArgumentError, JobPlan, Model
-from leadline._native import tensors
+from leadline._leadline import Budget, DebugJob, InvalidArgumentError
 from leadline._native.arguments import as_budget, as_model, as_threads
-from leadline.jobs.dataset import DatasetReader, open_dataset
-from leadline.jobs.job import planned_by
-from leadline.jobs.progress import progress_of, tell, with_timeout
+from leadline.jobs.job import Job, Planned
+from leadline.jobs.progress import observing
+from leadline.jobs.samples import sample_source
 
 
 class DebugResult:
@@ -93,35 +92,7 @@ class DebugResult:
         return self._native.to_notebook_html(self._run)
 
 
-def _plan(
-    float_model,
-    quantized_model,
-    dataset=None,
-    *,
-    own_error=True,
-    equalized=False,
-    num_threads=None,
-    budget=None,
-    worst_channels=8,
-    histograms=16,
-    progress=None,
-    timeout=None,
-) -> JobPlan:
-    budget = as_budget(budget)
-    return _leadline.DebugJob(
-        as_model(float_model, budget),
-        as_model(quantized_model, budget),
-        num_threads=as_threads(num_threads),
-        budget=budget,
-        own_error=own_error,
-        worst_channels=worst_channels,
-        histograms=histograms,
-        equalized=equalized,
-    ).plan()
-
-
-@planned_by(_plan)
-@with_timeout
+@Job
 def debug(
     float_model,
     quantized_model,
@@ -135,7 +106,8 @@ def debug(
     histograms: int = 16,
     progress: bool | Callable[[int, int | None], object] | None = None,
     timeout: float | None = None,
-) -> DebugResult:
+    **pictures: Any,
+) -> Planned[DebugResult]:
     """Compares a quantized model with its float model on samples, layer by layer.
 
         print(leadline.debug.plan("model.tflite", "model_int8.tflite"))  # what it will take, phase by phase
@@ -147,20 +119,18 @@ def debug(
 
     Args:
       float_model, quantized_model: .tflite files, their bytes, or leadline.Models.
-      dataset: samples for the float model in any form that TFLiteConverter.representative_dataset takes.
+      dataset: samples for the float model, or their path, as leadline.calibrate takes them.
       own_error: also tell what each layer adds by itself, which takes a second run of each float node.
       equalized: the quantized model was made with equalize=True, which scales the channels of float layers before they
         are quantized: layers are compared with those. Otherwise that scaling would look like an error.
-      progress, timeout: as in leadline.calibrate.
+      progress, timeout, pictures: as in leadline.calibrate.
     """
-    del timeout  # kept by with_timeout
+    del timeout  # kept by Job
     start = time.perf_counter()
     budget = as_budget(budget)
-    if budget is None:
-        budget = float_model.budget if isinstance(float_model, Model) else Budget.machine_default()
-    budget = budget.child()  # counts this job alone
     reference, quantized = as_model(float_model, budget), as_model(quantized_model, budget)
-    job = _leadline.DebugJob(
+    source = sample_source(dataset, None, reference, budget=budget, **pictures)
+    job = DebugJob(
         reference,
         quantized,
         num_threads=as_threads(num_threads),
@@ -170,43 +140,16 @@ def debug(
         histograms=histograms,
         equalized=equalized,
     )
-    job.admit()
-    if equalized:
-        from leadline.jobs.quantize import equalized as equalized_form
-
-        reference = equalized_form(reference, budget)
-    reader = DatasetReader(reference)
-    samples, total = open_dataset(dataset)
-    native = None
-    with progress_of(progress, "Debugging") as report:
-        for number, sample in enumerate(reader.samples(samples)):
-            if native is None:
-                native = _leadline.QuantizationDebugger(
-                    reference,
-                    quantized,
-                    num_threads=as_threads(num_threads),
-                    budget=budget,
-                    subgraph=sample.subgraph,
-                    own_error=own_error,
-                    worst_channels=worst_channels,
-                    histograms=histograms,
-                )
-                subgraph = sample.subgraph
-            if sample.subgraph != subgraph:
-                raise InvalidArgumentError(
-                    f"sample {number} is for another signature than those before; debug them apart"
-                )
-            tensors.set_inputs(native.interpreter, sample.arrays)
-            native.add_sample()
-            tell(report, number + 1, total)
+    yield lambda: job.plan(source)
+    with observing(progress, compare="Debugging") as observer:
+        found, counted_bytes = job.run(source, observer)
     run = _leadline.DebugRun(
         _path_of(float_model),
         _path_of(quantized_model),
         seconds=time.perf_counter() - start,
-        counted_bytes=budget.peak,
+        counted_bytes=counted_bytes,
     )
-    assert native is not None  # a dataset without samples is an error of the reader
-    return DebugResult(native.result(), run)
+    return DebugResult(found, run)
 
 
 def _path_of(model) -> str:

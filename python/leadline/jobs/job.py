@@ -4,43 +4,60 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Generic, ParamSpec, TypeVar
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
-from leadline._leadline import JobPlan
+from leadline._leadline import JobPlan, time_limit
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+# A job is written as a generator: once its arguments are understood it yields a function that returns its plan, and
+# then goes on to do the work. So plan() and the job read the same arguments in the same way.
+Planned: TypeAlias = Generator[Callable[[], JobPlan], None, _R]
+
 
 class Job(Generic[_P, _R]):
-    """Calls a function; `plan` takes the same arguments and takes nothing else: no sample is read."""
+    """Calls a function; `plan` takes the same arguments and takes nothing else: no sample is read. The argument
+    `timeout` is kept here: after that many seconds the work ends with TimeLimitError."""
 
     __name__: str
     __qualname__: str  # of the function, as update_wrapper() copies it
 
-    def __init__(self, run: Callable[_P, _R], plan: Callable[..., JobPlan]):
-        self._run = run
-        self._plan = plan
-        functools.update_wrapper(self, run)
+    def __init__(self, function: Callable[_P, Planned[_R]]):
+        self._function = function
+        functools.update_wrapper(self, function)
+        signature = inspect.signature(function)
+        result = str(signature.return_annotation).removeprefix("Planned[").removesuffix("]")
+        self.__signature__ = signature.replace(return_annotation=result)
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        return self._run(*args, **kwargs)
+        work = self._function(*args, **kwargs)
+        timeout: Any = kwargs.get("timeout")
+        with time_limit(timeout):
+            next(work)
+            try:
+                next(work)
+            except StopIteration as end:
+                return end.value
+        raise RuntimeError(f"{self.__name__} did not end")  # not reached
 
-    def plan(self, *args: _P.args, **kwargs: _P.kwargs) -> JobPlan:
-        """What the job would take with these arguments, phase by phase; the samples may be left out as None.
+    def plan(self, *args: Any, **kwargs: Any) -> JobPlan:
+        """What the job would take with these arguments, phase by phase; all but the models may be left out.
 
         >>> print(leadline.quantize.plan("model.tflite", "int8"))
         """
-        return self._plan(*args, **kwargs)
+        given = self.__signature__.bind_partial(*args, **kwargs)
+        for name, parameter in self.__signature__.parameters.items():
+            if parameter.default is parameter.empty and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                given.arguments.setdefault(name, None)
+        work: Any = self._function(*given.args, **given.kwargs)
+        with time_limit(kwargs.get("timeout")):
+            return next(work)()
 
     def __reduce__(self) -> str:
         return self.__qualname__
 
     def __repr__(self) -> str:
         return f"<leadline job {self.__qualname__}>"
-
-
-def planned_by(plan: Callable[..., JobPlan]) -> Callable[[Callable[_P, _R]], Job[_P, _R]]:
-    """Makes a job of a function: `plan` takes its arguments, as far as they matter."""
-    return lambda run: Job(run, plan)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO, TypeAlias, TypeVar, cast
 
 from leadline._leadline import Error, time_limit
@@ -119,3 +120,28 @@ def progress_of(progress: Progress, title: str) -> ProgressBar | _Silent | _Give
     if progress or (progress is None and _is_watched()):
         return ProgressBar(title)
     return _Silent()
+
+
+@contextlib.contextmanager
+def observing(progress: Progress, **titles: str) -> Iterator[Callable[..., object] | None]:
+    """A context that gives the observer of a job, or None: it is called with (phase, done, total). Each phase that has
+    a title has a bar of its own, as progress_of() says; a function is told of the first of them."""
+    if callable(progress):
+        first = next(iter(titles))
+        yield lambda phase, done, total: progress(done, total) if phase == first else None
+        return
+    if not progress and (progress is not None or not _is_watched()):
+        yield None
+        return
+    with contextlib.ExitStack() as shown:
+        bars: dict[str, ProgressBar] = {}
+
+        def show(phase: str, done: int, total: int | None) -> None:
+            if phase not in titles:
+                return
+            if phase not in bars:
+                shown.close()
+                bars[phase] = shown.enter_context(ProgressBar(titles[phase]))
+            bars[phase](done, total)
+
+        yield show

@@ -6,39 +6,22 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from leadline import _leadline
-from leadline._leadline import Budget, DType, InvalidArgumentError, JobPlan, Model
+from leadline._leadline import Budget, DType, InvalidArgumentError, Model, QuantizeJob, QuantizerOptions
 from leadline._native.arguments import as_budget, as_method, as_mode, as_model
-from leadline.jobs.job import planned_by
-from leadline.jobs.progress import progress_of, tell, with_timeout
+from leadline.jobs.calibrate import calibrate_on
+from leadline.jobs.job import Job, Planned
+from leadline.jobs.progress import observing
+from leadline.jobs.samples import sample_source, warn_of
+
+_R = TypeVar("_R")
 
 
-def _plan(
-    model,
-    mode="int8",
-    representative_dataset=None,
-    *,
-    calibration=None,
-    executor=None,
-    budget=None,
-    progress=None,
-    timeout=None,
-    **settings,
-) -> JobPlan:
-    budget = as_budget(budget)
-    return _job(as_model(model, budget), make_options(mode, budget=budget, **settings), calibration).plan()
-
-
-def _job(model: Model, options: _leadline.QuantizerOptions, calibration) -> _leadline.QuantizeJob:
-    if calibration is not None:
-        options.set_calibration(calibration)
-    return _leadline.QuantizeJob(model, options)
-
-
-@planned_by(_plan)
-@with_timeout
+@Job
 def quantize(
     model,
     mode: str = "int8",
@@ -60,7 +43,8 @@ def quantize(
     budget: Budget | str | int | None = None,
     progress=None,
     timeout: float | None = None,
-) -> bytes:
+    **pictures: Any,
+) -> Planned[bytes]:
     """The bytes of a quantized .tflite file.
 
     >>> print(leadline.quantize.plan("model.tflite", "int8"))  # what it will take, phase by phase
@@ -69,7 +53,7 @@ def quantize(
     model: path, bytes, or leadline.Model.
     mode: 'int8', 'int16x8' (these need representative_dataset or calibration), 'dynamic', 'float16',
         'weight_only_int8', 'weight_only_int4'.
-    representative_dataset: samples in any form that tf.lite takes, or a function that gives them.
+    representative_dataset: samples, or their path, as leadline.calibrate takes them.
     input_type, output_type: of the model's float inputs and outputs with full integers: 'float32' (the default),
         'int8', 'uint8' or 'int16', or the same as a dtype of numpy, TensorFlow or Leadline.
     recipe: which nodes are quantized how: a list of rules, {'rules': [...]}, such JSON, or the path of such a file; a
@@ -79,14 +63,11 @@ def quantize(
         'kl'; percentile: the share of values inside the range, 99.99 if not given.
     calibration: a leadline.Calibration made before, instead of representative_dataset.
     allow_float: nodes without an integer form stay float; otherwise they are an error that lists them.
-    executor, budget, progress, timeout: as in leadline.calibrate.
+    executor, budget, progress, timeout, pictures: as in leadline.calibrate.
     """
-    del timeout  # kept by with_timeout
-    return _quantize(
-        "quantize",
-        model,
+    del timeout  # kept by Job
+    options = make_options(
         mode,
-        representative_dataset,
         input_type=input_type,
         output_type=output_type,
         per_channel=per_channel,
@@ -94,106 +75,72 @@ def quantize(
         recipe=recipe,
         method=method,
         percentile=percentile,
-        calibration=calibration,
         allow_float=allow_float,
         bias_correction=bias_correction,
         equalize=equalize,
         min_weight_elements=min_weight_elements,
-        executor=executor,
-        budget=budget,
-        progress=progress,
+        budget=as_budget(budget),
+    )
+    return (
+        yield from _quantize(
+            QuantizeJob.run, model, options, representative_dataset, calibration, executor, progress, pictures
+        )
     )
 
 
-def quantize_to_model(model, mode: str, representative_dataset=None, **settings) -> Model:
+@Job
+def quantize_to_model(model, mode: str, *, calibration=None, budget=None, **settings) -> Planned[Model]:
     """The same as a model to run; its memory goes back to the system with it."""
-    return _quantize("quantize_to_model", model, mode, representative_dataset, **settings)
+    options = make_options(mode, budget=as_budget(budget), **settings)
+    return (yield from _quantize(QuantizeJob.run_to_model, model, options, None, calibration, None, False, {}))
 
 
 def _quantize(
-    result: str,
-    model,
-    mode: str,
-    representative_dataset=None,
-    *,
-    calibration=None,
-    executor=None,
-    budget=None,
-    progress=None,
-    bias_correction: bool = False,
-    equalize: bool = False,
-    **settings,
-):
-    budget = as_budget(budget)
-    source, model = model, as_model(model, budget)
-    options = make_options(mode, bias_correction=bias_correction, equalize=equalize, budget=budget, **settings)
-    job = _job(model, options, calibration)
+    run: Callable[..., tuple[_R, list[tuple]]],
+    given: Any,
+    options: QuantizerOptions,
+    dataset: Any,
+    calibration: Any,
+    executor: Any,
+    progress: Any,
+    pictures: dict[str, Any],
+) -> Planned[_R]:
+    model = as_model(given, options.budget)
+    if calibration is not None:
+        options.set_calibration(calibration)
+        if dataset is None:
+            options.bias_correction = False  # it takes samples
+    source = None if dataset is None else sample_source(dataset, None, model, budget=options.budget, **pictures)
+    job = QuantizeJob(model, options)
+    yield lambda: job.plan(source)
     for rule in job.unmatched_rules:
         warnings.warn(f"a rule of the recipe matches no node: {rule}", stacklevel=4)
-    if executor is None:
-        job.admit()
-    quantizer = _leadline.Quantizer(model, options)
-    if calibration is None and needs_calibration(quantizer):
-        if representative_dataset is None:
-            raise InvalidArgumentError(
-                f"mode '{mode}' needs representative_dataset: samples of what the model will see"
-                if _leadline.is_integer(options.mode)
-                else "the recipe quantizes activations and needs representative_dataset"
-            )
-        from leadline.jobs.calibrate import run_calibration
-
-        if bias_correction and hasattr(representative_dataset, "__next__"):
-            representative_dataset = list(representative_dataset)  # it is read twice
-        # Workers of an executor can read a file themselves.
-        calibration = run_calibration(
-            quantizer.model if executor is None or equalize else source,
-            representative_dataset,
-            options.calibration_rule.method,
-            executor=executor,
-            budget=budget,
-            progress=progress,
-            admitted=True,
+    if job.needs_samples and source is None:
+        raise InvalidArgumentError(
+            f"mode '{options.mode.name.lower()}' needs representative_dataset: samples of what the model will see"
+            if _leadline.is_integer(options.mode)
+            else "the recipe quantizes activations and needs representative_dataset"
         )
-    means = None
-    if bias_correction and representative_dataset is not None and needs_calibration(quantizer):
-        means = _channel_means(quantizer.model, representative_dataset, budget, progress)
-    # A function counts samples; the file is written in a moment, and only a bar would tell of it.
-    with progress_of(False if callable(progress) else progress, "Quantizing") as report:
-        return getattr(quantizer, result)(calibration, means, report)
-
-
-def _channel_means(model: Model, dataset, budget: Budget | None, progress) -> _leadline.ChannelMeans:
-    from leadline._native import tensors
-    from leadline.jobs.dataset import DatasetReader, open_dataset
-
-    means = _leadline.ChannelMeans(model, 1, budget)
-    interpreter = means.interpreter
-    specs: list[tensors.TensorSpec] = []
-    samples, total = open_dataset(dataset)
-    with progress_of(False if callable(progress) else progress, "Correcting biases") as report:
-        for number, sample in enumerate(DatasetReader(model).samples(samples)):
-            if sample.subgraph != 0:
-                continue
-            if [spec.shape for spec in specs] != [array.shape for array in sample.arrays]:
-                for index, array in zip(interpreter.inputs, sample.arrays, strict=True):
-                    interpreter.resize_input(index, array.shape)
-                specs = [tensors.TensorSpec.of(interpreter.tensor_info(index)) for index in interpreter.inputs]
-            for spec, array in zip(specs, sample.arrays, strict=True):
-                interpreter.set_tensor(spec.index, tensors.to_bytes(array, spec))
-            means.add_sample()
-            tell(report, number + 1, total)
-    return means
-
-
-def equalized(model: Model, budget: Budget | None = None) -> Model:
-    """What quantize(equalize=True) makes of a float model before it quantizes: the same function, even channels."""
-    options = make_options("int8", equalize=True, budget=budget)
-    return _leadline.Quantizer(model, options).model
-
-
-def needs_calibration(quantizer: _leadline.Quantizer) -> bool:
-    """Whether any node gets integer activations, whose ranges samples must tell."""
-    return any(_leadline.is_integer(node.mode) for node in quantizer.nodes())
+    if options.bias_correction and hasattr(dataset, "__next__"):
+        dataset = list(dataset)  # it is read twice
+        source = sample_source(dataset, None, model)
+    if executor is not None and source is not None and job.needs_samples and calibration is None:
+        if options.equalize:
+            given = model = _leadline.equalized_model(model, options.budget)
+            options.equalize = False
+        needs = {"histograms": _leadline.needs_histograms(options.calibration_rule.method), "keep_state": False}
+        found, findings = calibrate_on(
+            executor, given, model, source, options.budget, needs | {"num_threads": 1}, progress
+        )
+        warn_of(findings, 4)
+        options.set_calibration(found)
+        job = QuantizeJob(model, options)
+        source = sample_source(dataset, None, model, budget=options.budget, **pictures)
+    titles = {"calibrate": "Calibrating", "correct_biases": "Correcting biases", "quantize": "Quantizing"}
+    with observing(progress, **titles) as observer:
+        result, findings = run(job, source, observer)
+    warn_of(findings, 4)
+    return result
 
 
 def make_options(

@@ -1,29 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of Python as samples of the engine: arrays, iterables, DataLoaders, files and folders, and their labels."""
+"""Data sets of Python as samples of the engine, which checks them (leadline/sample_reader.h).
+
+A data set is a path, a callable that gives samples, an object with one (`RepresentativeDataset`), a DataLoader, or the
+samples themselves: a list, a generator, a tf.data.Dataset, an array whose first dimension counts samples. A sample is a
+list of arrays in the order of the model's inputs, a dict by input name, a pair of signature key and dict, or one array;
+a tuple may have a label after them. What offers itself to numpy.asarray is an array. Samples are taken one by one, and
+none is kept.
+"""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from leadline import _leadline
-from leadline._leadline import Budget, DType, InvalidArgumentError, Model, SampleSource
+from leadline._leadline import Budget, DType, Error, InvalidArgumentError, Model, SampleReader, SampleSource
 from leadline._native import tensors
-from leadline.jobs.dataset import open_dataset, to_array
+from leadline._native.arguments import as_model
 
 _TYPES = {dtype.name.lower(): dtype for dtype in DType}
 _Tensor = tuple[str, DType, tuple[int, ...], Any, str]
+# How pictures become values; arguments of every job that takes samples.
+PICTURE_ARGUMENTS = ("image_size", "mean", "scale", "colors", "resize", "classes")
+
+
+class DatasetWarning(UserWarning):
+    """A representative dataset that will do, but may not be what was meant."""
+
+    __module__ = "leadline"  # where users find it
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a dataset that its owner should know."""
+
+    severity: str  # "error", "warning" or "note"
+    message: str
+    sample: int | None = None  # number of the sample, from 0
+    input: str | None = None  # name of the input
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def warn_of(findings: list[tuple], stacklevel: int) -> None:
+    """Gives the findings that are warnings to Python's warnings. The level is that of the caller."""
+    for severity, message, _, _ in findings:
+        if severity == "warning":
+            warnings.warn(message, DatasetWarning, stacklevel=stacklevel + 1)
+
+
+def lint_dataset(
+    model: Model | bytes | str | os.PathLike, dataset: Any, limit: int | None = None, **pictures: Any
+) -> list[Finding]:
+    """Checks a representative dataset without running the model: shapes, types, NaN, constant inputs, values far
+    outside of what is usual. Reads all samples, or the first `limit`; an error ends the reading and comes last. Takes
+    the same data sets and arguments for pictures as leadline.calibrate."""
+    loaded = as_model(model, None)
+    reader: SampleReader | None = None
+    failed = []
+    try:
+        reader = SampleReader(loaded, sample_source(dataset, None, loaded, **pictures), limit or 0)
+        reader.read_all()
+    except (InvalidArgumentError, _leadline.IoError) as error:
+        failed = [Finding("error", str(error))]
+    return [*(Finding(*finding) for finding in (reader.findings if reader else ())), *failed]
 
 
 def sample_source(
-    dataset: Any,
+    dataset: Any, labels: Any, model: Model, *, budget: Budget | None = None, **pictures: Any
+) -> SampleSource:
+    """The samples of `dataset`, each with what `labels` has for it. Nothing but headers of files is read yet."""
+    if unknown := [name for name in pictures if name not in PICTURE_ARGUMENTS]:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    if isinstance(dataset, (str, os.PathLike)):
+        return _open_files(os.fspath(dataset), labels, model, budget, **pictures)
+    if any(name not in ("colors", "resize") and value is not None for name, value in pictures.items()):
+        raise InvalidArgumentError("image_size, mean, scale and classes are for folders of pictures: give a path")
+    return _leadline.python_samples(_Reader(dataset, labels, model))
+
+
+def _open_files(
+    path: str | bytes,
     labels: Any,
     model: Model,
+    budget: Budget | None,
     *,
-    budget: Budget | None = None,
     image_size: int | Sequence[int] | None = None,
     mean: float | Sequence[float] | None = None,
     scale: float | Sequence[float] | None = None,
@@ -31,29 +98,23 @@ def sample_source(
     resize: str = "bilinear",
     classes: str | os.PathLike | None = None,
 ) -> SampleSource:
-    """The samples of `dataset`, each with what `labels` has for it."""
-    if isinstance(dataset, (str, os.PathLike)):
-        if labels is not None and not isinstance(labels, (str, os.PathLike)):
-            raise InvalidArgumentError(
-                f"labels of the files in {os.fsdecode(dataset)!r} should be a path or the name of an array there; got "
-                f"{type(labels).__name__}"
-            )
-        return _leadline.open_samples(
-            os.fspath(dataset),
-            model,
-            budget,
-            _size(image_size),
-            _numbers(mean),
-            _numbers(scale),
-            colors,
-            resize,
-            "" if labels is None else os.fspath(labels),
-            "" if classes is None else os.fspath(classes),
+    if labels is not None and not isinstance(labels, (str, os.PathLike)):
+        raise InvalidArgumentError(
+            f"labels of the files in {os.fsdecode(path)!r} should be a path or the name of an array there; got "
+            f"{type(labels).__name__}"
         )
-    if image_size is not None or mean is not None or scale is not None or classes is not None:
-        raise InvalidArgumentError("image_size, mean, scale and classes are for folders of pictures: give a path")
-    reader = _Reader(dataset, labels, len(model.subgraph(0).inputs))
-    return _leadline.callback_samples(reader.next, reader.rewind if reader.rewinds else None, reader.size)
+    return _leadline.open_samples(
+        os.fsdecode(path),
+        model,
+        budget,
+        _size(image_size),
+        _numbers(mean),
+        _numbers(scale),
+        colors,
+        resize,
+        "" if labels is None else os.fspath(labels),
+        "" if classes is None else os.fspath(classes),
+    )
 
 
 def _size(image_size: int | Sequence[int] | None) -> tuple[int, int]:
@@ -71,29 +132,103 @@ def _numbers(values: float | Sequence[float] | None) -> list[float]:
     return [float(value) for value in np.atleast_1d(values)]
 
 
-class _Reader:
-    """Takes the samples of a data set apart, one at a time."""
+def open_dataset(dataset: Any) -> tuple[Iterator, int | None]:
+    """The samples, and how many there are if that is known."""
+    source = getattr(dataset, "input_gen", dataset)
+    if isinstance(source, Mapping):
+        raise InvalidArgumentError(
+            "the representative dataset is a dict, which is one sample; give a list of samples, or a function that "
+            "yields them"
+        )
+    if callable(source) and not isinstance(source, (list, tuple)) and not _is_iterable(source):
+        source = source()
+    if isinstance(source, np.ndarray):
+        if source.ndim == 0:
+            raise InvalidArgumentError("the representative dataset is an array without dimensions, expected samples")
+        return (source[i : i + 1] for i in range(len(source))), len(source)
+    if not _is_iterable(source):
+        raise InvalidArgumentError(
+            "the representative dataset should be a function that yields samples, a path, or something to iterate "
+            f"over; got {type(source).__name__}"
+        )
+    try:
+        total = len(source)
+    except TypeError:  # a generator, or a tf.data.Dataset of unknown size
+        total = None
+    return iter(source), total
 
-    def __init__(self, dataset: Any, labels: Any, inputs: int) -> None:
+
+def _is_iterable(value: Any) -> bool:
+    return isinstance(value, Iterable) or hasattr(value, "__getitem__")
+
+
+def to_array(value: Any) -> np.ndarray:
+    """A numpy array of what TensorFlow, PyTorch, JAX or Python give."""
+    if hasattr(value, "detach"):  # a torch tensor that records gradients does not become an array by itself
+        value = value.detach().cpu()
+    array = np.asarray(value)
+    if array.dtype.hasobject and array.size and not isinstance(array.reshape(-1)[0], (str, bytes)):
+        raise InvalidArgumentError("it has rows of different lengths, or is no array")
+    return array
+
+
+class _Reader:
+    """Takes the samples of a data set apart, one at a time; the engine calls it."""
+
+    def __init__(self, dataset: Any, labels: Any, model: Model) -> None:
         self._dataset = dataset
         self._labels = labels
-        self._one_input = inputs == 1
-        source = getattr(dataset, "input_gen", dataset)
-        # What can be asked for its items again; a generator, an iterator or a function's is read once.
-        self.rewinds = not hasattr(source, "__next__") and not hasattr(labels, "__next__")
-        self.size: int | None = None
-        self._samples: Iterator[tuple[Any, Any]] = iter(())
-        self.rewind()
+        self._model = model
+        graph = model.subgraph(0)
+        self._inputs = [graph.tensors[index] for index in graph.inputs]
+        self._samples: Iterator[tuple[Any, Any]] | None = None
+        self._size: int | None = None
+        self._number = -1
 
-    def rewind(self) -> None:
-        samples, self.size = open_dataset(self._dataset)
-        if _is_loader(self._dataset):
-            self.size = None
-            self._samples = _unbatched(samples)
-        elif self._labels is not None:
-            self._samples = self._with_labels(samples)
+    def rewind(self) -> bool:
+        source = getattr(self._dataset, "input_gen", self._dataset)
+        # What can be asked for its items again; a generator or an iterator is read once.
+        if hasattr(source, "__next__") or hasattr(self._labels, "__next__"):
+            return False
+        self._samples = None
+        return True
+
+    def size(self) -> int | None:
+        self._open()
+        return self._size
+
+    def next(self) -> tuple[str, list[_Tensor], list[_Tensor]] | None:
+        pair = next(self._open(), None)
+        if pair is None:
+            return None
+        raw, target = pair
+        self._number += 1
+        signature = ""
+        if _has_key(raw):
+            signature, raw = raw[0] or "", raw[1]
+        if isinstance(raw, Mapping):
+            inputs = [self._tensor(str(name), value) for name, value in raw.items()]
+        elif isinstance(raw, (list, tuple)):
+            inputs = [self._tensor("", value, position) for position, value in enumerate(raw)]
         else:
-            self._samples = (self._split(raw) for raw in samples)
+            inputs = [self._tensor("", raw, 0)]
+        return signature, inputs, [] if target is None else [self._tensor("", target)]
+
+    def _open(self) -> Iterator[tuple[Any, Any]]:
+        if self._samples is None:
+            samples, self._size = open_dataset(self._dataset)
+            self._number = -1
+            if self._labels is not None:
+                self._samples = self._with_labels(samples)
+            elif _is_loader(self._dataset):
+                self._size = None
+                self._samples = (row for batch in samples for row in _rows(*self._split(batch)))
+            elif hasattr(self._dataset, "element_spec"):  # a tf.data.Dataset
+                self._size = None if self._batch() == 1 else self._size
+                self._samples = (row for element in samples for row in self._fitted(*self._split(element)))
+            else:
+                self._samples = (self._split(raw) if isinstance(raw, tuple) else (raw, None) for raw in samples)
+        return self._samples
 
     def _with_labels(self, samples: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
         labels = iter(self._labels)
@@ -104,30 +239,70 @@ class _Reader:
                 raise InvalidArgumentError(f"there are {number} labels, and more samples than that") from None
 
     def _split(self, raw: Any) -> tuple[Any, Any]:
-        """A pair of inputs and target, where it is one."""
-        if not isinstance(raw, tuple) or len(raw) != 2 or _is_keyed(raw):
+        """Inputs and label of (x, y), ((a, b), y) or (a, b, y)."""
+        if not isinstance(raw, (list, tuple)) or _has_key(raw):
             return raw, None
-        return raw if self._one_input or isinstance(raw[0], (list, tuple, Mapping)) else (raw, None)
+        texts = any(tensor.dtype is DType.STRING for tensor in self._inputs)
+        if len(raw) == 2 and (raw[0] is None or isinstance(raw[0], str)) and not texts:
+            raise InvalidArgumentError(
+                f"sample {self._number + 1}: after the signature key {raw[0]!r} a dict of inputs by name is expected, "
+                f"got {type(raw[1]).__name__}"
+            )
+        if len(raw) == 2 and (len(self._inputs) == 1 or _holds_arrays(raw[0])):
+            return raw[0], raw[1]
+        if len(raw) == len(self._inputs) + 1:
+            return raw[:-1], raw[-1]
+        return raw, None
 
-    def next(self) -> tuple[str, list[_Tensor], list[_Tensor]] | None:
-        pair = next(self._samples, None)
-        if pair is None:
-            return None
-        raw, target = pair
-        signature = ""
-        if _is_keyed(raw):
-            signature, raw = raw[0] or "", raw[1]
-        if isinstance(raw, Mapping):
-            inputs = [_tensor(str(name), value) for name, value in raw.items()]
-        elif isinstance(raw, (list, tuple)):
-            inputs = [_tensor("", value) for value in raw]
+    def _fitted(self, inputs: Any, target: Any) -> Iterator[tuple[Any, Any]]:
+        """An element of a tf.data.Dataset as it is; with a batch dimension where it has none; or row by row, where it
+        is a batch and the model takes one row at a time."""
+        first = next(iter(inputs.values())) if isinstance(inputs, Mapping) else inputs
+        rank = np.ndim(first[0] if isinstance(first, (list, tuple)) else first)
+        wanted = len(self._inputs[0].shape) if self._inputs else 0
+        if rank + 1 == wanted:
+            yield _each(inputs, lambda value: to_array(value)[None]), target
+        elif rank == wanted and self._batch() == 1:
+            yield from _rows(inputs, target)
         else:
-            inputs = [_tensor("", raw)]
-        targets = [] if target is None else [_tensor("", target)]
-        return signature, inputs, targets
+            yield inputs, target
+
+    def _batch(self) -> int:
+        """The first dimension of the first input; -1: any size."""
+        for tensor in self._inputs[:1]:
+            return (tuple(tensor.shape_signature) or tuple(tensor.shape) or (-1,))[0]
+        return -1
+
+    def _tensor(self, name: str, value: Any, position: int | None = None) -> _Tensor:
+        try:
+            array = to_array(value)
+        except (ValueError, TypeError, Error) as error:
+            raise InvalidArgumentError(f"{self._where(name, position)}: cannot be made an array: {error}") from error
+        shape, kind = array.shape, array.dtype.kind
+        if kind in "OSUT":
+            return name, DType.STRING, shape, tensors.string_buffer(array, "a sample"), str(array.dtype)
+        if kind == "f" and array.dtype.itemsize > 8:
+            array = array.astype(np.float64)
+        dtype = _TYPES.get(array.dtype.newbyteorder("=").name)
+        if dtype is None:
+            raise InvalidArgumentError(
+                f"{self._where(name, position)}: the type is {array.dtype}, expected numbers or strings"
+            )
+        array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+        # Types that numpy does not know itself have no buffer.
+        return name, dtype, shape, array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8), ""
+
+    def _where(self, name: str, position: int | None) -> str:
+        if not name and position is not None and position < len(self._inputs):
+            tensor = self._inputs[position]
+            name = tensor.name
+            signatures = self._model.signatures
+            if len(signatures) == 1:
+                name = next((key for key, index in signatures[0].inputs.items() if index == tensor.index), name)
+        return f"sample {self._number}" + (f", input {name!r}" if name else "")
 
 
-def _is_keyed(raw: Any) -> bool:
+def _has_key(raw: Any) -> bool:
     """Whether it is a signature's key with a dict."""
     return (
         isinstance(raw, tuple)
@@ -137,48 +312,29 @@ def _is_keyed(raw: Any) -> bool:
     )
 
 
+def _holds_arrays(value: Any) -> bool:
+    """Whether it is all inputs of a sample: a dict, or a list of arrays rather than of numbers."""
+    return isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and any(hasattr(v, "shape") for v in value))
+
+
 def _is_loader(dataset: Any) -> bool:
     """Whether it gives batches, as PyTorch's DataLoader does."""
     return hasattr(dataset, "batch_size") and hasattr(dataset, "dataset") and isinstance(dataset, Iterable)
 
 
-def _unbatched(batches: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-    for batch in batches:
-        pair = isinstance(batch, (list, tuple)) and len(batch) == 2 and not _is_keyed(batch)
-        inputs, target = batch if pair else (batch, None)
-        arrays = (
-            {name: to_array(value) for name, value in inputs.items()}
-            if isinstance(inputs, Mapping)
-            else [to_array(value) for value in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
-        )
-        count = len(next(iter(arrays.values() if isinstance(arrays, dict) else arrays)))
-        targets = None if target is None else to_array(target)
-        for i in range(count):
-            yield _row(arrays, i), None if targets is None else targets[i]
+def _each(inputs: Any, change: Any) -> Any:
+    """The inputs of a sample, each changed."""
+    if isinstance(inputs, Mapping):
+        return {name: change(value) for name, value in inputs.items()}
+    return [change(value) for value in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
 
 
-def _row(arrays: dict[str, np.ndarray] | list[np.ndarray], i: int) -> Any:
-    if isinstance(arrays, dict):
-        return {name: array[i : i + 1] for name, array in arrays.items()}
-    return [array[i : i + 1] for array in arrays]
-
-
-def _tensor(name: str, value: Any) -> _Tensor:
-    try:
-        array = to_array(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidArgumentError(f"cannot be made an array: {error}") from error
-    shape, kind = array.shape, array.dtype.kind
-    if kind in "OSUT":
-        return name, DType.STRING, shape, tensors.string_buffer(array, "a sample"), str(array.dtype)
-    if kind == "f" and array.dtype.itemsize > 8:
-        array = array.astype(np.float64)
-    dtype = _TYPES.get(array.dtype.newbyteorder("=").name)
-    if dtype is None:
-        raise InvalidArgumentError(f"a sample of type {array.dtype}, expected numbers or strings")
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-    # Types that numpy does not know itself have no buffer.
-    return name, dtype, shape, array if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8), ""
+def _rows(inputs: Any, target: Any) -> Iterator[tuple[Any, Any]]:
+    """The samples of a batch, each with a batch dimension of 1."""
+    arrays = _each(inputs, to_array)
+    targets = None if target is None else to_array(target)
+    for i in range(len(next(iter(arrays.values() if isinstance(arrays, dict) else arrays)))):
+        yield _each(arrays, lambda array, i=i: array[i : i + 1]), None if targets is None else targets[i]
 
 
 def to_numpy(dtype: DType, shape: tuple[int, ...], data: bytes) -> np.ndarray:

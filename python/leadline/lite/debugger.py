@@ -18,9 +18,9 @@ from leadline._native import tensors
 from leadline._native.arguments import as_budget, as_model, as_threads
 from leadline._native.tensors import Array
 from leadline.jobs.calibrate import calibrate
-from leadline.jobs.dataset import open_dataset, to_array
 from leadline.jobs.progress import progress_of, tell, with_timeout
 from leadline.jobs.quantize import quantize, quantize_to_model
+from leadline.jobs.samples import open_dataset, to_array
 from leadline.lite import converter_quantization
 
 T = TypeVar("T")
