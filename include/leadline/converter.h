@@ -41,6 +41,9 @@ struct ConversionOptions {
   std::vector<std::string> disabled_passes;
 };
 
+/// Where a converted model goes: a file takes no memory but that of the tensor on its way.
+enum class ConvertTarget { kFile, kMemory };
+
 /// A model that was read and simplified, ready to be written. Its weights stay in the file it came from, which must not
 /// change meanwhile. Cheap to copy (a handle). Thread-safe.
 class Converter {
@@ -69,8 +72,12 @@ class Converter {
                                     const ConversionOptions& options = {});
 
   ConversionPlan plan() const;
-  /// What convert_to() takes, phase by phase: "read" was taken already.
-  JobPlan job_plan() const;
+  /// What convert_to() (kFile) or the others (kMemory) take, phase by phase: "read" was taken already.
+  JobPlan job_plan(ConvertTarget target = ConvertTarget::kFile) const;
+  /// Throws BudgetError with that plan when it does not fit the budget; every conversion begins with it.
+  void admit(ConvertTarget target) const;
+  /// The most that was charged at a time, here and for what was read.
+  int64_t counted_peak_bytes() const;
   /// The .tflite file. Throws BudgetError before anything is read when it does not fit. `progress` counts bytes.
   std::vector<std::byte> convert(const Progress& progress = {}) const;
   /// The same into memory of exactly plan().result_bytes.
@@ -85,6 +92,7 @@ class Converter {
 
  private:
   struct Data;
+  void refuse_beyond(const Budget& budget, int64_t bytes, ConvertTarget target) const;
   explicit Converter(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   std::shared_ptr<const Data> data_;
 };

@@ -6,6 +6,7 @@
 #include "leadline/budget.h"               // IWYU pragma: export
 #include "leadline/calibrate.h"            // IWYU pragma: export
 #include "leadline/calibration.h"          // IWYU pragma: export
+#include "leadline/convert.h"              // IWYU pragma: export
 #include "leadline/converter.h"            // IWYU pragma: export
 #include "leadline/custom_op.h"            // IWYU pragma: export
 #include "leadline/debug.h"                // IWYU pragma: export

@@ -38,16 +38,17 @@ struct CalibrationRule {
   double momentum = 0.9;      ///< weight of the past in a moving average
 };
 
-/// How a quantized model is compared with its float model.
-enum class AgreementMetric {
-  kCosine,   ///< "cosine": of the angle between their outputs; the smallest of all outputs
-  kSameTop,  ///< "same_top": share of rows whose largest value is at the same place; the smallest of all outputs
+/// What tuning measures a quantized model by; of the first two, the worst of its outputs counts.
+enum class TuneMetric {
+  kCosine,    ///< cosine of the angle between its outputs and those of the float model
+  kSameTop,   ///< share of rows whose largest value is at the same place as the float model's
+  kAccuracy,  ///< share of labels that are its top answer
 };
 
 /// Never null, also for values outside the enumeration.
 const char* quantization_mode_name(QuantizationMode mode) noexcept;
 const char* calibration_method_name(CalibrationMethod method) noexcept;
-const char* agreement_metric_name(AgreementMetric metric) noexcept;
+const char* tune_metric_name(TuneMetric metric) noexcept;
 /// "invalid_model", "budget", ...
 const char* error_code_name(ErrorCode code) noexcept;
 
@@ -64,7 +65,7 @@ constexpr bool needs_histograms(CalibrationMethod method) noexcept {
 /// names for any other text.
 QuantizationMode parse_quantization_mode(std::string_view name, std::string_view what = "mode");
 CalibrationMethod parse_calibration_method(std::string_view name, std::string_view what = "method");
-AgreementMetric parse_agreement_metric(std::string_view name, std::string_view what = "metric");
+TuneMetric parse_tune_metric(std::string_view name, std::string_view what = "metric");
 /// The type of a quantized model's inputs or outputs: float32, int8, uint8 or int16.
 DType parse_io_type(std::string_view name, std::string_view what);
 /// Throws Error(kInvalidArgument) for types that inputs and outputs of a quantized model cannot have.
@@ -73,7 +74,7 @@ void require_io_type(DType type, std::string_view what);
 /// "int8, int16x8 or dynamic": the names that a model, a range or an input can have, for help texts.
 std::string quantization_mode_names();
 std::string calibration_method_names();
-std::string agreement_metric_names();
+std::string tune_metric_names();
 std::string io_type_names();
 
 }  // namespace leadline

@@ -36,7 +36,7 @@ struct TuneTrial {
 };
 
 /// What a quantized file is worth; larger is better.
-using TuneMetric = std::function<double(std::span<const std::byte> file)>;
+using TuneFunction = std::function<double(std::span<const std::byte> file)>;
 
 struct TuneOptions {
   /// How nodes are quantized that are not kept. Its recipe and calibration are the job's own: they must be empty.
@@ -44,16 +44,15 @@ struct TuneOptions {
   QuantizationMode keep = QuantizationMode::kFloat;  ///< what becomes of the nodes that are kept
   double target = 0.99;
   int max_trials = 64;
-  /// Agreement with the float model on samples, unless `metric` is set.
-  AgreementMetric agreement = AgreementMetric::kCosine;
-  TuneMetric metric;
+  TuneMetric metric = TuneMetric::kCosine;         ///< what samples are measured by
+  TuneFunction function;                           ///< instead of `metric`
   std::function<void(const TuneTrial&)> on_trial;  ///< called after each
 };
 
 struct TuneSamples {
   SampleSource* calibration = nullptr;  ///< for modes that need it, and for what is null below; read more than once
   SampleSource* debug = nullptr;        ///< to order the layers by
-  SampleSource* agreement = nullptr;    ///< to measure agreement on
+  SampleSource* metric = nullptr;       ///< to measure the metric on; with labels for TuneMetric::kAccuracy
 };
 
 struct TuneResult {
@@ -82,11 +81,11 @@ class TuneJob {
   TuneJob(TuneJob&&) noexcept;
   TuneJob& operator=(TuneJob&&) noexcept;
 
-  /// For the shapes of the model and for every set of kept nodes: files and runs of trials are bounds. What a metric of
-  /// the caller takes is not part of it.
-  JobPlan plan(const SampleSource* samples = nullptr) const;
+  /// For the shapes of the model and for every set of kept nodes: files and runs of trials are bounds. What a function
+  /// of the caller takes is not part of it.
+  JobPlan plan(const TuneSamples& samples = {}) const;
   /// Throws BudgetError with the plan when it does not fit the budget; run() begins with it.
-  void admit(const SampleSource* samples = nullptr) const;
+  void admit(const TuneSamples& samples = {}) const;
   /// `allocate`: where trials are written, instead of memory of the job; what it returned last is the result. Throws
   /// BudgetError with the plan, before the first sample is read, when it does not fit.
   TuneResult run(const TuneSamples& samples, const JobObserver& observer = {},

@@ -580,9 +580,6 @@ class Converter:
     def plan(self) -> ConversionPlan:
         """What the conversion gives and takes."""
 
-    def job_plan(self) -> JobPlan:
-        """What convert_to() takes, phase by phase."""
-
     def convert(self, progress: Callable[[int, int], Any] | None = None) -> bytes:
         """
         The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.
@@ -602,6 +599,24 @@ class Converter:
 
     def to_text(self) -> str:
         """One line per node, for people."""
+
+class ConvertJob:
+    """leadline.convert() before it starts."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        signature_keys: Sequence[str] = [],
+        allow_custom_ops: bool = False,
+        budget: Budget | None = None,
+    ) -> None: ...
+    def plan(self) -> JobPlan:
+        """What it takes, phase by phase."""
+
+    def run_to_file(
+        self, path: str | os.PathLike[str], observer: Callable[[str, int, int | None], Any] | None = None
+    ) -> None:
+        """Writes the file, which appears whole or not at all."""
 
 class OpInfo:
     """One op of the .tflite format, or a custom op of Leadline's own."""
@@ -1941,18 +1956,6 @@ def parse_quantization_mode(name: str, what: str = "mode") -> QuantizationMode:
 def parse_calibration_method(name: str, what: str = "method") -> CalibrationMethod:
     """The method called so; '-' and '_' are the same."""
 
-class AgreementMetric(enum.Enum):
-    """How a quantized model is compared with its float model."""
-
-    COSINE = 0
-    """Cosine of the angle between their outputs."""
-
-    SAME_TOP = 1
-    """Share of rows whose largest value is at the same place."""
-
-def parse_agreement_metric(name: str, what: str = "metric") -> AgreementMetric:
-    """The metric called so; '-' and '_' are the same."""
-
 def parse_io_type(name: str, what: str) -> DType:
     """The type called so, of a quantized model's inputs or outputs."""
 
@@ -2125,7 +2128,7 @@ class TuneJob:
     ) -> dict[str, Any]:
         """Searches. Returns the fields of leadline.TuneResult."""
 
-    def plan(self, samples: SampleSource | None = None) -> JobPlan:
+    def plan(self, calibration: SampleSource | None = None, debug: SampleSource | None = None) -> JobPlan:
         """What it takes, phase by phase."""
 
 class SampleSource:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/converter.h.
+// leadline/converter.h and leadline/convert.h.
 #include "leadline/converter.h"
 
 #include <nanobind/stl/filesystem.h>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine_call.h"
+#include "leadline/convert.h"
 #include "live_objects.h"
 #include "module.h"
 
@@ -81,6 +82,22 @@ Remembered<Model> convert_to_model(const Converter& self, const nb::object& call
   return {self.convert_to_model(progress, std::move(budget))};
 }
 
+void init_job(ConvertJob* self, const std::filesystem::path& path, std::vector<std::string> signature_keys,
+              bool allow_custom_ops, std::shared_ptr<Budget> budget) {
+  ConvertOptions options;
+  options.signature_keys = std::move(signature_keys);
+  options.conversion.allow_custom_ops = allow_custom_ops;
+  options.budget = std::move(budget);
+  const EngineCall call;
+  new (self) ConvertJob(path.string(), std::move(options));
+}
+
+void run_to_file(ConvertJob& self, const std::filesystem::path& path, const nb::object& callback) {
+  const JobObserver observer = observer_of(callback);
+  const EngineCall call;
+  self.run_to_file(path.string(), observer);
+}
+
 }  // namespace
 
 void init_converter(nb::module_& m) {
@@ -109,7 +126,6 @@ void init_converter(nb::module_& m) {
                   "A SavedModel directory. No signature keys: all of them; no tags: \"serve\". With allow_custom_ops, "
                   "ops without a conversion become custom ops.")
       .def("plan", &Converter::plan, "What the conversion gives and takes.")
-      .def("job_plan", &Converter::job_plan, "What convert_to() takes, phase by phase.")
       .def("convert", &convert, nb::arg("progress").none() = nb::none(),
            nb::sig("def convert(self, progress: typing.Callable[[int, int], typing.Any] | None = None) -> bytes"),
            "The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.")
@@ -125,6 +141,15 @@ void init_converter(nb::module_& m) {
       .def(
           "to_text", [](const Converter& self) { return text_in_engine([&] { return self.to_text(); }); },
           "One line per node, for people.");
+  nb::class_<ConvertJob>(m, "ConvertJob", "leadline.convert() before it starts.")
+      .def("__init__", &init_job, nb::arg("path"), nb::arg("signature_keys") = std::vector<std::string>(),
+           nb::arg("allow_custom_ops") = false, nb::arg("budget").none() = nb::none())
+      .def(
+          "plan", [](const ConvertJob& self) { return self.plan(); }, InEngine(), "What it takes, phase by phase.")
+      .def("run_to_file", &run_to_file, nb::arg("path"), nb::arg("observer").none() = nb::none(),
+           nb::sig("def run_to_file(self, path: str | os.PathLike, observer: typing.Callable[[str, int, int | None], "
+                   "typing.Any] | None = None) -> None"),
+           "Writes the file, which appears whole or not at all.");
 }
 
 }  // namespace leadline::python

@@ -117,7 +117,7 @@ nb::tuple run_debug(DebugJob& self, SampleSource& samples, const nb::object& cal
 /// A TuneJob, and the bytes that a metric of the user's is given.
 class PythonTune {
  public:
-  /// `metric` is a function of a file's bytes, or the name of an agreement metric.
+  /// `metric` is a function of a file's bytes, or the name of a TuneMetric.
   PythonTune(const Model& model, QuantizeOptions quantize, QuantizationMode keep, double target, int max_trials,
              const nb::object& metric, nb::object on_trial) {
     TuneOptions options;
@@ -126,9 +126,9 @@ class PythonTune {
     options.target = target;
     options.max_trials = max_trials;
     if (nb::isinstance<nb::str>(metric)) {
-      options.agreement = parse_agreement_metric(nb::cast<std::string>(metric));
+      options.metric = parse_tune_metric(nb::cast<std::string>(metric));
     } else {
-      options.metric = [file = file_, held = std::make_shared<UserReference>(metric)](std::span<const std::byte>) {
+      options.function = [file = file_, held = std::make_shared<UserReference>(metric)](std::span<const std::byte>) {
         const nb::gil_scoped_acquire gil;
         return nb::cast<double>(nb::float_(held->get()(file->get())));
       };
@@ -143,7 +143,9 @@ class PythonTune {
     job_ = std::make_unique<TuneJob>(model, std::move(options));
   }
 
-  JobPlan plan(const SampleSource* samples) const { return job_->plan(samples); }
+  JobPlan plan(SampleSource* calibration, SampleSource* debug) const {
+    return job_->plan({.calibration = calibration, .debug = debug});
+  }
 
   Record run(SampleSource* calibration, SampleSource* debug, const nb::object& callback) {
     const JobObserver observer = observer_of(callback);
@@ -229,14 +231,14 @@ void init_jobs(nb::module_& m) {
                                 "None], typing.Any] | None = None) -> tuple[DebugResult, int]"),
                         "Runs all samples. Returns the result and the most bytes that were charged at a time.");
   with_plan(debug);
-  auto tune =
-      nb::class_<PythonTune>(m, "TuneJob", "leadline.tune() before it starts.")
-          .def(nb::init<const Model&, QuantizeOptions, QuantizationMode, double, int, const nb::object&, nb::object>(),
-               nb::arg("model"), nb::arg("options"), nb::arg("keep"), nb::arg("target"), nb::arg("max_trials"),
-               nb::arg("metric"), nb::arg("on_trial").none() = nb::none())
-          .def("run", &PythonTune::run, nb::arg("calibration"), nb::arg("debug").none() = nb::none(),
-               nb::arg("observer").none() = nb::none(), "Searches. Returns the fields of leadline.TuneResult.");
-  with_plan(tune);
+  nb::class_<PythonTune>(m, "TuneJob", "leadline.tune() before it starts.")
+      .def(nb::init<const Model&, QuantizeOptions, QuantizationMode, double, int, const nb::object&, nb::object>(),
+           nb::arg("model"), nb::arg("options"), nb::arg("keep"), nb::arg("target"), nb::arg("max_trials"),
+           nb::arg("metric"), nb::arg("on_trial").none() = nb::none())
+      .def("run", &PythonTune::run, nb::arg("calibration"), nb::arg("debug").none() = nb::none(),
+           nb::arg("observer").none() = nb::none(), "Searches. Returns the fields of leadline.TuneResult.")
+      .def("plan", &PythonTune::plan, nb::arg("calibration").none() = nb::none(), nb::arg("debug").none() = nb::none(),
+           InEngine(), "What it takes, phase by phase.");
 }
 
 }  // namespace leadline::python

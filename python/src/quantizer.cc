@@ -36,11 +36,6 @@ void init_quantizer(nb::module_& m) {
         "The mode called so; '-' and '_' are the same.");
   m.def("parse_calibration_method", &parse_calibration_method, nb::arg("name"), nb::arg("what") = "method",
         "The method called so; '-' and '_' are the same.");
-  nb::enum_<AgreementMetric>(m, "AgreementMetric", "How a quantized model is compared with its float model.")
-      .value("COSINE", AgreementMetric::kCosine, "Cosine of the angle between their outputs.")
-      .value("SAME_TOP", AgreementMetric::kSameTop, "Share of rows whose largest value is at the same place.");
-  m.def("parse_agreement_metric", &parse_agreement_metric, nb::arg("name"), nb::arg("what") = "metric",
-        "The metric called so; '-' and '_' are the same.");
   m.def("parse_io_type", &parse_io_type, nb::arg("name"), nb::arg("what"),
         "The type called so, of a quantized model's inputs or outputs.");
   m.def("is_integer", &is_integer, nb::arg("mode"), "Whether a mode has integer activations, and so needs samples.");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/calibration.h"
 
-#include "api/boundary.h"
 #include "api/calibration_data.h"
+#include "core/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "quantize/ranges.h"

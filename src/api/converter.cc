@@ -4,8 +4,8 @@
 #include <array>
 #include <exception>
 
-#include "api/boundary.h"
 #include "api/keras_weight.h"
+#include "core/boundary.h"
 #include "core/charge.h"
 #include "core/error.h"
 #include "import/keras/file_weights.h"
@@ -60,6 +60,11 @@ struct Converter::Data {
   void require_intact() const { check(files); }
   static void check(const Files& files) {
     for (const auto& file : files) file->require_intact();
+  }
+
+  /// Besides what was read.
+  int64_t added_bytes(ConvertTarget target) const {
+    return target == ConvertTarget::kFile ? writer.sink_bytes() : writer.bytes() + writer.extra_bytes();
   }
 
   std::shared_ptr<Budget> budget;
@@ -139,8 +144,8 @@ Converter Converter::from_saved_model(const std::string& path, const std::vector
 ConversionPlan Converter::plan() const try {
   ConversionPlan plan;
   plan.result_bytes = data_->writer.bytes();
-  plan.peak_bytes = data_->held_bytes + plan.result_bytes + data_->writer.extra_bytes();
-  plan.file_peak_bytes = data_->held_bytes + data_->writer.sink_bytes();
+  plan.peak_bytes = data_->held_bytes + data_->added_bytes(ConvertTarget::kMemory);
+  plan.file_peak_bytes = data_->held_bytes + data_->added_bytes(ConvertTarget::kFile);
   for (const ir::Subgraph& subgraph : data_->graph->subgraphs) {
     plan.nodes += static_cast<int>(subgraph.nodes.size());
     plan.tensors += static_cast<int>(subgraph.values.size());
@@ -150,7 +155,7 @@ ConversionPlan Converter::plan() const try {
   rethrow_as_error();
 }
 
-JobPlan Converter::job_plan() const try {
+JobPlan Converter::job_plan(ConvertTarget target) const try {
   JobPlan plan;
   plan.job = "convert";
   plan.result_bytes = data_->writer.bytes();
@@ -167,8 +172,8 @@ JobPlan Converter::job_plan() const try {
   plan.phases.push_back(phase);
   phase.name = "convert";
   phase.detail = fmt::format("result {}", format_bytes(plan.result_bytes));
-  phase.categories[0].bytes += data_->writer.sink_bytes();
-  phase.peak_bytes += data_->writer.sink_bytes();
+  phase.categories[0].bytes += data_->added_bytes(target);
+  phase.peak_bytes += data_->added_bytes(target);
   plan.phases.push_back(phase);
   plan.peak_bytes = phase.peak_bytes;
   return plan;
@@ -176,10 +181,29 @@ JobPlan Converter::job_plan() const try {
   rethrow_as_error();
 }
 
+void Converter::refuse_beyond(const Budget& budget, int64_t bytes, ConvertTarget target) const {
+  const int64_t available = budget.available();
+  if (bytes <= available) return;
+  const JobPlan plan = job_plan(target);
+  throw BudgetError(fmt::format("convert needs {} ({} bytes), the budget is {}; {} of it are left.\n{}",
+                                format_bytes(plan.peak_bytes), plan.peak_bytes, format_bytes(budget.limit()),
+                                format_bytes(available), plan.to_text()),
+                    plan.peak_bytes, budget.limit());
+}
+
+void Converter::admit(ConvertTarget target) const try {
+  refuse_beyond(*data_->budget, data_->added_bytes(target), target);
+} catch (...) {
+  rethrow_as_error();
+}
+
+int64_t Converter::counted_peak_bytes() const { return data_->budget->peak(); }
+
 void Converter::convert_into(std::span<std::byte> out, const Progress& progress) const try {
   require(static_cast<int64_t>(out.size()) == data_->writer.bytes(), ErrorCode::kInvalidArgument,
           "the model takes {} bytes, the memory for it has {}", data_->writer.bytes(), out.size());
-  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.bytes() + data_->writer.extra_bytes());
+  admit(ConvertTarget::kMemory);
+  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->added_bytes(ConvertTarget::kMemory));
   data_->writer.write(out, progress);
   data_->require_intact();
 } catch (...) {
@@ -187,16 +211,20 @@ void Converter::convert_into(std::span<std::byte> out, const Progress& progress)
 }
 
 std::vector<std::byte> Converter::convert(const Progress& progress) const try {
-  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.bytes() + data_->writer.extra_bytes());
+  admit(ConvertTarget::kMemory);
   std::vector<std::byte> file(static_cast<size_t>(data_->writer.bytes()));
-  data_->writer.write(file, progress);
-  data_->require_intact();
+  convert_into(file, progress);
   return file;
 } catch (...) {
   rethrow_as_error();
 }
 
 Model Converter::convert_to_model(const Progress& progress, std::shared_ptr<Budget> budget) const try {
+  if (budget == nullptr) {
+    admit(ConvertTarget::kMemory);
+  } else {
+    refuse_beyond(*budget, data_->writer.bytes(), ConvertTarget::kMemory);
+  }
   const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.extra_bytes());
   const auto fill = [&](std::span<std::byte> out) { data_->writer.write(out, progress); };
   Model model(runtime::LoadedModel::write(data_->writer.bytes(), fill, budget ? std::move(budget) : data_->budget));
@@ -207,15 +235,8 @@ Model Converter::convert_to_model(const Progress& progress, std::shared_ptr<Budg
 }
 
 void Converter::convert_to(const std::string& path, const Progress& progress) const try {
-  const int64_t available = data_->budget->available();
-  if (data_->writer.sink_bytes() > available) {
-    const JobPlan plan = job_plan();
-    throw BudgetError(fmt::format("convert needs {} ({} bytes), the budget is {}; {} of it are left.\n{}",
-                                  format_bytes(plan.peak_bytes), plan.peak_bytes, format_bytes(data_->budget->limit()),
-                                  format_bytes(available), plan.to_text()),
-                      plan.peak_bytes, data_->budget->limit());
-  }
-  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->writer.sink_bytes());
+  admit(ConvertTarget::kFile);
+  const Charge charge(data_->budget, MemoryCategory::kModelFile, data_->added_bytes(ConvertTarget::kFile));
   OutputFile file(path);
   data_->writer.write_to([&](std::span<const std::byte> piece) { file.write(piece); }, progress);
   data_->require_intact();

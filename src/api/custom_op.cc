@@ -7,7 +7,7 @@
 #include <exception>
 #include <new>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "core/string_tensor.h"
 #include "ops/user_ops.h"

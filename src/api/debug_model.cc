@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "debug/comparison_graph.h"
 #include "debug/numeric_verify.h"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "runtime/executable.h"
 
 namespace leadline {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "api/attribute_setter.h"
-#include "api/boundary.h"
 #include "api/keras_weight.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "import/keras/custom_layers.h"
 #include "import/keras/importer.h"

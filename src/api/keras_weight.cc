@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 
 namespace leadline {

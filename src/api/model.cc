@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/model.h"
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/charge.h"
 #include "core/error.h"
 #include "io/output_file.h"

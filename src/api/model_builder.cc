@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "api/attribute_setter.h"
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "io/flexbuffer_map_builder.h"
 #include "ir/graph.h"

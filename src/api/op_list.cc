@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/op_list.h"
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "ops/registry.h"
 
 namespace leadline {

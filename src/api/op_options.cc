@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "io/flexbuffer_reader.h"
 #include "leadline/custom_op.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "io/json.h"
 #include "io/mapped_file.h"

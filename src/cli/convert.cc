@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline convert`: Keras models and SavedModels to .tflite.
+#include "leadline/convert.h"
+
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -7,14 +9,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/progress.h"
+#include "cli/job_bars.h"
 #include "cli/quantization.h"
 #include "leadline/budget.h"
-#include "leadline/converter.h"
 #include "leadline/error.h"
 #include "leadline/model.h"
 #include "leadline/names.h"
@@ -38,7 +38,8 @@ class ConvertCommand final : public Command {
         .required();
     add_option("-o,--output", output_path_, "The .tflite file; by default beside the model").placeholder("FILE");
     add_timeout();
-    add_option("--signature", signatures_, "Signatures of a SavedModel to convert; by default all").placeholder("KEY");
+    add_option("--signature", options_.signature_keys, "Signatures of a SavedModel to convert; by default all")
+        .placeholder("KEY");
     quantization_.mode.clear();  // none unless it is asked for
     add_option("--quantize", quantization_.mode, "Quantize too: " + quantization_mode_names()).placeholder("MODE");
     quantization_.add_to(*this);
@@ -47,9 +48,9 @@ class ConvertCommand final : public Command {
         .placeholder("FILE");
     add_flag("--bias-correction", quantization_.bias_correction,
              "Biases make up for the mean error of quantized weights");
-    add_flag("--allow-custom-ops", options_.allow_custom_ops,
+    add_flag("--allow-custom-ops", options_.conversion.allow_custom_ops,
              "Of a SavedModel: ops without a conversion become custom ops");
-    add_option("--without-pass", options_.disabled_passes,
+    add_option("--without-pass", options_.conversion.disabled_passes,
                "Leave out this pass over the graph, or all (an unknown name lists them)")
         .placeholder("NAME")
         .repeatable();
@@ -60,26 +61,19 @@ class ConvertCommand final : public Command {
   void run() override {
     std::shared_ptr<Budget> budget;
     if (!memory_.empty()) budget = Budget::with_limit(parse_bytes(memory_));
-    std::error_code no_error;
-    const bool is_directory = std::filesystem::is_directory(model_path_, no_error);
-    if (!is_directory && !signatures_.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, "--signature is for SavedModels; '" + model_path_ + "' is no directory");
-    }
-    if (!is_directory && options_.allow_custom_ops) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "--allow-custom-ops is for SavedModels; '" + model_path_ + "' is no directory");
-    }
     std::filesystem::path beside(model_path_);
-    if (is_directory && !beside.has_filename()) beside = beside.parent_path();
+    if (!beside.has_filename()) beside = beside.parent_path();  // of a directory
     const std::string output = output_path_.empty() ? beside.replace_extension(".tflite").string() : output_path_;
-    const Converter converter = is_directory
-                                    ? Converter::from_saved_model(model_path_, signatures_, {}, budget, options_)
-                                    : Converter::from_keras(model_path_, budget, options_);
-    if (!quantization_.mode.empty()) return convert_quantized(converter, budget, output);
-    const ConversionPlan plan = converter.plan();
-    const JobPlan job = converter.job_plan();
+    options_.budget = budget;
+    ConvertJob convert(model_path_, options_);
+    if (!quantization_.mode.empty()) return convert_quantized(convert, budget, output);
+    const ConversionPlan plan = convert.converter().plan();
+    const JobPlan job = convert.plan();
     if (!json()) print_plan(output, plan, job);
-    if (!plan_only_) write(converter, output);
+    if (!plan_only_) {
+      JobBars bars;
+      convert.run_to_file(output, bars.observer());
+    }
     if (json()) {
       print_json({{"model", model_path_},
                   {"output", output},
@@ -103,27 +97,16 @@ class ConvertCommand final : public Command {
     std::fflush(stdout);
   }
 
-  static void write(const Converter& converter, const std::string& output) {
-    const StopOnSignal stop;
-    ProgressBar bar("Converting");
-    converter.convert_to(output, [&](int64_t done, int64_t total) {
-      bar.update(done, total);
-      return !StopOnSignal::stopped();
-    });
-  }
-
-  void convert_quantized(const Converter& converter, const std::shared_ptr<Budget>& budget,
-                         const std::string& output) const {
-    const auto content = std::make_shared<const std::vector<std::byte>>(converter.convert());
+  void convert_quantized(ConvertJob& convert, const std::shared_ptr<Budget>& budget, const std::string& output) const {
+    const auto content = std::make_shared<const std::vector<std::byte>>(convert.run().file);
     quantize_and_report(Model::from_bytes(*content, content, budget), quantization_,
                         {model_path_, output, plan_only_, json()});
   }
 
   std::string model_path_;
   std::string output_path_;
-  std::vector<std::string> signatures_;
   QuantizationOptions quantization_;
-  ConversionOptions options_;
+  ConvertOptions options_;
   std::string memory_;
   bool plan_only_ = false;
 };

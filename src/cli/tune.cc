@@ -45,13 +45,14 @@ class TuneCommand final : public Command {
     add_timeout();
     add_option("--mode", options_.mode, quantization_mode_names()).show_default().placeholder("MODE");
     add_option("--keep", keep_, "What becomes of kept nodes: float or a mode").show_default().placeholder("MODE");
-    add_option("--metric", metric_, "Agreement with the float model: " + agreement_metric_names())
+    add_option("--metric", metric_, "Agreement with the float model, or accuracy on --labels: " + tune_metric_names())
         .show_default()
         .placeholder("NAME");
     add_option("--target", tune_.target, "The metric to reach").show_default().placeholder("VALUE");
     add_option("--max-trials", tune_.max_trials, "Measure at most this many models").show_default().placeholder("N");
     add_option("--save-recipe", recipe_path_, "Write the recipe, for quantize --recipe").placeholder("FILE");
     options_.add_to(*this);
+    add_label_options(*this, options_.samples);
     add_option("--threads", options_.threads, "Threads for runs on samples; -1: all CPUs")
         .show_default()
         .placeholder("N");
@@ -64,11 +65,11 @@ class TuneCommand final : public Command {
         (memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_)))->child();
     tune_.quantize = options_.parsed();
     tune_.keep = parse_quantization_mode(keep_, "--keep");
-    tune_.agreement = parse_agreement_metric(metric_, "--metric");
+    tune_.metric = parse_tune_metric(metric_, "--metric");
     const Model model = Model::load(model_path_, budget);
     TuneJob job(model, tune_);
     const std::unique_ptr<SampleSource> samples = options_.samples ? options_.samples.open(model, budget) : nullptr;
-    const JobPlan plan = job.plan(samples.get());
+    const JobPlan plan = job.plan({.calibration = samples.get()});
     if (!json()) {
       fmt::print("{}\n", plan.to_text());
       std::fflush(stdout);

@@ -31,9 +31,10 @@ constexpr Table<CalibrationMethod, 5> kMethods{{
     {CalibrationMethod::kKl, "kl"},
 }};
 
-constexpr Table<AgreementMetric, 2> kAgreements{{
-    {AgreementMetric::kCosine, "cosine"},
-    {AgreementMetric::kSameTop, "same_top"},
+constexpr Table<TuneMetric, 3> kTuneMetrics{{
+    {TuneMetric::kCosine, "cosine"},
+    {TuneMetric::kSameTop, "same_top"},
+    {TuneMetric::kAccuracy, "accuracy"},
 }};
 
 constexpr Table<DType, 4> kIoTypes{{
@@ -89,7 +90,7 @@ Value find(const Table<Value, Count>& table, std::string_view name, std::string_
 
 const char* quantization_mode_name(QuantizationMode mode) noexcept { return name_of(kModes, mode, "unknown"); }
 const char* calibration_method_name(CalibrationMethod method) noexcept { return name_of(kMethods, method, "unknown"); }
-const char* agreement_metric_name(AgreementMetric metric) noexcept { return name_of(kAgreements, metric, "unknown"); }
+const char* tune_metric_name(TuneMetric metric) noexcept { return name_of(kTuneMetrics, metric, "unknown"); }
 const char* error_code_name(ErrorCode code) noexcept { return name_of(kCodes, code, "internal"); }
 
 QuantizationMode parse_quantization_mode(std::string_view name, std::string_view what) {
@@ -98,9 +99,7 @@ QuantizationMode parse_quantization_mode(std::string_view name, std::string_view
 CalibrationMethod parse_calibration_method(std::string_view name, std::string_view what) {
   return find(kMethods, name, what);
 }
-AgreementMetric parse_agreement_metric(std::string_view name, std::string_view what) {
-  return find(kAgreements, name, what);
-}
+TuneMetric parse_tune_metric(std::string_view name, std::string_view what) { return find(kTuneMetrics, name, what); }
 DType parse_io_type(std::string_view name, std::string_view what) { return find(kIoTypes, name, what); }
 
 void require_io_type(DType type, std::string_view what) {
@@ -111,7 +110,7 @@ void require_io_type(DType type, std::string_view what) {
 
 std::string quantization_mode_names() { return list(kModes, kModes.size() - 1, " or "); }  // "float" is for recipes
 std::string calibration_method_names() { return list(kMethods, kMethods.size(), " or "); }
-std::string agreement_metric_names() { return list(kAgreements, kAgreements.size(), " or "); }
+std::string tune_metric_names() { return list(kTuneMetrics, kTuneMetrics.size(), " or "); }
 std::string io_type_names() { return list(kIoTypes, kIoTypes.size(), " or "); }
 
 }  // namespace leadline

@@ -27,8 +27,8 @@ TEST(Names, EveryValueIsFoundByItsName) {
     const auto method = static_cast<CalibrationMethod>(i);
     EXPECT_EQ(parse_calibration_method(calibration_method_name(method)), method);
   }
-  EXPECT_EQ(parse_agreement_metric("same-top"), AgreementMetric::kSameTop);
-  EXPECT_STREQ(agreement_metric_name(AgreementMetric::kCosine), "cosine");
+  EXPECT_EQ(parse_tune_metric("same-top"), TuneMetric::kSameTop);
+  EXPECT_STREQ(tune_metric_name(TuneMetric::kCosine), "cosine");
   for (int i = 0; i < static_cast<int>(ErrorCode::kTimeout); ++i) {
     EXPECT_STRNE(error_code_name(static_cast<ErrorCode>(i)), error_code_name(static_cast<ErrorCode>(i + 1)));
   }

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "jobs/calibration_run.h"
 
 namespace leadline {

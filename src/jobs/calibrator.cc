@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "api/boundary.h"
 #include "api/calibration_data.h"
+#include "core/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "leadline/calibration.h"

@@ -2,7 +2,7 @@
 #include <map>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "leadline/quantizer.h"
 #include "ops/registry.h"
 #include "quantize/bias_correction.h"

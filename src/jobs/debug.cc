@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "jobs/calibration_run.h"
 #include "jobs/comparison_run.h"
 #include "jobs/equalized.h"

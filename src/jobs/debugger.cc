@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/error.h"
 #include "debug/comparison.h"
 #include "debug/comparison_graph.h"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "jobs/model_writing.h"
 #include "leadline/quantize.h"
 #include "passes/passes.h"

@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/thread_pool.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/buffer.h"
 #include "core/error.h"
 #include "jobs/evaluation_scores.h"

@@ -337,7 +337,7 @@ TEST(TuneJob, KeepsWhatSpoilsTheResult) {
   options.quantize.mode = QuantizationMode::kDynamicRange;
   options.quantize.min_weight_elements = 1;
   options.quantize.per_channel = options.quantize.per_channel_dense = false;
-  options.metric = [&](std::span<const std::byte> file) {
+  options.function = [&](std::span<const std::byte> file) {
     const Model trial = Model::from_bytes(file);
     for (const NodeInfo& node : trial.subgraph(0).nodes) {
       const SubgraphInfo graph = trial.subgraph(0);
@@ -356,7 +356,7 @@ TEST(TuneJob, KeepsWhatSpoilsTheResult) {
   EXPECT_EQ(told, static_cast<int>(result.trials.size()));
   ASSERT_EQ(result.recipe.size(), 1U);
   EXPECT_EQ(parse_recipe(recipe_to_json(result.recipe))[0].name, "^spoiled$");
-  EXPECT_EQ(options.metric(result.file), 1.0);
+  EXPECT_EQ(options.function(result.file), 1.0);
 }
 
 }  // namespace

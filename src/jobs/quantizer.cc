@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/charge.h"
 #include "core/error.h"
 #include "ir/verifier.h"

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "jobs/picture.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/string_tensor.h"

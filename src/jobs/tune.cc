@@ -7,12 +7,13 @@
 #include <map>
 #include <utility>
 
-#include "api/boundary.h"
+#include "core/boundary.h"
 #include "core/charge.h"
 #include "core/error.h"
 #include "jobs/calibration_run.h"
 #include "jobs/comparison_run.h"
 #include "jobs/equalized.h"
+#include "jobs/evaluator_memory.h"
 #include "jobs/tune_search.h"
 #include "runtime/loaded_model.h"
 
@@ -40,10 +41,10 @@ DebugOptions agreement_options(const QuantizeOptions& options) {
   return result;
 }
 
-double agreement_of(const DebugResult& result, AgreementMetric metric) {
+double agreement_of(const DebugResult& result, TuneMetric metric) {
   double least = 1.0;
   for (const DebugOutput& output : result.outputs) {
-    least = std::min(least, metric == AgreementMetric::kCosine ? output.accumulated.cosine : output.same_argmax);
+    least = std::min(least, metric == TuneMetric::kCosine ? output.accumulated.cosine : output.same_argmax);
   }
   return least;
 }
@@ -78,6 +79,15 @@ jobs::TuneSearch::Readers readers_of(const ir::Graph& graph) {
     }
   }
   return readers;
+}
+
+/// What all sources hold.
+int64_t peak_bytes_of(const TuneSamples& samples) {
+  int64_t bytes = 0;
+  for (const SampleSource* one : {samples.calibration, samples.debug, samples.metric}) {
+    bytes += one != nullptr ? one->peak_bytes() : 0;
+  }
+  return bytes;
 }
 
 /// Readers of the job's sources, each begun again when it is used again.
@@ -184,6 +194,7 @@ struct TuneJob::State {
   }
 
   const Model& outline() const { return equalized ? equalized->outline() : model; }
+  bool measures_accuracy() const { return !options.function && options.metric == TuneMetric::kAccuracy; }
   bool calibrates() const { return is_integer(options.quantize.mode) || is_integer(options.keep); }
 
   CalibrateOptions calibrate_options(std::shared_ptr<Budget> budget) const {
@@ -230,7 +241,9 @@ struct TuneJob::State {
     trial.add(MemoryCategory::kModelFile, conversions).add(MemoryCategory::kGraph, conversions);
     const int64_t file_bytes = quantized.file_bytes() + kept.file_bytes() + conversions;
     PhaseMemory measuring = trial;
-    if (!options.metric) {
+    if (measures_accuracy()) {
+      measuring = measuring + evaluation_memory(quantized) + evaluation_memory(kept);
+    } else if (!options.function) {
       const DebugOptions compares = agreement_options(options.quantize);
       measuring = measuring + jobs::comparison_memory(outline(), quantized, compares) +
                   jobs::comparison_memory(outline(), kept, compares);
@@ -244,6 +257,24 @@ struct TuneJob::State {
     return jobs::make_plan("tune", std::move(phases), file_bytes, complete);
   }
 
+  static PhaseMemory evaluation_memory(const Model& model) {
+    const jobs::EvaluatorMemory memory = jobs::evaluator_memory(model, {});
+    return memory.shared + memory.own - PhaseMemory::of(model);
+  }
+
+  static double accuracy_of(const Model& quantized, SampleReader& reader, jobs::JobBudget& budget) {
+    EvaluateOptions how;
+    how.budget = budget.own();
+    Evaluator evaluator(quantized, how);
+    ScoreSum sum(how);
+    for_each_sample(reader, {}, [&](const Sample& sample) {
+      evaluator.set_sample(sample);
+      sum.add(evaluator.run(sum.samples()));
+      budget.count_models();
+    });
+    return sum.result().value;
+  }
+
   static int64_t values_of(const Model& model) {
     int64_t values = 0;
     for (const ir::Subgraph& subgraph : model.loaded()->graph()->subgraphs) {
@@ -254,10 +285,7 @@ struct TuneJob::State {
 
   TuneResult run(const TuneSamples& samples, const JobObserver& observer, const QuantizeJob::Allocate& allocate) {
     jobs::JobBudget budget(options.quantize.budget, {model});
-    int64_t sample_bytes = 0;
-    for (const SampleSource* one : {samples.calibration, samples.debug, samples.agreement}) {
-      sample_bytes += one != nullptr ? one->peak_bytes() : 0;
-    }
+    const int64_t sample_bytes = peak_bytes_of(samples);
     budget.admit(jobs::with_samples(planned, sample_bytes));
     Model source = model;
     if (options.quantize.equalize) {
@@ -284,12 +312,14 @@ struct TuneJob::State {
     };
     const auto measure = [&](const Names& kept) {
       TuneTrial trial{kept, 0.0, static_cast<int64_t>(files.file(kept).size())};
-      if (options.metric) {
-        trial.value = options.metric(files.file(kept));
+      if (options.function) {
+        trial.value = options.function(files.file(kept));
       } else {
         SampleReader& reader =
-            readers.open(samples.agreement ? samples.agreement : samples.calibration, "to measure agreement on");
-        trial.value = agreement_of(compare(kept, reader, agreement_options(options.quantize)), options.agreement);
+            readers.open(samples.metric ? samples.metric : samples.calibration, "to measure the metric on");
+        trial.value = measures_accuracy()
+                          ? files.as_model(kept, [&](const Model& m) { return accuracy_of(m, reader, budget); })
+                          : agreement_of(compare(kept, reader, agreement_options(options.quantize)), options.metric);
       }
       ++trials_done;
       if (options.on_trial) options.on_trial(trial);
@@ -341,13 +371,13 @@ TuneJob::~TuneJob() = default;
 TuneJob::TuneJob(TuneJob&&) noexcept = default;
 TuneJob& TuneJob::operator=(TuneJob&&) noexcept = default;
 
-JobPlan TuneJob::plan(const SampleSource* samples) const try {
-  return jobs::with_samples(state_->planned, samples != nullptr ? samples->peak_bytes() : 0);
+JobPlan TuneJob::plan(const TuneSamples& samples) const try {
+  return jobs::with_samples(state_->planned, peak_bytes_of(samples));
 } catch (...) {
   rethrow_as_error();
 }
 
-void TuneJob::admit(const SampleSource* samples) const try {
+void TuneJob::admit(const TuneSamples& samples) const try {
   jobs::JobBudget(state_->options.quantize.budget, {state_->model}).admit(plan(samples));
 } catch (...) {
   rethrow_as_error();

@@ -6,7 +6,7 @@
 
 #include "leadline/budget.h"
 #include "leadline/plan.h"
-#include "plan/report.h"
+#include "plan/describe.h"
 #include "runtime/ledger.h"
 #include "runtime/loaded_model.h"
 #include "runtime/runner.h"

@@ -142,6 +142,6 @@ def test_tune_measures_agreement_itself(model, samples):  # noqa: F811
     assert not result.kept
     assert 0.5 < result.value <= 1
     assert leadline.tune(model, samples, "same-top", 0.0).value <= 1
-    with pytest.raises(leadline.InvalidArgumentError, match="expected one of: cosine, same_top"):
-        leadline.tune(model, samples, "accuracy", 0.5)
+    with pytest.raises(leadline.InvalidArgumentError, match="expected one of: cosine, same_top, accuracy"):
+        leadline.tune(model, samples, "error", 0.5)
     assert np.isfinite(result.value)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from leadline._leadline import Budget, Converter
+from leadline._leadline import Budget, ConvertJob
 from leadline._native.arguments import as_budget
 from leadline.jobs.job import Job, Planned
-from leadline.jobs.progress import progress_of
+from leadline.jobs.progress import observing
 
 
 @Job
@@ -38,12 +38,7 @@ def convert(
       progress, timeout: as in leadline.calibrate; counts bytes.
     """
     del timeout  # kept by Job
-    budget = as_budget(budget)
-    if os.path.isdir(model):
-        keys = list(signature_keys)
-        converter = Converter.from_saved_model(model, keys, budget=budget, allow_custom_ops=allow_custom_ops)
-    else:
-        converter = Converter.from_keras(model, budget)
-    yield converter.job_plan
-    with progress_of(progress, "Converting") as report:
-        converter.convert_to(output, report)
+    job = ConvertJob(model, list(signature_keys), allow_custom_ops, as_budget(budget))
+    yield job.plan
+    with observing(progress, convert="Converting") as observer:
+        job.run_to_file(output, observer)

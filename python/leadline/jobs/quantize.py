@@ -165,6 +165,8 @@ def make_options(
         rule.percentile = float(percentile)
     options.calibration_rule = rule
     for name, value in settings.items():
+        if not hasattr(options, name):
+            raise TypeError(f"unexpected keyword argument {name!r}")
         setattr(options, name, value)
     return options
 

@@ -68,6 +68,7 @@ def tune(
     mode: str = "int8",
     *,
     keep: str = "float",
+    labels: Any = None,
     debug_dataset: Any = None,
     recipe: str | os.PathLike | None = None,
     max_trials: int = 64,
@@ -96,8 +97,10 @@ def tune(
       dataset: samples for calibration, or their path, as leadline.calibrate takes them. They are gone through more than
         once, unless metric is a function and debug_dataset is given: not a generator.
       metric: larger is better; gets the bytes of a quantized model. Or agreement with the float model on the samples:
-        "cosine" (of the angle between their outputs) or "same_top" (share of rows with the same largest value).
+        "cosine" (of the angle between their outputs) or "same_top" (share of rows with the same largest value). Or
+        "accuracy" on their labels.
       keep: what becomes of the nodes that are kept: "float", "int16x8", or another mode.
+      labels: what the model should answer, as leadline.evaluate takes them.
       debug_dataset: samples to order the layers by; by default the same.
       recipe: where to write the recipe as JSON.
       num_threads: threads of one run; None: as many as CPUs.
@@ -112,12 +115,12 @@ def tune(
     model = as_model(float_model, budget)
     pictures = {name: settings.pop(name) for name in PICTURE_ARGUMENTS if name in settings}
     options = make_options(mode, budget=budget, num_threads=as_threads(num_threads), **settings)
-    source = sample_source(dataset, None, model, budget=budget, **pictures)
+    source = sample_source(dataset, labels, model, budget=budget, **pictures)
     others = None if debug_dataset is None else sample_source(debug_dataset, None, model, budget=budget, **pictures)
     told = (lambda trial: progress(Trial(*trial))) if callable(progress) else None
     goal = float("nan") if target is None else float(target)
     job = TuneJob(model, options, as_mode(keep, "keep"), goal, max_trials, "cosine" if metric is None else metric, told)
-    yield lambda: job.plan(source)
+    yield lambda: job.plan(source, others)
     titles = {"calibrate": "Calibrating", "trial": "Tuning"}
     with observing(False if callable(progress) else progress, **titles) as observer:
         found = job.run(source, others, observer)

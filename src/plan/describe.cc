@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/report.h"
+#include "plan/describe.h"
 
 #include <algorithm>
 
