@@ -334,7 +334,9 @@ def _rows(inputs: Any, target: Any) -> Iterator[tuple[Any, Any]]:
     arrays = _each(inputs, to_array)
     targets = None if target is None else to_array(target)
     for i in range(len(next(iter(arrays.values() if isinstance(arrays, dict) else arrays)))):
-        yield _each(arrays, lambda array, i=i: array[i : i + 1]), None if targets is None else targets[i]
+        # A label without dimensions is that of the whole batch.
+        label = targets if targets is None or targets.ndim == 0 else targets[i]
+        yield _each(arrays, lambda array, i=i: array[i : i + 1]), label
 
 
 def to_numpy(dtype: DType, shape: tuple[int, ...], data: bytes) -> np.ndarray:
