@@ -85,3 +85,31 @@ def test_resources_cannot_be_set(dtype):
 def test_damaged_string_buffers_read_as_empty():
     for raw in (b"", b"\2\0", b"\2\0\0\0", b"\xff\xff\xff\xff", b"\3\0\0\0" + bytes(64)):
         assert tensors.read_strings(np.frombuffer(raw, np.uint8), (2,)).tolist() == [b"", b""]
+
+
+@pytest.mark.parametrize(
+    "value", [b"abcd" + bytes(16), np.array(b"abcd" + bytes(16)), np.array(b"abcd" + bytes(16), np.object_)], ids=str
+)
+def test_strings_without_dimensions_keep_their_zeros(value):
+    builder = leadline.ModelBuilder()
+    x = builder.input("x", np.bytes_, [])
+    y = builder.tensor("y", np.bytes_, [1])
+    builder.node("RESHAPE", [x, builder.constant("shape", np.array([1], np.int32))], [y])
+    builder.output(y)
+    interpreter = leadline.lite.Interpreter(model_content=builder.to_tflite())
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(x, value)
+    assert interpreter.get_tensor(x).item() == b"abcd" + bytes(16)
+    interpreter.invoke()
+    assert interpreter.get_tensor(y).tolist() == [b"abcd" + bytes(16)]
+
+
+def test_lists_of_strings_keep_their_zeros():
+    interpreter = leadline.lite.Interpreter(model_content=sample_models.strings())
+    interpreter.allocate_tensors()
+    words = [b"\0a\0", b"", b"b\0\0"]
+    interpreter.set_tensor(0, words)
+    interpreter.set_tensor(1, np.array([2, 0], np.int32))
+    interpreter.invoke()
+    assert interpreter.get_tensor(0).tolist() == words
+    assert interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist() == [words[2], words[0]]

@@ -149,6 +149,8 @@ def to_bytes(value: Any, spec: TensorSpec) -> Array:
     """A contiguous array with the bytes of `value` for the tensor `spec`. Raises when dtype or shape differ."""
     try:
         array = np.asarray(value)
+        if array.dtype.kind in "SU" and not isinstance(value, np.ndarray | np.generic):
+            array = np.asarray(value, np.object_)  # numpy's own strings lose the zeros at their end
     except ValueError as error:
         raise InvalidArgumentError(f"Failed to convert value into readable tensor: {error}") from error
     if array.dtype != spec.dtype or array.dtype.hasobject:
@@ -212,7 +214,9 @@ def _refuse_shape(shape: tuple[int, ...], spec: TensorSpec) -> None:
 def string_buffer(array: Array, where: str) -> Array:
     """The bytes of a string tensor: int32 count, count + 1 int32 offsets from the start of the buffer, characters."""
     items = []
-    for item in array.reshape(-1).tolist():
+    # A single one of numpy's strings is as long as its type says; several have a common length, filled up with zeros.
+    whole = array.ndim == 0 and array.dtype.kind == "S"
+    for item in [array.tobytes()] if whole else array.reshape(-1).tolist():
         if isinstance(item, str):
             item = item.encode()
         elif not isinstance(item, bytes):
