@@ -29,7 +29,7 @@ using AttributeValue = std::variant<bool, int64_t, double, std::string, std::vec
 
 /// A node before it is part of a model.
 struct NodeSpec {
-  std::string op;           ///< "CONV_2D"; a name the format does not know is a custom op
+  std::string op;           ///< "CONV_2D", or the name of a custom op
   std::vector<int> inputs;  ///< tensor numbers; -1: absent
   std::vector<int> outputs;
   std::vector<int> intermediates = {};
@@ -38,6 +38,9 @@ struct NodeSpec {
   std::map<std::string, AttributeValue> attributes = {};
   std::vector<std::byte> custom_options = {};
   int version = 0;  ///< 0: the oldest that LiteRT knows
+  /// It is a custom op, whatever it is called. Not needed with custom_options, for registered ops, and for names that
+  /// cannot be meant to be one of the format: those are written in upper case, and other names not close to them.
+  bool custom = false;
 };
 
 /// Blocks of values that share a scale, in place of TensorInfo::scales. Both are tensors of the same subgraph.
@@ -65,7 +68,8 @@ class ModelBuilder {
   int add_constant(int subgraph, const TensorInfo& info, std::span<const std::byte> data,
                    const std::optional<SparsityInfo>& sparsity = std::nullopt);
   void set_blockwise(int subgraph, int tensor, const BlockwiseQuantization& quantization);
-  /// Throws Error(kInvalidArgument) for an attribute that the op does not have or a value that does not fit it.
+  /// Throws Error(kInvalidArgument) for an attribute that the op does not have or a value that does not fit it, and for
+  /// a name that seems to be a misspelt op of the format, unless the node says that it is custom.
   void add_node(int subgraph, const NodeSpec& node);
   void set_inputs(int subgraph, std::vector<int> tensors);
   void set_outputs(int subgraph, std::vector<int> tensors);

@@ -99,15 +99,18 @@ class Subgraph:
         custom_options: bytes = b"",
         intermediates: Iterable[int] = (),
         version: int = 0,
+        custom: bool = False,
         **attributes: Any,
     ) -> None:
         """A node. `op` is the name of the format ("CONV_2D") or of a custom op; None or -1 is an absent input.
 
-        `attributes` have the names of the format (stride_w=2); those not given keep the format's defaults.
+        `attributes` have the names of the format (stride_w=2); those not given keep the format's defaults. `custom`
+        says that `op` is a custom op: needed, unless it is registered or has `custom_options`, when its name is in
+        upper case or close to one of the format.
         """
         numbers = [-1 if tensor is None else tensor for tensor in inputs]
         self._builder.add_node(
-            self.index, op, numbers, list(outputs), attributes, custom_options, list(intermediates), version
+            self.index, op, numbers, list(outputs), attributes, custom_options, list(intermediates), version, custom
         )
 
     def output(self, *tensors: int) -> None:

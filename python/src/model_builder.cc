@@ -36,7 +36,7 @@ TensorInfo make_info(std::string name, DType dtype, const std::vector<int64_t>& 
 
 void add_node(ModelBuilder& self, int subgraph, std::string op, std::vector<int> inputs, std::vector<int> outputs,
               std::map<std::string, AttributeValue> attributes, const nb::bytes& custom_options,
-              std::vector<int> intermediates, int version) {
+              std::vector<int> intermediates, int version, bool custom) {
   const auto* begin = static_cast<const std::byte*>(custom_options.data());
   self.add_node(subgraph, {std::move(op),
                            std::move(inputs),
@@ -44,7 +44,8 @@ void add_node(ModelBuilder& self, int subgraph, std::string op, std::vector<int>
                            std::move(intermediates),
                            std::move(attributes),
                            {begin, begin + custom_options.size()},
-                           version});
+                           version,
+                           custom});
 }
 
 int add_constant(ModelBuilder& self, int subgraph, const TensorInfo& info, const nb::object& data,
@@ -80,7 +81,7 @@ void init_model_builder(nb::module_& m) {
           "Blocks of values share a scale: the tensors with scales and zero points (-1: none).")
       .def("add_node", &add_node, nb::arg("subgraph"), nb::arg("op"), nb::arg("inputs"), nb::arg("outputs"),
            nb::arg("attributes"), nb::arg("custom_options"), nb::arg("intermediates"), nb::arg("version"),
-           "Version 0: the newest.")
+           nb::arg("custom") = false, "Version 0: the newest.")
       .def("set_inputs", &ModelBuilder::set_inputs, nb::arg("subgraph"), nb::arg("tensors"), "Replaces the inputs.")
       .def("set_outputs", &ModelBuilder::set_outputs, nb::arg("subgraph"), nb::arg("tensors"), "Replaces the outputs.")
       .def("add_signature", &add_signature, nb::arg("key"), nb::arg("subgraph"), nb::arg("inputs"), nb::arg("outputs"),

@@ -10,6 +10,7 @@
 
 #include "api/attribute_setter.h"
 #include "api/keras_weight.h"
+#include "api/op_names.h"
 #include "core/boundary.h"
 #include "core/error.h"
 #include "import/keras/custom_layers.h"
@@ -93,7 +94,8 @@ std::vector<int> LayerCall::add_node(const KerasNode& node) {
   require(node.dims.empty() || node.dims.size() == count, kArgument, "{}: {} shapes for {} outputs", node.op,
           node.dims.size(), count);
   require(row != nullptr || !node.dims.empty(), kArgument,
-          "the format has no op called '{}'; a custom op needs the shapes of its outputs", node.op);
+          "the format has no op called '{}': {} A custom op needs the shapes of its outputs", node.op,
+          suggest_ops(node.op));
   const DType first = node.inputs.empty() || node.inputs[0] < 0 ? DType::kFloat32 : tensor(node.inputs[0]).dtype;
   const DType usual = row != nullptr ? row->result_type.value_or(first) : first;
 

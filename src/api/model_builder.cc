@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/model_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/attribute_setter.h"
+#include "api/op_names.h"
 #include "core/boundary.h"
 #include "core/error.h"
 #include "io/flexbuffer_map_builder.h"
@@ -12,6 +14,7 @@
 #include "model/writer.h"
 #include "ops/graph_builder.h"
 #include "ops/registry.h"
+#include "ops/user_ops.h"
 #include "ops/verify.h"
 
 namespace leadline {
@@ -118,6 +121,13 @@ int32_t to_int32(int64_t value, const std::string& name) {
   return static_cast<int32_t>(value);
 }
 
+/// The caller says that the node's op is a custom one, or registered it as that.
+bool is_custom(const NodeSpec& spec) {
+  const std::vector<std::string> registered = ops::user_op_names();
+  return spec.custom || !spec.custom_options.empty() ||
+         std::find(registered.begin(), registered.end(), spec.op) != registered.end();
+}
+
 /// The attributes of a custom op, as its options: a FlexBuffers map.
 std::vector<std::byte> encode_options(const NodeSpec& spec) {
   std::vector<FlexEntry> entries;  // sorted by name, as the map is
@@ -142,7 +152,13 @@ std::vector<std::byte> encode_options(const NodeSpec& spec) {
 }  // namespace
 
 void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) try {
-  const ops::OpDef* row = ops::registry().find_named(spec.op);
+  const ops::OpDef* row =
+      spec.custom ? ops::registry().find(ir::OpId::custom(spec.op)) : ops::registry().find_named(spec.op);
+  if (row == nullptr && !is_custom(spec)) {
+    require(!looks_like_builtin(spec.op), kBadArgument,
+            "the format has no op called '{}': {} For a custom op of this name, say that the node is custom", spec.op,
+            suggest_ops(spec.op));
+  }
   ir::Node node;
   node.op = row == nullptr ? ir::OpId::custom(spec.op) : row->id;
   node.version = spec.version > 0 ? spec.version : ops::oldest_version(node.op);

@@ -39,7 +39,7 @@ def custom_model(name: str) -> bytes:
     b = leadline.ModelBuilder()
     x = b.input(f"{name}.x", np.float32, [4])
     y = b.tensor(f"{name}.y", np.float32, [4])
-    b.node(name, [x], [y])
+    b.node(name, [x], [y], custom=True)
     b.output(y)
     return b.to_tflite()
 

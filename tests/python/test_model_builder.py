@@ -67,3 +67,26 @@ def test_illegal_models_are_refused():
     builder.node("ADD", [x], [builder.tensor("y", np.float32)])
     with pytest.raises(leadline.InvalidModelError, match="ADD"):
         builder.to_tflite()
+
+
+def test_misspelt_ops_are_refused():
+    builder = leadline.ModelBuilder()
+    x, y = builder.input("x", np.float32, [1]), builder.tensor("y", np.float32, [1])
+    for name, meant in (("ADDD", "'ADD'"), ("Conv2D", "'CONV_2D'"), ("add", "'ADD'"), ("FULY_CONECTED", "'FULLY_CON")):
+        with pytest.raises(leadline.InvalidArgumentError, match=f"no op called '{name}': did you mean .*{meant}"):
+            builder.node(name, [x, x], [y])
+    with pytest.raises(leadline.InvalidArgumentError, match="'FROBNICATE'.*`leadline ops`"):
+        builder.node("FROBNICATE", [x], [y])
+    builder.node("ADDD", [x, x], [y], custom=True)
+    builder.output(y)
+    model = leadline.Model.from_bytes(builder.to_tflite())
+    assert list(model.missing_ops) == ["ADDD"]
+
+
+@pytest.mark.parametrize("name", ["MyScale", "TFLite_Something", "FlexErf"])
+def test_custom_ops_need_no_further_word(name):
+    builder = leadline.ModelBuilder()
+    x, y = builder.input("x", np.float32, [1]), builder.tensor("y", np.float32, [1])
+    builder.node(name, [x], [y])
+    builder.output(y)
+    assert leadline.Model.from_bytes(builder.to_tflite()).missing_ops
