@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,8 +38,9 @@ class Executable;
 ///   for (float score : interpreter.output<float>("scores")) std::cout << score << "\n";
 class Interpreter {
  public:
-  /// Plans; allocates nothing that grows with the model. Throws Error(kUnsupported) listing the ops that cannot run and
-  /// what to do about them, or what an op's validation finds. Custom ops are those registered now (custom_op.h).
+  /// Plans, unless the file leaves sizes of inputs open; allocates nothing that grows with the model. Throws
+  /// Error(kUnsupported) listing the ops that cannot run and what to do about them, or what an op's validation finds.
+  /// Custom ops are those registered now (custom_op.h).
   explicit Interpreter(const Model& model, InterpreterOptions options = {});
   ~Interpreter();
   Interpreter(Interpreter&&) noexcept;
@@ -51,13 +53,22 @@ class Interpreter {
 
   /// The plan for the current input shapes. Complete from the start unless shapes depend on data; then it grows while
   /// invoke() learns them.
+  /// Where the file leaves sizes of inputs open, they count as the file's placeholders (1, as a rule) until
+  /// resize_input() says them; when the model cannot be planned with those, Error(kInvalidArgument) says which inputs
+  /// need a shape. Making the interpreter, tensor_info() and resize_input() never fail for that reason.
   Plan plan() const;
+  /// The plan of an interpreter whose inputs have these shapes, by tensor number, and otherwise the current ones. This
+  /// interpreter stays as it is.
+  Plan plan(const std::map<int, Shape>& shapes) const;
+  /// Inputs whose sizes the file leaves open and resize_input() has not said.
+  std::vector<int> unsized_inputs() const;
 
   /// Takes the planned memory and packs the weights. Throws BudgetError, and takes nothing, when the plan does not fit.
   /// Called by invoke() when it was not called before. Calling it again without a change does nothing.
   void allocate();
 
-  /// Gives input tensor `index` (number in the file) a new shape; the plan is made anew. `strict`: only dimensions that
+  /// Gives input tensor `index` (number in the file) a new shape; the plan is made again when it is needed, or found
+  /// among those of recent shapes, which are kept within the budget. `strict`: only dimensions that
   /// the model marks as unknown may change. Throws Error(kInvalidArgument).
   void resize_input(int index, const Shape& shape, bool strict = false);
 
@@ -107,8 +118,10 @@ class Interpreter {
   /// The tensor gets memory of the interpreter again, zeros at first. Does nothing when it is not bound.
   void unbind(int index);
 
-  /// Memory of an input, output, constant, variable or preserved tensor, for reading (and for writing inputs).
-  /// Throws Error(kInvalidArgument) for tensors whose memory was reused, and says what to do.
+  /// Memory of an input, output, constant, variable or preserved tensor, for reading (and for writing inputs). Any
+  /// other tensor is computed from what the inputs hold now, by a second run up to its node, and is a copy:
+  /// plan().recompute_bytes says what that takes. Throws BudgetError when that does not fit, and
+  /// Error(kInvalidArgument) when the model has state, which a second run would change, and says what to do.
   TensorMemory tensor(int index) const;
 
   /// Runs once. Throws BudgetError when data-dependent shapes do not fit, Error(kRuntime) for data an op cannot take.

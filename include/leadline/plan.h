@@ -87,6 +87,9 @@ struct Plan {
   int64_t bound_bytes = 0;                ///< memory of the caller (Interpreter::bind): not part of peak_bytes
   int64_t arena_bytes = 0;
   int64_t lower_bound_bytes = 0;  ///< of the arena
+  /// About what reading an intermediate tensor takes beside peak_bytes, for as long as it lasts: a second run, and the
+  /// largest such tensor (Interpreter::tensor). 0 when all tensors are preserved.
+  int64_t recompute_bytes = 0;
   int threads = 1;
   /// False while some shapes depend on data of a run: peak_bytes then covers what is known so far.
   bool complete = true;

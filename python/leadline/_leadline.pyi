@@ -410,6 +410,7 @@ class ModelBuilder:
         custom_options: bytes,
         intermediates: Sequence[int],
         version: int,
+        custom: bool = False,
     ) -> None:
         """Version 0: the newest."""
 
@@ -823,6 +824,12 @@ class Plan:
         """No layout of the arena can be smaller."""
 
     @property
+    def recompute_bytes(self) -> int:
+        """
+        About what get_tensor() of an intermediate tensor takes beside peak_bytes while it lasts: a second run.
+        """
+
+    @property
     def threads(self) -> int: ...
     @property
     def complete(self) -> bool:
@@ -1037,6 +1044,15 @@ class Interpreter:
 
     def plan(self) -> Plan:
         """The plan for the current input shapes."""
+
+    def plan_for(self, shapes: Mapping[int, Sequence[int]]) -> Plan:
+        """The plan for other shapes of inputs, by tensor number."""
+
+    @property
+    def unsized_inputs(self) -> list[int]:
+        """
+        Inputs whose sizes the file leaves open and resize_input() has not said.
+        """
 
     def allocate(self) -> None:
         """Takes the planned memory and packs the weights."""

@@ -3,10 +3,12 @@
 // shape.
 #include "leadline/interpreter.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -54,6 +56,13 @@ void set_tensor(Interpreter& interpreter, int index, nb::handle bytes) {
 void resize_input(Interpreter& interpreter, int index, const std::vector<int64_t>& shape, bool strict) {
   const EngineCall call;
   interpreter.resize_input(index, Shape(std::span<const int64_t>(shape)), strict);
+}
+
+Plan plan_for(const Interpreter& interpreter, const std::map<int, std::vector<int64_t>>& shapes) {
+  std::map<int, Shape> given;
+  for (const auto& [index, shape] : shapes) given.emplace(index, Shape(std::span<const int64_t>(shape)));
+  const EngineCall call;
+  return interpreter.plan(given);
 }
 
 void init(Interpreter* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget, int subgraph,
@@ -111,7 +120,12 @@ void init_interpreter(nb::module_& m) {
       .def_prop_ro(
           "device_message", [](const Interpreter& self) { return to_str(self.device().message); },
           "Why that is not the device that was asked for; empty when it is.")
-      .def("plan", &Interpreter::plan, InEngine(), "The plan for the current input shapes.")
+      .def(
+          "plan", [](const Interpreter& self) { return self.plan(); }, InEngine(),
+          "The plan for the current input shapes.")
+      .def("plan_for", &plan_for, nb::arg("shapes"), "The plan for other shapes of inputs, by tensor number.")
+      .def_prop_ro("unsized_inputs", &Interpreter::unsized_inputs, InEngine(),
+                   "Inputs whose sizes the file leaves open and resize_input() has not said.")
       .def("allocate", &Interpreter::allocate, InEngine(), "Takes the planned memory and packs the weights.")
       .def("resize_input", &resize_input, nb::arg("index"), nb::arg("shape"), nb::arg("strict") = false,
            "Gives an input a new shape.")

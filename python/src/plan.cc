@@ -79,6 +79,8 @@ void init_plan(nb::module_& m) {
       .def_ro("bound_bytes", &Plan::bound_bytes, "Memory of the caller (bind_tensor): not part of peak_bytes.")
       .def_ro("arena_bytes", &Plan::arena_bytes, "Bytes of the arena.")
       .def_ro("lower_bound_bytes", &Plan::lower_bound_bytes, "No layout of the arena can be smaller.")
+      .def_ro("recompute_bytes", &Plan::recompute_bytes,
+              "About what get_tensor() of an intermediate tensor takes beside peak_bytes while it lasts: a second run.")
       .def_ro("threads", &Plan::threads)
       .def_ro("complete", &Plan::complete, "False while some shapes depend on data of a run.")
       .def_prop_ro(

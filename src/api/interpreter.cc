@@ -63,6 +63,16 @@ Plan Interpreter::plan() const try { return executable_->plan(); } catch (...) {
   rethrow_as_error();
 }
 
+Plan Interpreter::plan(const std::map<int, Shape>& shapes) const try {
+  return executable_->plan_for(shapes);
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::vector<int> Interpreter::unsized_inputs() const try { return executable_->unsized_inputs(); } catch (...) {
+  rethrow_as_error();
+}
+
 void Interpreter::allocate() try { executable_->allocate(); } catch (...) {
   rethrow_as_error();
 }

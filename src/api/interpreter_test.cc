@@ -140,7 +140,6 @@ TEST(Interpreter, TensorsAreChecked) {
   Interpreter interpreter(dense_model().load());
   EXPECT_TRUE(thrown_by([&] { interpreter.tensor(5); }).names("tensor 5"));
   EXPECT_TRUE(thrown_by([&] { interpreter.tensor(-1); }).names("tensor -1"));
-  EXPECT_TRUE(thrown_by([&] { interpreter.tensor(3); }).names("preserve_all_tensors"));
   EXPECT_TRUE(thrown_by([&] { set<float>(interpreter, 0, {1}); }).names("takes 256 bytes, got 4"));
   EXPECT_TRUE(thrown_by([&] { set(interpreter, 3, ramp(64)); }).names("'dense'"));
   EXPECT_TRUE(thrown_by([&] { set(interpreter, 4, ramp(64)); }).names("'y'"));

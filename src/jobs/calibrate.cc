@@ -19,9 +19,9 @@ CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions&
   Calibrator calibrator(model, options);
   CalibrationMemory memory;
   for (const int subgraph : subgraphs) {
-    const Interpreter& interpreter = calibrator.interpreter(subgraph);
-    memory.peak = memory.peak + PhaseMemory::of_run(interpreter);
-    memory.complete = memory.complete && interpreter.plan().complete;
+    const RunMemory run = run_memory(calibrator.interpreter(subgraph));
+    memory.peak = memory.peak + run.bytes;
+    memory.complete = memory.complete && run.complete;
   }
   memory.detail = fmt::format("run {}, statistics {}", format_bytes(memory.peak.total()),
                               format_bytes(calibrator.statistics_bytes() + calibrator.calibration_bytes()));

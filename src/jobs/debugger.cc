@@ -65,7 +65,8 @@ struct QuantizationDebugger::State {
   JobPlan plan() const {
     using jobs::PhaseMemory;
     const PhaseMemory models = PhaseMemory::of(reference) + PhaseMemory::of(quantized);
-    PhaseMemory compares = models + PhaseMemory::of(model) + PhaseMemory::of_run(interpreter);
+    const jobs::RunMemory run = jobs::run_memory(interpreter);
+    PhaseMemory compares = models + PhaseMemory::of(model) + run.bytes;
     const int64_t statistics = statistics_bytes();
     compares.add(MemoryCategory::kStatistics, statistics);
     const auto layers = std::count_if(graph.probes.begin(), graph.probes.end(), [](const debug::Probe& probe) {
@@ -75,7 +76,7 @@ struct QuantizationDebugger::State {
         "debug",
         {models.phase("load", "both files and their graphs"),
          compares.phase("compare", fmt::format("{} layers, statistics {}", layers, format_bytes(statistics)))},
-        0, interpreter.plan().complete);
+        0, run.complete);
   }
 
   Model reference;

@@ -165,12 +165,14 @@ EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& opti
     InterpreterOptions plain;
     plain.budget = options.budget ? options.budget : model.budget();
     const Interpreter interpreter(runs, std::move(plain));
-    const Plan plan = interpreter.plan();
-    memory.complete = memory.complete && plan.complete;
-    PhaseMemory own = PhaseMemory::of_run(interpreter);
-    int64_t packed = 0;
-    for (const CategoryBytes& c : plan.categories) packed += c.category == MemoryCategory::kPackedWeights ? c.bytes : 0;
+    const std::optional<Plan> plan = plan_if_sized(interpreter);
+    memory.complete = memory.complete && plan && plan->complete;
     memory.shared = memory.shared + PhaseMemory::of(runs);
+    if (!plan) return;
+    PhaseMemory own = PhaseMemory::of(plan->categories) - PhaseMemory::of(runs);
+    int64_t packed = 0;
+    for (const CategoryBytes& c : plan->categories)
+      packed += c.category == MemoryCategory::kPackedWeights ? c.bytes : 0;
     memory.shared.add(MemoryCategory::kPackedWeights, packed);
     own.add(MemoryCategory::kPackedWeights, -packed);
     memory.own = memory.own + own;

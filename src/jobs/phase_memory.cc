@@ -21,8 +21,17 @@ PhaseMemory PhaseMemory::of(std::span<const CategoryBytes> categories) {
   return memory;
 }
 
-PhaseMemory PhaseMemory::of_run(const Interpreter& interpreter) {
-  return of(interpreter.plan().categories) - of(interpreter.model());
+std::optional<Plan> plan_if_sized(const Interpreter& interpreter) try {
+  return interpreter.plan();
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::kInvalidArgument || interpreter.unsized_inputs().empty()) throw;
+  return std::nullopt;
+}
+
+RunMemory run_memory(const Interpreter& interpreter) {
+  const std::optional<Plan> plan = plan_if_sized(interpreter);
+  if (!plan) return {};
+  return {PhaseMemory::of(plan->categories) - PhaseMemory::of(interpreter.model()), plan->complete};
 }
 
 PhaseMemory& PhaseMemory::add(MemoryCategory category, int64_t bytes) {

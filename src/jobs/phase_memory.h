@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +22,6 @@ class PhaseMemory {
   /// What a model takes before anything runs it: its file and its graph.
   static PhaseMemory of(const Model& model);
   static PhaseMemory of(std::span<const CategoryBytes> categories);
-  /// What running takes besides the model.
-  static PhaseMemory of_run(const Interpreter& interpreter);
 
   PhaseMemory& add(MemoryCategory category, int64_t bytes);
   int64_t total() const;
@@ -34,6 +33,16 @@ class PhaseMemory {
  private:
   std::array<int64_t, kMemoryCategoryCount> bytes_{};
 };
+
+/// The plan of a run; nothing: the model leaves sizes open that the first sample says, and cannot be planned before.
+std::optional<Plan> plan_if_sized(const Interpreter& interpreter);
+
+/// What running takes besides the model, as far as it is known.
+struct RunMemory {
+  PhaseMemory bytes;
+  bool complete = false;  ///< that is all
+};
+RunMemory run_memory(const Interpreter& interpreter);
 
 /// The same with what samples hold from the first one on: in every phase after those that only load and prepare.
 JobPlan with_samples(JobPlan plan, int64_t bytes);

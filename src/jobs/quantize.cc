@@ -65,10 +65,10 @@ struct QuantizeJob::State {
     }
     if (corrects_biases()) {
       ChannelMeans means(outline(), options.num_threads);
-      const PhaseMemory run = PhaseMemory::of_run(means.interpreter());
-      held = held + run;  // until the biases are corrected
-      phases.push_back(held.phase("correct_biases", fmt::format("run {}", format_bytes(run.total()))));
-      complete = complete && means.interpreter().plan().complete;
+      const jobs::RunMemory run = jobs::run_memory(means.interpreter());
+      held = held + run.bytes;  // until the biases are corrected
+      phases.push_back(held.phase("correct_biases", fmt::format("run {}", format_bytes(run.bytes.total()))));
+      complete = complete && run.complete;
     }
     const QuantizationPlan writing = planner->plan(options.calibration.get());
     held.add(MemoryCategory::kModelFile, writing.result_bytes + writing.extra_bytes);

@@ -290,8 +290,10 @@ void set_inputs(Interpreter& interpreter, const Sample& sample) try {
   require(sample.inputs.size() == indices.size(), kBadArgument, "the sample has {} tensors, the model {} inputs",
           sample.inputs.size(), indices.size());
   for (size_t i = 0; i < indices.size(); ++i) {
-    if (!(interpreter.tensor_info(indices[i]).shape == sample.inputs[i].shape)) {
-      interpreter.resize_input(indices[i], sample.inputs[i].shape);
+    const TensorInfo input = interpreter.tensor_info(indices[i]);
+    const bool fixed = input.constant || input.variable;
+    if (!fixed || input.shape != sample.inputs[i].shape) {
+      interpreter.resize_input(indices[i], sample.inputs[i].shape);  // also where the sample has the file's placeholder
     }
   }
   interpreter.allocate();

@@ -68,6 +68,8 @@ class Resources {
   /// The generator of a random op, which goes on from run to run also where the node is planned anew in each; null on
   /// first use, for the op to make it.
   std::shared_ptr<kernels::Philox>& generator(const ir::Node& node) { return generators_[&node]; }
+  /// No op planned so far has variables, tables or random numbers.
+  bool empty() const { return variables_.empty() && generators_.empty(); }
   /// Random ops that are planned from now on start from their seeds again.
   void restart_generators() { generators_.clear(); }
 

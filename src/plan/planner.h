@@ -62,6 +62,8 @@ class Planner {
   const SubgraphPlan& plan() const { return plan_; }
   /// The value's shape does not depend on data of a run.
   bool known_before_run(int value) const { return first_.value(value).shape_known; }
+  /// No shape depends on data of a run.
+  bool complete_before_run() const { return first_.complete; }
   /// The contents of a fixed value (PlannedValue::is_fixed); null where it has no bytes, and for others.
   const std::byte* fixed_data(int value) const;
 

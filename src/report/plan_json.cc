@@ -156,6 +156,7 @@ std::string Plan::to_json() const {
       .field("bound_bytes", bound_bytes)
       .field("arena_bytes", arena_bytes)
       .field("lower_bound_bytes", lower_bound_bytes)
+      .field("recompute_bytes", recompute_bytes)
       .field("peak_step", report::peak_step(*this))
       .list("missing_ops", missing_ops, [&](const std::string& op) { append_json_text(json, op); })
       .categories(categories)

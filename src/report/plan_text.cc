@@ -103,6 +103,10 @@ void print_arena(std::string& text, const Plan& plan) {
   for (const PlannedStep& step : plan.steps) merged += step.merged.size();
   print(text, "  {:<18}{:>12}{}\n", "steps", plan.steps.size(),
         merged == 0 ? "" : fmt::format("  {} other nodes are merged into them", merged));
+  if (plan.recompute_bytes > 0) {
+    print(text, "  {:<18}{:>12}  about what reading an intermediate tensor takes besides: a second run\n", "reading",
+          format_bytes(plan.recompute_bytes));
+  }
   if (plan.segments.size() > 1) {
     print(text, "  {:<18}{:>12}  one arena each: shapes depend on data\n", "segments", plan.segments.size());
   }

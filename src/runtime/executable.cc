@@ -47,7 +47,7 @@ Executable::Executable(std::shared_ptr<const LoadedModel> model, InterpreterOpti
     : model_(std::move(model)),
       options_(resolve_signature(*model_->graph(), std::move(options))),
       graph_(model_->graph()),
-      budget_((options_.budget ? options_.budget : model_->budget())->child()) {
+      budget_(parent_budget()->child()) {
   require(options_.subgraph >= 0 && options_.subgraph < static_cast<int>(graph_->subgraphs.size()), kArgument,
           "subgraph {} does not exist: there are {}", options_.subgraph, graph_->subgraphs.size());
   require(options_.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1",
@@ -62,6 +62,7 @@ Executable::Executable(std::shared_ptr<const LoadedModel> model, InterpreterOpti
     input_places_.emplace(v, shapes_.size());
     shapes_.push_back(value(v).shape);
   }
+  sized_.resize(shapes_.size(), false);
   RunSettings settings;
   settings.threads = thread_count(options_.num_threads);
   settings.plan_missing = options_.plan_only;
@@ -73,12 +74,18 @@ Executable::Executable(std::shared_ptr<const LoadedModel> model, InterpreterOpti
       settings.owns_resources ? std::make_shared<ops::Resources>(budget_) : shares_state_with->environment_->resources;
   environment_ = std::make_unique<Environment>(graph_, model_->packed_weights(), budget_, std::move(resources),
                                                std::move(user_ops), settings);
-  make_plan();
+  kept_plans_ = std::make_unique<KeptPlans>(*environment_, parent_budget());
+  if (find_unsized().empty()) make_plan();
   model_->require_intact();
 }
 
 Executable::~Executable() {
   if (owns_resources()) environment_->resources->set_listener(nullptr);
+}
+
+/// What the memory of this executable is charged to in the end.
+const std::shared_ptr<Budget>& Executable::parent_budget() const {
+  return options_.budget ? options_.budget : model_->budget();
 }
 
 void Executable::require_runnable() const {
@@ -97,22 +104,48 @@ int64_t Executable::structure_bytes() const {
 /// Plans for the current input shapes; counts start from zero.
 void Executable::make_plan() {
   stage_ = Stage::kUnplanned;
-  runner_.reset();
-  changed_ = runs_plain() ? nullptr : model_->changes_for_runs(disabled_passes_);
-  try {
-    start_runner();
-  } catch (const BudgetError&) {
-    throw;
-  } catch (const Error&) {
-    if (changed_ == nullptr) throw;
-    // What is wrong, if anything, is said about the nodes as they are in the file.
-    changed_ = nullptr;
-    start_runner();
+  if (runner_ != nullptr) {
+    std::vector<std::shared_ptr<const Buffer>> packed;
+    runner_->collect_packed(packed);
+    if (!packed.empty()) spare_weights_ = std::move(packed);
+    kept_plans_->keep(std::move(runner_));
   }
+  changed_ = runs_plain() ? nullptr : model_->changes_for_runs(disabled_passes_);
+  if (std::unique_ptr<Runner> known = kept_plans_->take(shapes_, changed_.get())) {
+    begin_counts();
+    runner_ = std::move(known);
+    runner_->resume();
+  } else {
+    plan_inputs();
+  }
+  environment_->profile.rename(*graph_, changed_.get());
   stage_ = Stage::kPlanned;
 }
 
-void Executable::start_runner() {
+void Executable::plan_inputs() {
+  try {
+    start_runner();
+  } catch (const BudgetError&) {
+    if (kept_plans_->empty() && spare_weights_.empty()) throw;
+    drop_spares();
+    plan_inputs();
+  } catch (const Error& error) {
+    const bool of_the_model = error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kUnsupported ||
+                              error.code() == ErrorCode::kRuntime || error.code() == kArgument;
+    if (changed_ != nullptr) {
+      // What is wrong, if anything, is said about the nodes as they are in the file.
+      changed_ = nullptr;
+      plan_inputs();
+    } else if (const std::vector<int> unsized = find_unsized(); of_the_model && !unsized.empty()) {
+      refuse_unsized(unsized, error);
+    } else {
+      throw;
+    }
+  }
+}
+
+/// Both counts start from what the model holds.
+void Executable::begin_counts() {
   runner_.reset();
   budget_->count_shared(-base_counted_, MemoryCategory::kModelFile);
   base_counted_ = 0;
@@ -128,8 +161,18 @@ void Executable::start_runner() {
     ledger.enter(resources.held_bytes(), MemoryCategory::kVariables);
     resources.set_listener([&ledger](int64_t bytes, MemoryCategory category) { ledger.enter(bytes, category); });
   }
+}
+
+void Executable::start_runner() {
+  begin_counts();
   runner_ = std::make_unique<Runner>(*environment_, options_.subgraph, changed_, caller_memory_);
   runner_->start(shapes_, std::vector<int64_t>(shapes_.size(), 0));
+}
+
+/// Memory that only saves time.
+void Executable::drop_spares() {
+  kept_plans_->clear();
+  spare_weights_.clear();
 }
 
 /// For observers that were added after the plan was made. Contents of inputs and variables stay.
@@ -168,27 +211,40 @@ void Executable::prepare() {
   check_caller_memory(runner_->planner(), caller_memory_, runner_->blocks());
   admit();
   stage_ == Stage::kRebound ? runner_->rebind() : runner_->allocate();
+  spare_weights_.clear();
   stage_ = Stage::kReady;
   model_->require_intact();  // weights were packed
 }
 
 /// Throws BudgetError when what is still needed does not fit.
-void Executable::admit() const {
+void Executable::admit() {
   if (stage_ == Stage::kRebound && !runner_->bindings().lacks_memory()) return;
-  const MemoryNeeds needs = runner_->needs();
-  const int64_t available = budget_->available();
+  MemoryNeeds needs = runner_->needs();
+  int64_t available = budget_->available();
+  if (needs.total() > available) {
+    drop_spares();
+    needs = runner_->needs();
+    available = budget_->available();
+  }
   if (needs.total() > available) refuse(describe_plan(), needs, *budget_, available);
 }
 
 Plan Executable::describe_plan() const {
   const plan::PlannedTotals totals =
       planned_totals(*model_, *runner_, environment_->accounts.ledger(), structure_bytes());
+  int64_t largest = 0;
   Plan result = plan::describe(runner_->outline(), runner_->plan(), totals, environment_->settings.threads);
   for (const auto& [index, memory] : caller_memory_) {
     result.tensors[static_cast<size_t>(index)].bound = true;
     result.bound_bytes += memory.bytes;
   }
   for (const MissingOp& op : missing_) result.missing_ops.push_back(op.name);
+  if (options_.preserve_all_tensors) return result;
+  for (const PlannedTensor& tensor : result.tensors) {
+    if (tensor.storage == Storage::kOutput) result.recompute_bytes += align_up(tensor.bytes);
+    if (tensor.storage == Storage::kArena) largest = std::max(largest, align_up(tensor.bytes));
+  }
+  result.recompute_bytes += result.arena_bytes + largest;
   return result;
 }
 
@@ -196,6 +252,21 @@ Plan Executable::plan() {
   const std::lock_guard lock(mutex_);
   refresh();
   return describe_plan();
+}
+
+/// By another executable, so that this one stays as it is.
+Plan Executable::plan_for(const std::map<int, Shape>& shapes) const {
+  InterpreterOptions options = options_;
+  options.plan_only = true;
+  Executable planner(model_, std::move(options));
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [index, place] : input_places_) {
+      if (sized_[place]) planner.resize_input(index, shapes_[place], false);
+    }
+  }
+  for (const auto& [index, shape] : shapes) planner.resize_input(index, shape, false);
+  return planner.plan();
 }
 
 void Executable::allocate() {
@@ -233,7 +304,7 @@ int64_t Executable::counted_peak_bytes() const {
 
 int64_t Executable::memory_bytes() const {
   const int64_t shared = budget_->used(MemoryCategory::kModelFile) + budget_->used(MemoryCategory::kPackedWeights);
-  return std::max<int64_t>(budget_->used() - shared, 0);
+  return std::max<int64_t>(budget_->used() - shared, 0) + kept_plans_->bytes();
 }
 
 void Executable::add_observer(Observer* observer) {

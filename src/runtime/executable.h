@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,7 @@
 #include "leadline/plan.h"
 #include "leadline/progress.h"
 #include "leadline/tensor_memory.h"
+#include "runtime/kept_plans.h"
 #include "runtime/loaded_model.h"
 #include "runtime/runner.h"
 
@@ -26,8 +28,9 @@ namespace leadline::runtime {
 /// What leadline::Interpreter is a handle of; its header has the contracts. Calls from several threads take turns.
 class Executable {
  public:
-  /// Plans. Named variables are shared with `shares_state_with`, which must be of the same model; null: not shared.
-  /// The device of `options` is not looked at: this runs on the CPU.
+  /// Plans, unless inputs have unknown sizes: then that waits for whoever needs the plan. Named variables are shared
+  /// with `shares_state_with`, which must be of the same model; null: not shared. The device of `options` is not looked
+  /// at: this runs on the CPU.
   Executable(std::shared_ptr<const LoadedModel> model, InterpreterOptions options,
              const Executable* shares_state_with = nullptr);
   ~Executable();
@@ -39,6 +42,9 @@ class Executable {
   const ir::Subgraph& subgraph() const { return graph_->subgraphs[static_cast<size_t>(options_.subgraph)]; }
 
   Plan plan();
+  Plan plan_for(const std::map<int, Shape>& shapes) const;
+  /// Inputs whose sizes the file leaves open, partly or all, and nobody has said.
+  std::vector<int> unsized_inputs() const;
   void allocate();
   void resize_input(int index, const Shape& shape, bool strict);
   int input_index(const TensorKey& key) const;
@@ -69,6 +75,7 @@ class Executable {
     kReady,      // all tensors whose shapes are known have their memory
   };
 
+  const std::shared_ptr<Budget>& parent_budget() const;
   bool owns_resources() const { return environment_->settings.owns_resources; }
   const plan::PlannedValue& planned(int index) const { return runner_->plan().value(index); }
   const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }
@@ -80,18 +87,27 @@ class Executable {
   bool runs_plain() const;
   int64_t structure_bytes() const;
 
+  std::vector<int> find_unsized() const;
+  [[noreturn]] void refuse_unsized(const std::vector<int>& inputs, const Error& problem) const;
+
   // Everything below is called with the mutex held. Each brings the executable to a stage, or throws.
   void make_plan();     // kPlanned
+  void plan_inputs();   // what make_plan() does for shapes that it has no plan of
   void start_runner();  // what make_plan() does for the nodes in changed_
   void run_plain();     // the same stage, for a graph without changes
   void refresh();       // at least kPlanned
   void prepare();       // kReady
 
-  void admit() const;
+  void begin_counts();
+  void drop_spares();
+  void admit();
   Plan describe_plan() const;
   void check_strict(int index, const Shape& shape) const;
   void check_bindable(int index, const TensorMemory& memory) const;
   void note_rebound();
+  std::optional<TensorMemory> find_memory(int index);
+  void require_repeatable(int index) const;
+  TensorMemory recompute(int index);
 
   const std::shared_ptr<const LoadedModel> model_;
   const InterpreterOptions options_;
@@ -103,8 +119,12 @@ class Executable {
   /// What passes made of some nodes; null: the graph runs as it is.
   std::shared_ptr<const ir::ChangedNodes> changed_;
   CallerMemories caller_memory_;
-  std::unique_ptr<Runner> runner_;                // after what it refers to
+  std::unique_ptr<Runner> runner_;         // after what it refers to
+  std::unique_ptr<KeptPlans> kept_plans_;  // likewise
+  /// Of the last plan that had memory, so that the next one finds them packed; until it has its own.
+  std::vector<std::shared_ptr<const Buffer>> spare_weights_;
   std::vector<Shape> shapes_;                     // of the inputs, as the caller wants them
+  std::vector<bool> sized_;                       // of the inputs: the caller said the shape
   std::unordered_map<int, size_t> input_places_;  // of tensors among the inputs
   int64_t base_counted_ = 0;
   Stage stage_ = Stage::kUnplanned;

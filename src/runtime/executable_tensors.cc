@@ -94,10 +94,48 @@ void Executable::resize_input(int index, const Shape& shape, bool strict) {
   require(!value(index).constant && !value(index).variable, kArgument, "input {} '{}' is a {}, whose shape {} is fixed",
           index, value(index).name, value(index).constant ? "constant" : "variable", value(index).shape.to_string());
   if (strict) check_strict(index, shape);
+  sized_[it->second] = true;
   Shape& current = shapes_[it->second];
   if (current == shape) return;
   current = shape;
   stage_ = Stage::kUnplanned;
+}
+
+std::vector<int> Executable::unsized_inputs() const {
+  const std::lock_guard lock(mutex_);
+  return find_unsized();
+}
+
+std::vector<int> Executable::find_unsized() const {
+  std::vector<int> unsized;
+  for (const int v : subgraph().inputs) {
+    const std::optional<std::vector<int32_t>>& signature = value(v).signature;
+    const bool open = signature ? contains(*signature, -1) : !value(v).has_rank && value(v).shape.rank() == 0;
+    if (open && !value(v).constant && !value(v).variable && !sized_[input_places_.at(v)] && !contains(unsized, v))
+      unsized.push_back(v);
+  }
+  return unsized;
+}
+
+/// With sizes that stand for unknown ones the model cannot be planned: `problem`.
+void Executable::refuse_unsized(const std::vector<int>& inputs, const Error& problem) const {
+  std::vector<std::string> names;
+  std::vector<std::string> tried;
+  for (const int v : inputs) {
+    std::string shape = "unknown rank";
+    if (const std::optional<std::vector<int32_t>>& signature = value(v).signature) {
+      std::vector<std::string> sizes;
+      for (const int32_t size : *signature) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+      shape = fmt::format("shape [{}]", fmt::join(sizes, ", "));
+    }
+    names.push_back(fmt::format("'{}' (tensor {}) of {}", value(v).name, v, shape));
+    tried.push_back(shapes_[input_places_.at(v)].to_string());
+  }
+  fail(kArgument,
+       "the model leaves sizes of input {} open: give the input a shape first (Python: resize_tensor_input() or "
+       "plan(shapes=...); C++: resize_input(); command line: --shape). With {} in the place of what is unknown it "
+       "cannot be planned: {}",
+       fmt::join(names, ", "), fmt::join(tried, ", "), problem.what());
 }
 
 void Executable::check_strict(int index, const Shape& shape) const {
@@ -146,50 +184,6 @@ void Executable::set_tensor(int index, std::span<const std::byte> bytes) {
           "tensor {} '{}' of shape {} takes {} bytes, got {}", index, value(index).name, planned.shape.to_string(),
           planned.bytes, bytes.size());
   copy_bytes(runner_->bindings().address(index), bytes.data(), static_cast<int64_t>(bytes.size()));
-}
-
-TensorMemory Executable::tensor(int index) {
-  const std::lock_guard lock(mutex_);
-  prepare();
-  check_index(index);
-  const plan::PlannedValue& planned = this->planned(index);
-  const ir::Value& source = value(index);
-  if (const auto bound = caller_memory_.find(index); bound != caller_memory_.end()) {
-    const CallerMemory& theirs = bound->second;
-    return {theirs.owner, theirs.data, theirs.bytes, source.dtype, theirs.shape, theirs.read_only};
-  }
-  std::byte* const address = runner_->bindings().address(index);
-  TensorMemory memory;
-  memory.dtype = source.dtype;
-  memory.shape = planned.shape_known ? planned.shape : source.shape;
-  memory.bytes = planned.bytes;
-  if (planned.storage == Storage::kConstant) {
-    memory.owner = graph_;
-    memory.read_only = true;  // perhaps a mapping of the file
-    memory.data = address;
-    return memory;
-  }
-  if (planned.storage == Storage::kFolded) {
-    auto copy = std::make_shared<std::vector<std::byte>>(address, address + planned.bytes);
-    memory.data = copy->data();
-    memory.owner = std::move(copy);
-    return memory;
-  }
-  auto owner = runner_->memory_of(index);
-  require(owner.has_value() || !runner_->outline().is_merged_away(index), kArgument,
-          "tensor {} '{}' does not exist, as nodes around it were merged; create the interpreter with "
-          "preserve_all_tensors, or with disabled_passes, to read it",
-          index, source.name);
-  require(owner.has_value() && (address != nullptr || planned.bytes == 0), kArgument,
-          "tensor {} '{}' is an intermediate result whose memory is reused; create the interpreter with "
-          "preserve_all_tensors to read it",
-          index, source.name);
-  memory.owner = std::move(*owner);
-  memory.data = address;
-  if (const auto root = caller_memory_.find(planned.root); root != caller_memory_.end()) {
-    memory.read_only = root->second.read_only;
-  }
-  return memory;
 }
 
 /// Throws when `memory` could not stand for the tensor, whatever its shape is now.

@@ -87,6 +87,10 @@ const std::byte* MemoryBlocks::acquire_packed(const PackedKey& key, const std::f
   return entry->second->data();
 }
 
+void MemoryBlocks::collect_packed(std::vector<std::shared_ptr<const Buffer>>& packed) const {
+  for (const auto& [key, memory] : packed_) packed.push_back(memory);
+}
+
 void MemoryBlocks::take_over(MemoryBlocks& other) {
   tensors_ = std::exchange(other.tensors_, {});
   persistent_ = std::exchange(other.persistent_, {});

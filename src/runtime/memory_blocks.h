@@ -55,6 +55,8 @@ class MemoryBlocks {
   /// The packed weights of `key`, which the model is charged for; made with `pack` if nobody holds them.
   const std::byte* acquire_packed(const PackedKey& key, const std::function<void(std::byte*)>& pack);
 
+  void collect_packed(std::vector<std::shared_ptr<const Buffer>>& packed) const;
+
   /// Takes over the tensors, kept memory and packed weights of `other`, its arenas not.
   void take_over(MemoryBlocks& other);
   void release();

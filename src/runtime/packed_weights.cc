@@ -6,11 +6,14 @@ namespace leadline::runtime {
 std::shared_ptr<const Buffer> PackedWeights::acquire(const PackedKey& key,
                                                      const std::function<void(std::byte*)>& pack) {
   const std::lock_guard lock(mutex_);
-  std::weak_ptr<const Buffer>& entry = entries_[key];
-  if (auto held = entry.lock()) return held;
+  if (const auto known = entries_.find(key); known != entries_.end()) {
+    if (auto held = known->second.lock()) return held;
+  }
+  // Keys of plans that are gone, with other layouts for other shapes, would add up.
+  std::erase_if(entries_, [](const auto& known) { return known.second.expired(); });
   auto memory = std::make_shared<Buffer>(budget_, key.bytes, MemoryCategory::kPackedWeights);
   pack(memory->data());
-  entry = memory;
+  entries_[key] = memory;
   return memory;
 }
 

@@ -215,6 +215,37 @@ void Runner::release() {
   for (const auto& [key, callee] : host_.callees()) callee->release();
 }
 
+bool Runner::can_be_resumed() const {
+  const bool strings =
+      std::any_of(planned_bytes_.begin(), planned_bytes_.end(), [](int64_t bytes) { return bytes > 0; });
+  return stage_ != Stage::kNew && planner_.complete_before_run() && !strings && environment_.user_ops.empty() &&
+         environment_.resources->empty();
+}
+
+int64_t Runner::suspend() {
+  if (is_main()) release();
+  planner_.rewind();
+  int64_t folded = planner_.folded_bytes();
+  environment_.accounts.ledger().enter(-std::exchange(folded_entered_, 0), MemoryCategory::kGraph);
+  for (const auto& [key, callee] : host_.callees()) {
+    if (callee->runner().stage_ != Stage::kNew) folded += callee->runner().suspend();
+  }
+  return folded;
+}
+
+void Runner::resume() {
+  bindings_.reset();
+  sync_folded();
+  for (const auto& [key, callee] : host_.callees()) {
+    if (callee->runner().stage_ != Stage::kNew) callee->runner().resume();
+  }
+}
+
+void Runner::collect_packed(std::vector<std::shared_ptr<const Buffer>>& packed) const {
+  blocks_.collect_packed(packed);
+  for (const auto& [key, callee] : host_.callees()) callee->runner().collect_packed(packed);
+}
+
 void Runner::take_over(Runner& other) {
   take_state(other);
   other.release();

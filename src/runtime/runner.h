@@ -63,6 +63,14 @@ class Runner {
   void allocate();
   /// Gives back everything that allocate() and runs took.
   void release();
+  /// A later resume() would find what start() makes: nothing of the plan depends on data or state.
+  bool can_be_resumed() const;
+  /// Gives back all memory and takes the plan out of the ledger. Returns the bytes that folded results still hold.
+  int64_t suspend();
+  /// After suspend(): as after start() with the same inputs.
+  void resume();
+  /// Adds the packed weights that it uses, which stay packed for as long as someone holds them.
+  void collect_packed(std::vector<std::shared_ptr<const Buffer>>& packed) const;
   /// After start_like(): takes memory and state of `other`, which is of no use then, and what else allocate() would.
   void take_over(Runner& other);
   /// Adds all memory that kernels may see.

@@ -264,14 +264,11 @@ def test_constants_are_read_only_views():
         constant[0] = 1
 
 
-def test_intermediates_are_readable_only_when_preserved():
+@pytest.mark.parametrize("preserve", [False, True])
+def test_intermediates_are_readable(preserve):
     content = sample_models.chain(length=3, size=8)
     x = np.linspace(-1, 1, 8, dtype=F32)[None]
-    interpreter = ready(content)
-    run(interpreter, x)
-    with pytest.raises(ValueError, match="preserve"):
-        interpreter.get_tensor(1)
-    interpreter = ready(content, experimental_preserve_all_tensors=True)
+    interpreter = ready(content, experimental_preserve_all_tensors=preserve)
     run(interpreter, x)
     np.testing.assert_allclose(interpreter.get_tensor(1), np.tanh(x), rtol=1e-5)
 

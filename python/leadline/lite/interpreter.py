@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,7 +158,8 @@ class Interpreter:
           experimental_op_resolver_type: an OpResolverType. BUILTIN_REF: float convolutions add up plainly, as the
             reference kernels do, also where Winograd's method is faster, and no nodes are merged. All others mean the
             same.
-          experimental_preserve_all_tensors: every intermediate tensor keeps memory of its own and can be read.
+          experimental_preserve_all_tensors: every intermediate tensor keeps memory of its own; without it, get_tensor()
+            computes it again.
           experimental_disable_delegate_clustering, experimental_default_delegate_latest_features,
           experimental_compress_quantization_zero_points, experimental_force_delegate_node_profiling: accepted; they
             concern delegates.
@@ -246,8 +247,10 @@ class Interpreter:
     def allocate_tensors(self) -> None:
         """Takes the planned memory and packs the weights.
 
-        Raises UnsupportedError when ops cannot run, Error when shapes do not fit each other, and BudgetError, before
-        anything large is taken, when the plan does not fit the budget.
+        Sizes that the model leaves open (-1 in `shape_signature`) are those of `shape`, 1 as a rule, until
+        resize_tensor_input() says them. Raises InvalidArgumentError, which names the inputs to resize, when the model
+        cannot take such a placeholder, UnsupportedError when ops cannot run, Error when shapes do not fit each other,
+        and BudgetError, before anything large is taken, when the plan does not fit the budget.
         """
         self._main.allocate()
 
@@ -270,7 +273,13 @@ class Interpreter:
         return tensor_details(self._session_of(subgraph_index), tensor_index)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
-        """A copy of an input, output, constant or variable; with experimental_preserve_all_tensors of any tensor."""
+        """A copy of a tensor.
+
+        An intermediate result has no memory of its own after a run, unless the interpreter was made with
+        experimental_preserve_all_tensors: it is computed again from what the inputs hold now, by a second run up to its
+        node, which takes about Plan.recompute_bytes for as long as it lasts (BudgetError: that does not fit). Models
+        with state, which a second run would change, need experimental_preserve_all_tensors.
+        """
         return self._session_of(subgraph_index).get(tensor_index)
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
@@ -296,7 +305,8 @@ class Interpreter:
 
         The memory lives as long as a view of it, even when the interpreter was resized or is gone, and holding a view
         never makes a call fail. After a resize, call the function again for the new memory. Strings and types of less
-        than 8 bits have no such view: for them the function gives a copy.
+        than 8 bits have no such view: for them the function gives a copy. So it does for intermediate results, which
+        are computed again (see get_tensor()).
         """
         session = self._main
         index = session.check_index(tensor_index)
@@ -304,7 +314,7 @@ class Interpreter:
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:
         """Gives an input a new shape; call allocate_tensors() afterwards. `strict`: only dimensions that are -1 in
-        `shape_signature` may change."""
+        `shape_signature` may change. Plans of recent shapes are kept, so going back to one of them is cheap."""
         self._main.resize(input_index, tensor_size, strict)
 
     # Running ------------------------------------------------------------------------------------
@@ -386,12 +396,34 @@ class Interpreter:
         natives = [session._native for session in tuple(self._sessions.values())]
         return sum(native.memory_bytes for native in natives if native is not None)
 
-    def plan(self) -> Plan:
+    def plan(self, shapes: Mapping[str | int, Sequence[int]] | None = None) -> Plan:
         """What a run with the current input shapes does and takes; nothing large is allocated for it. Ops that cannot
-        run (Plan.missing_ops) are planned around, with the shapes that the file gives their outputs."""
+        run (Plan.missing_ops) are planned around, with the shapes that the file gives their outputs.
+
+        `shapes` are other shapes of inputs, by name or index, to plan for: {"image": [1, 480, 640, 3]}. The
+        interpreter keeps its own. Where the model leaves sizes open (-1 in `shape_signature`) and cannot be planned
+        before they are known, InvalidArgumentError says which inputs need a shape.
+        """
         if self._main._native is None and self._model.missing_ops:
-            return _leadline.Interpreter(self._model, plan_only=True, **self._options).plan()
-        return self._main.native.plan()
+            native = _leadline.Interpreter(self._model, plan_only=True, **self._options)
+        else:
+            native = self._main.native
+        if not shapes:
+            return native.plan()
+        return native.plan_for({self._input_index(key): [int(size) for size in shape] for key, shape in shapes.items()})
+
+    def _input_index(self, key: str | int) -> int:
+        """The index of an input that a caller means by its name, in a signature or in the file, or by its index."""
+        if not isinstance(key, str):
+            return self._main.check_index(key)
+        names = {self._main.info(index).name: index for index in self._main.inputs}
+        for signature in self._signatures.values():
+            if signature.subgraph == 0:
+                names |= signature.inputs
+        if key not in names:
+            known = ", ".join(map(shown, names))
+            raise InvalidArgumentError(f"the model has no input called {key!r}; it has {known or 'none'}")
+        return names[key]
 
     def counted_peak_bytes(self) -> int:
         """The most bytes charged at one time for this interpreter and its model; after a run, plan().peak_bytes."""
