@@ -108,6 +108,7 @@ class Executable {
   std::optional<TensorMemory> find_memory(int index);
   void require_repeatable(int index) const;
   TensorMemory recompute(int index);
+  std::optional<TensorMemory> run_again(int index, InterpreterOptions options);
 
   const std::shared_ptr<const LoadedModel> model_;
   const InterpreterOptions options_;

@@ -113,38 +113,47 @@ void Executable::require_repeatable(int index) const {
           index, name);
 }
 
-/// Runs the graph as it is in the file on the same inputs, up to the node that computes the tensor. Everything it takes
-/// is charged beside this executable, and given back before it returns but for the tensor.
+/// Everything it takes is charged beside this executable, and given back before it returns but for the tensor.
 TensorMemory Executable::recompute(int index) {
   require_repeatable(index);
-  TensorCatcher catcher(options_.subgraph, index, parent_budget());
   try {
-    Executable again(model_, options_);
-    for (const int v : subgraph().inputs) {
-      if (!value(v).constant) again.resize_input(v, shapes_[input_places_.at(v)], false);
-    }
-    again.add_observer(&catcher);
-    for (const int v : subgraph().inputs) {
-      if (value(v).constant) continue;
-      TensorMemory input = find_memory(v).value();
-      if (value(v).dtype == DType::kString) {
-        again.set_tensor(v, {input.data, static_cast<size_t>(input.bytes)});
-      } else {
-        again.bind(v, std::move(input));
-      }
-    }
-    again.invoke({});
-    // No node computed it in a run: it was folded while planning, or is an output of the graph as it is in the file.
-    std::optional<TensorMemory> memory = again.find_memory(index);
-    require(memory.has_value(), ErrorCode::kInternal, "tensor {} '{}' was not computed", index, value(index).name);
-    return std::move(*memory);
-  } catch (const TensorCatcher::Caught&) {
-    return catcher.take();
+    if (auto memory = run_again(index, options_)) return std::move(*memory);
+    // Weights of 16 bits that their readers take as they are: only whoever wants all tensors has them widened.
+    InterpreterOptions options = options_;
+    options.preserve_all_tensors = true;
+    if (auto memory = run_again(index, std::move(options))) return std::move(*memory);
   } catch (const BudgetError& error) {
     throw BudgetError(fmt::format("tensor {} '{}' is an intermediate result, and computing it again does not fit: {}",
                                   index, value(index).name, error.what()),
                       error.needed(), error.limit());
   }
+  fail(ErrorCode::kInternal, "tensor {} '{}' was not computed", index, value(index).name);
+}
+
+/// Tensor `index` of a run of the graph as it is in the file, on the same inputs, up to the node that computes it;
+/// nothing: no node did.
+std::optional<TensorMemory> Executable::run_again(int index, InterpreterOptions options) {
+  TensorCatcher catcher(options_.subgraph, index, parent_budget());
+  Executable again(model_, std::move(options));
+  for (const int v : subgraph().inputs) {
+    if (!value(v).constant) again.resize_input(v, shapes_[input_places_.at(v)], false);
+  }
+  again.add_observer(&catcher);
+  for (const int v : subgraph().inputs) {
+    if (value(v).constant) continue;
+    TensorMemory input = find_memory(v).value();
+    if (value(v).dtype == DType::kString) {
+      again.set_tensor(v, {input.data, static_cast<size_t>(input.bytes)});
+    } else {
+      again.bind(v, std::move(input));
+    }
+  }
+  try {
+    again.invoke({});
+  } catch (const TensorCatcher::Caught&) {
+    return catcher.take();
+  }
+  return again.find_memory(index);  // of what was folded while planning
 }
 
 }  // namespace leadline::runtime

@@ -114,3 +114,14 @@ def test_shapes_that_depend_on_data():
     np.testing.assert_array_equal(interpreter.get_tensor(places), [[0], [2], [4]])
     np.testing.assert_array_equal(interpreter.get_tensor(doubled), [[0], [4], [8]])
     np.testing.assert_array_equal(interpreter.get_tensor(flags), [True, False, True, False, True, False])
+
+
+def test_weights_of_16_bits_are_widened_when_they_are_read():
+    content = leadline.quantize(branches(), "float16", min_weight_elements=1)
+    value = np.random.default_rng(2).normal(size=(2, 64)).astype(F32)
+    interpreter = run(content, value)
+    preserving = run(content, value, experimental_preserve_all_tensors=True)
+    widened = [i for op in interpreter._get_ops_details() if op["op_name"] == "DEQUANTIZE" for i in op["outputs"]]
+    assert widened
+    for index in widened:
+        np.testing.assert_array_equal(interpreter.get_tensor(index), preserving.get_tensor(index))
