@@ -128,7 +128,7 @@ def _decode() -> bytes:
     packed = builder.constant("packed", np.zeros(4, np.uint8))
     state = builder.constant("state", np.full(16, 255, np.uint8))
     values, y = builder.tensor("values", F32, [4]), builder.tensor("y", F32, [4])
-    builder.node("TFLM_DECODE", [packed, state], [values])
+    builder.node("TFLM_DECODE", [packed, state], [values], custom=True)
     builder.node("ADD", [x, values], [y])
     builder.output(y)
     return builder.to_tflite()
