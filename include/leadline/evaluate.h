@@ -82,7 +82,8 @@ struct EvaluateResult {
   std::vector<double> per_sample;
   std::vector<SampleFinding> findings;  ///< about the samples
   double seconds = 0;
-  int64_t counted_peak_bytes = 0;  ///< of what the job was charged, the models and samples included
+  int64_t counted_peak_bytes = 0;        ///< of what the job was charged, the models and samples included
+  ByteUnits units = ByteUnits::kBinary;  ///< of sizes in texts: those of the budget
 
   std::string to_text() const;
   std::string to_json() const;
@@ -109,7 +110,7 @@ class Evaluator {
 };
 
 /// Sums up scores, which have to come in the order of the samples: the result is the same to the last bit then,
-/// whoever ran them.
+/// wherever they ran.
 class ScoreSum {
  public:
   explicit ScoreSum(const EvaluateOptions& options);

@@ -29,6 +29,7 @@ struct JobPlan {
   int64_t result_bytes = 0;      ///< at most, of the file that comes out; 0: the result is not a file
   /// False while some shapes depend on data of a run: peak_bytes then covers what is known so far.
   bool complete = true;
+  ByteUnits units = ByteUnits::kBinary;  ///< of sizes in texts: those of the budget
 
   /// One line per phase, and the peak.
   std::string to_text() const;

@@ -46,7 +46,7 @@ struct PlannedStep {
   std::string name;         ///< of its first output
   std::vector<int> inputs;  ///< tensor numbers; -1: absent
   std::vector<int> outputs;
-  std::vector<int> merged;  ///< numbers of the nodes whose work it does besides its own (passes.h)
+  std::vector<int> merged;  ///< indices of the nodes whose work it does besides its own (passes.h)
   int segment = 0;
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = -1;  ///< of the scratch in the arena of its segment; -1: none
@@ -91,12 +91,13 @@ struct Plan {
   /// largest such tensor (Interpreter::tensor). 0 when all tensors are preserved.
   int64_t recompute_bytes = 0;
   int threads = 1;
+  ByteUnits units = ByteUnits::kBinary;  ///< of sizes in texts: those of the budget
   /// False while some shapes depend on data of a run: peak_bytes then covers what is known so far.
   bool complete = true;
   /// Names of ops that cannot run (InterpreterOptions::plan_only); their outputs are planned with the file's shapes.
   std::vector<std::string> missing_ops;
 
-  /// A table for people: categories, phases, the arena and its gap to the lower bound.
+  /// A table to be read: categories, phases, the arena and its gap to the lower bound.
   std::string to_text() const;
   /// The whole plan as JSON.
   std::string to_json() const;

@@ -143,7 +143,7 @@ class Budget:
         """
 
     def release(self, bytes: int) -> None:
-        """Gives back what charge() took."""
+        """Returns what charge() took."""
 
     @property
     def limit(self) -> int:
@@ -165,6 +165,11 @@ class Budget:
     def categories(self) -> dict[str, int]:
         """Bytes charged now, by category."""
 
+    def format(self, bytes: int) -> str:
+        """
+        Bytes as text, in the units that the limit was given in: MB for '200MB', else MiB.
+        """
+
     def reset_peak(self) -> None:
         """Starts a new measurement: peak = used."""
 
@@ -175,8 +180,10 @@ def parse_bytes(text: str) -> int:
     Reads '4096', '200MB', '1.5GiB' or '50%' (of the memory available now).
     """
 
-def format_bytes(bytes: int) -> str:
-    """Bytes for people: '1.2 GiB', '512 KiB', '17 B'."""
+def format_bytes(bytes: int, like: str = "") -> str:
+    """
+    Bytes as text: '1.2 GiB', '512 KiB', '17 B'; in the units of `like`: '1.3 GB' for like='2GB'.
+    """
 
 class MemoryLimits:
     """
@@ -370,7 +377,7 @@ class Model:
         """Bytes charged now for the file, the graph and packed weights."""
 
     def to_text(self) -> str:
-        """One line per node, for people."""
+        """One line per node, to be read."""
 
     def to_tflite(self) -> bytes:
         """The model as the bytes of a new .tflite file."""
@@ -383,7 +390,7 @@ class Model:
     def __repr__(self) -> str: ...
 
 class ModelBuilder:
-    """A model in the making; leadline.ModelBuilder is the face for people."""
+    """A model being built; the public class is leadline.ModelBuilder."""
 
     def __init__(self) -> None: ...
     def add_subgraph(self, name: str) -> int:
@@ -468,7 +475,7 @@ class KerasWeight:
 
 class KerasLayerCall:
     """
-    One call of a Keras layer; leadline.KerasLayerBuilder is the face for people.
+    One call of a Keras layer; the public class is leadline.KerasLayerBuilder.
     """
 
     @property
@@ -511,7 +518,7 @@ class KerasLayerCall:
 
 def register_keras_layer(name: str, function: Callable[[KerasLayerCall], list[int]]) -> None:
     """
-    Registers what a Keras layer computes; the function gives the numbers of its outputs.
+    Registers what a Keras layer computes; the function returns the indices of its outputs.
     """
 
 def unregister_keras_layer(name: str) -> bool:
@@ -521,7 +528,7 @@ def registered_keras_layers() -> list[str]:
     """Names of the registered layers, sorted."""
 
 class ConversionPlan:
-    """What a conversion gives and takes, known before weights are read."""
+    """What a conversion makes and needs, known before weights are read."""
 
     @property
     def result_bytes(self) -> int:
@@ -579,7 +586,7 @@ class Converter:
         """
 
     def plan(self) -> ConversionPlan:
-        """What the conversion gives and takes."""
+        """What the conversion makes and needs."""
 
     def convert(self, progress: Callable[[int, int], Any] | None = None) -> bytes:
         """
@@ -590,7 +597,7 @@ class Converter:
         self, progress: Callable[[int, int], Any] | None = None, budget: Budget | None = None
     ) -> Model:
         """
-        The same as a model to run, in memory that goes back to the system with it.
+        The same as a model to run, in memory that is returned to the system with it.
         """
 
     def convert_to(self, path: str | os.PathLike[str], progress: Callable[[int, int], Any] | None = None) -> None:
@@ -599,7 +606,7 @@ class Converter:
         """
 
     def to_text(self) -> str:
-        """One line per node, for people."""
+        """One line per node, to be read."""
 
 class ConvertJob:
     """leadline.convert() before it starts."""
@@ -854,7 +861,7 @@ class Plan:
     @property
     def segments(self) -> list[PlannedSegment]: ...
     def to_text(self) -> str:
-        """A table for people."""
+        """A table to be read."""
 
     def to_json(self) -> str:
         """The whole plan as JSON text."""
@@ -1010,7 +1017,7 @@ class TensorMemory:
 
 class Interpreter:
     """
-    Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.
+    Runs one subgraph of a Model. The public class is leadline.lite.Interpreter.
     """
 
     def __init__(
@@ -1058,7 +1065,7 @@ class Interpreter:
         """Takes the planned memory and packs the weights."""
 
     def resize_input(self, index: int, shape: Sequence[int], strict: bool = False) -> None:
-        """Gives an input a new shape."""
+        """Sets the shape of an input."""
 
     @property
     def inputs(self) -> list[int]: ...
@@ -1076,7 +1083,7 @@ class Interpreter:
         """
 
     def unbind_tensor(self, index: int) -> None:
-        """Gives a tensor memory of the interpreter again."""
+        """Moves a tensor back to memory of the interpreter."""
 
     def tensor(self, index: int) -> TensorMemory:
         """The memory of a tensor."""
@@ -1111,7 +1118,7 @@ class Operand:
 
 def register_op(name: str, make: Callable[[str, int, str, int, bytes], Any]) -> None:
     """
-    Registers an op; make(op, index, name, version, options) gives the object for a node.
+    Registers an op; make(op, index, name, version, options) returns the object for a node.
     """
 
 def unregister_op(name: str) -> bool:
@@ -1140,7 +1147,7 @@ class DebugRun:
     ) -> None: ...
 
 class DebugResult:
-    """What debugging found. leadline.DebugResult is the face for people."""
+    """What debugging found. The public class is leadline.DebugResult."""
 
     def to_json(self) -> str: ...
     def to_csv(self) -> str: ...
@@ -1289,9 +1296,10 @@ class GuardedProcess:
         processes: int = 1024,
         inherited: Sequence[int] = [],
         stack_signal: int = 0,
+        like: str = "",
     ) -> None:
         """
-        Starts a program with an environment of b'NAME=value'; 0 is no limit. It keeps the descriptors `inherited`.
+        Starts a program with an environment of b'NAME=value'; 0: unlimited. It keeps the descriptors `inherited`. Its report has sizes in the units of `like`, such as '2GB'.
         """
 
     @property
@@ -1361,7 +1369,7 @@ class NativeWatch:
         """Starts it. An alarm sends `alarm_signal` to the main thread."""
 
     def stop(self) -> None:
-        """Ends it; the process goes on."""
+        """Ends it; the process continues."""
 
     def take_alarm(self) -> dict[str, Any] | None:
         """The alarm that is to be raised, or None. For the signal's handler."""
@@ -1457,7 +1465,7 @@ class Postmortem:
 
     @property
     def session(self) -> str:
-        """What tells one notebook's kernels from another's."""
+        """Distinguishes one notebook's kernels from another's."""
 
     @property
     def folder(self) -> str:
@@ -1550,11 +1558,11 @@ def postmortems(folder: str = "", most: int = 100) -> list[Postmortem]:
 
 def previous_death(session: str, folder: str) -> list[Postmortem]:
     """
-    The last death of the same session of which nobody was told: a list of none or one.
+    The last death of the same session that was not reported yet: a list of none or one.
     """
 
 def mark_reported(file: str) -> None:
-    """Notes that this death was told."""
+    """Notes that this death was reported."""
 
 def flights_folder() -> str:
     """Where recordings are kept."""
@@ -1679,7 +1687,7 @@ class LapSample:
     def __repr__(self) -> str: ...
 
 class LapReport:
-    """Growth over the rounds. leadline.LapReport is the face for people."""
+    """Growth over the rounds. The public class is leadline.LapReport."""
 
     @property
     def verdict(self) -> str:
@@ -1719,13 +1727,13 @@ class LapReport:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """As text."""
 
     def __repr__(self) -> str: ...
 
 class Laps:
     """
-    Samples of this process after each round. leadline.Laps is the face for people.
+    Samples of this process after each round. The public class is leadline.Laps.
     """
 
     def __init__(self) -> None: ...
@@ -1868,7 +1876,7 @@ class Calibration:
 
     @staticmethod
     def from_bytes(bytes: Buffer | NDArray[Any], budget: Budget | int | str | None = None) -> Calibration:
-        """What to_bytes() gave."""
+        """What to_bytes() returned."""
 
     def __getstate__(self) -> bytes: ...
     def __setstate__(self, arg: bytes, /) -> None: ...

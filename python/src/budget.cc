@@ -27,7 +27,7 @@ BytesByName used_by_category(const Budget& budget) {
 }
 
 std::string describe(const Budget& budget) {
-  return "<leadline.Budget: " + format_bytes(budget.used()) + " used of " + format_bytes(budget.limit()) + ">";
+  return "<leadline.Budget: " + budget.format(budget.used()) + " used of " + budget.format(budget.limit()) + ">";
 }
 
 void bind_budget(nb::module_& m) {
@@ -47,12 +47,14 @@ void bind_budget(nb::module_& m) {
           nb::arg("bytes"), "Charges memory that Python takes for tensors, or raises BudgetError and charges nothing.")
       .def(
           "release", [](Budget& self, int64_t bytes) { self.release(bytes, MemoryCategory::kInputsOutputs); },
-          nb::arg("bytes"), "Gives back what charge() took.")
+          nb::arg("bytes"), "Returns what charge() took.")
       .def_prop_ro("limit", &Budget::limit, "The limit in force, in bytes.")
       .def_prop_ro("available", &Budget::available, "Bytes that can still be charged.")
       .def_prop_ro("used", nb::overload_cast<>(&Budget::used, nb::const_), "Bytes charged now.")
       .def_prop_ro("peak", &Budget::peak, "The most bytes that were charged at one time.")
       .def_prop_ro("categories", &used_by_category, "Bytes charged now, by category.")
+      .def("format", &Budget::format, nb::arg("bytes"),
+           "Bytes as text, in the units that the limit was given in: MB for '200MB', else MiB.")
       .def("reset_peak", &Budget::reset_peak, "Starts a new measurement: peak = used.")
       .def("__repr__", &describe);
 }
@@ -62,8 +64,8 @@ void bind_budget(nb::module_& m) {
 std::shared_ptr<Budget> to_budget(BudgetArgument budget) {
   if (!budget.has_value()) return nullptr;
   if (auto* made = std::get_if<std::shared_ptr<Budget>>(&*budget)) return std::move(*made);
-  const auto* text = std::get_if<std::string>(&*budget);
-  return Budget::with_limit(text != nullptr ? parse_bytes(*text) : std::get<int64_t>(*budget));
+  if (const auto* text = std::get_if<std::string>(&*budget)) return Budget::with_limit(*text);
+  return Budget::with_limit(std::get<int64_t>(*budget));
 }
 
 void init_budget(nb::module_& m) {
@@ -71,7 +73,10 @@ void init_budget(nb::module_& m) {
 
   m.def("parse_bytes", &parse_bytes, nb::arg("text"),
         "Reads '4096', '200MB', '1.5GiB' or '50%' (of the memory available now).");
-  m.def("format_bytes", &format_bytes, nb::arg("bytes"), "Bytes for people: '1.2 GiB', '512 KiB', '17 B'.");
+  m.def(
+      "format_bytes", [](int64_t bytes, std::string_view like) { return format_bytes(bytes, byte_units(like)); },
+      nb::arg("bytes"), nb::arg("like") = "",
+      "Bytes as text: '1.2 GiB', '512 KiB', '17 B'; in the units of `like`: '1.3 GB' for like='2GB'.");
 
   nb::class_<MemoryLimits>(m, "MemoryLimits",
                            "What the machine and its limits leave to this process, each in bytes; -1: no such limit.")

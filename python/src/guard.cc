@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // leadline/guard/process.h.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 #include <sys/mman.h>
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -76,11 +78,12 @@ void init_guard(nb::module_& m) {
       .def(
           "__init__",
           [](guard::GuardedProcess* self, std::vector<std::string> command, const std::vector<nb::bytes>& environment,
-             int64_t memory, int64_t processes, std::vector<int> inherited, int stack_signal) {
+             int64_t memory, int64_t processes, std::vector<int> inherited, int stack_signal, std::string_view like) {
             guard::GuardOptions options;
             options.command = std::move(command);
             for (const nb::bytes& entry : environment) options.environment.emplace_back(entry.c_str(), entry.size());
             options.limits.memory_bytes = memory;
+            options.limits.units = byte_units(like);
             options.limits.processes = processes;
             options.inherited = std::move(inherited);
             options.stack_signal = stack_signal;
@@ -88,8 +91,9 @@ void init_guard(nb::module_& m) {
             new (self) guard::GuardedProcess(options);
           },
           nb::arg("command"), nb::arg("environment"), nb::arg("memory") = 0, nb::arg("processes") = 1024,
-          nb::arg("inherited") = std::vector<int>(), nb::arg("stack_signal") = 0,
-          "Starts a program with an environment of b'NAME=value'; 0 is no limit. It keeps the descriptors `inherited`.")
+          nb::arg("inherited") = std::vector<int>(), nb::arg("stack_signal") = 0, nb::arg("like") = "",
+          "Starts a program with an environment of b'NAME=value'; 0: unlimited. It keeps the descriptors `inherited`. "
+          "Its report has sizes in the units of `like`, such as '2GB'.")
       .def_prop_ro("pid", &guard::GuardedProcess::pid, "Number of the process.")
       .def(
           "wait",

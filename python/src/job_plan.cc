@@ -31,7 +31,7 @@ void init_job_plan(nb::module_& m) {
       .def("to_json", [](const JobPlan& self) { return to_str(self.to_json()); })
       .def("__str__", [](const JobPlan& self) { return to_str(self.to_text()); })
       .def("__repr__", [](const JobPlan& self) {
-        return to_str("<leadline.JobPlan of " + self.job + ": " + format_bytes(self.peak_bytes) + ">");
+        return to_str("<leadline.JobPlan of " + self.job + ": " + format_bytes(self.peak_bytes, self.units) + ">");
       });
 }
 

@@ -93,7 +93,7 @@ void init_plan(nb::module_& m) {
       .def_ro("steps", &Plan::steps)
       .def_ro("tensors", &Plan::tensors)
       .def_ro("segments", &Plan::segments)
-      .def("to_text", &to_text, "A table for people.")
+      .def("to_text", &to_text, "A table to be read.")
       .def("to_json", &to_json, "The whole plan as JSON text.")
       .def(
           "to_dict", [](const Plan& plan) { return nb::module_::import_("json").attr("loads")(to_json(plan)); },
@@ -103,9 +103,10 @@ void init_plan(nb::module_& m) {
       .def("__str__", &to_text)
       .def("__repr__",
            [](const Plan& plan) {
-             return "<leadline.Plan: peak " + format_bytes(plan.peak_bytes) + ", arena " +
-                    format_bytes(plan.arena_bytes) + " (lower bound " + format_bytes(plan.lower_bound_bytes) + "), " +
-                    std::to_string(plan.steps.size()) + " steps" + (plan.complete ? ">" : ", incomplete>");
+             return "<leadline.Plan: peak " + format_bytes(plan.peak_bytes, plan.units) + ", arena " +
+                    format_bytes(plan.arena_bytes, plan.units) + " (lower bound " +
+                    format_bytes(plan.lower_bound_bytes, plan.units) + "), " + std::to_string(plan.steps.size()) +
+                    " steps" + (plan.complete ? ">" : ", incomplete>");
            })
       .def(
           "_repr_html_",

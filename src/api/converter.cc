@@ -108,7 +108,8 @@ Converter Converter::from_keras_config(const std::string& config, const KerasWei
                                        std::shared_ptr<Budget> budget, const ConversionOptions& conversion) try {
   const passes::PassNames disabled = disabled_passes(conversion);
   auto counted = (budget ? std::move(budget) : Budget::machine_default())->child();
-  require(weights != nullptr, ErrorCode::kInvalidArgument, "a model in memory needs a function that gives its weights");
+  require(weights != nullptr, ErrorCode::kInvalidArgument,
+          "a model in memory needs a function that returns its weights");
   std::shared_ptr<ir::Graph> graph = keras::import_keras(config, GivenWeights(weights));
   passes::run_passes(*graph, disabled);
   return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
@@ -158,6 +159,7 @@ ConversionPlan Converter::plan() const try {
 JobPlan Converter::job_plan(ConvertTarget target) const try {
   JobPlan plan;
   plan.job = "convert";
+  plan.units = data_->budget->units();
   plan.result_bytes = data_->writer.bytes();
   JobPhase phase;
   phase.name = "read";
@@ -171,7 +173,7 @@ JobPlan Converter::job_plan(ConvertTarget target) const try {
   phase.peak_bytes = data_->held_bytes;
   plan.phases.push_back(phase);
   phase.name = "convert";
-  phase.detail = fmt::format("result {}", format_bytes(plan.result_bytes));
+  phase.detail = fmt::format("result {}", data_->budget->format(plan.result_bytes));
   phase.categories[0].bytes += data_->added_bytes(target);
   phase.peak_bytes += data_->added_bytes(target);
   plan.phases.push_back(phase);
@@ -186,8 +188,8 @@ void Converter::refuse_beyond(const Budget& budget, int64_t bytes, ConvertTarget
   if (bytes <= available) return;
   const JobPlan plan = job_plan(target);
   throw BudgetError(fmt::format("convert needs {} ({} bytes), the budget is {}; {} of it are left.\n{}",
-                                format_bytes(plan.peak_bytes), plan.peak_bytes, format_bytes(budget.limit()),
-                                format_bytes(available), plan.to_text()),
+                                budget.format(plan.peak_bytes), plan.peak_bytes, budget.format(budget.limit()),
+                                budget.format(available), plan.to_text()),
                     plan.peak_bytes, budget.limit());
 }
 

@@ -41,7 +41,7 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// Most memory this process had resident, 0 where the system does not tell.
+/// Most memory this process had resident, 0 where the system does not say.
 int64_t peak_resident() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -50,12 +50,12 @@ int64_t peak_resident() {
   return 0;
 }
 
-/// A folder that goes with the object.
+/// A folder that is removed with the object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "leadline-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw Error(ErrorCode::kIo, "cannot make a temporary folder");
+    if (mkdtemp(pattern.data()) == nullptr) throw Error(ErrorCode::kIo, "cannot create a temporary folder");
     path_ = pattern;
   }
   ~TemporaryFolder() {
@@ -70,7 +70,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// One engine's figures. What it does not know stays 0.
+/// One engine's results. What it does not know stays 0.
 struct Figures {
   std::string engine;
   std::string version;
@@ -132,19 +132,19 @@ class Bench final : public Command {
       : Command(program, "bench", "Time a model on random data, also beside LiteRT and OpenVINO", kExamples) {
     options_.add_to(*this);
     add_timeout();
-    add_option("--rounds", rounds_, "Turns of each engine").range(1, 10'000).show_default().placeholder("N");
-    add_option("--round-ms", round_ms_, "About how long the slowest engine's turn is")
+    add_option("--rounds", rounds_, "Turns per engine").range(1, 10'000).show_default().placeholder("N");
+    add_option("--round-ms", round_ms_, "Approximate length of the slowest engine's turn")
         .range(1, 600'000)
         .show_default()
         .placeholder("MS");
-    add_option("--seed", seed_, "Start of the random numbers").show_default().placeholder("N");
-    add_option("--against", against_, "Also these engines, in turns: litert, openvino")
+    add_option("--seed", seed_, "Seed of the random numbers").show_default().placeholder("N");
+    add_option("--against", against_, "Also measure these engines, in turns: litert, openvino")
         .separated_by(',')
         .one_of({"litert", "openvino"})
         .placeholder("LIST");
     add_option("--python", python_, "The Python that has those engines (default: LEADLINE_BENCH_PYTHON, python3)")
         .placeholder("FILE");
-    add_flag("--profile", profile_, "Then time per op and per node, with GMAC/s and shapes");
+    add_flag("--profile", profile_, "Also print time per op and per node, with GMAC/s and shapes");
   }
 
   void run() override {

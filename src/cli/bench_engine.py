@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One engine in a process of its own, timed by whoever writes to its standard input.
+"""One engine in a process of its own, timed by the process that writes to its standard input.
 
     python bench_engine.py ENGINE MODEL.tflite THREADS INPUTS.npz
 
 ENGINE: leadline, litert, litert_reference (LiteRT without its fast kernels) or openvino. The file holds the inputs by
-position: input_0, input_1, ... The process loads the model, runs it once and tells how long that took; then it answers
+position: input_0, input_1, ... The process loads the model, runs it once and reports how long it took; then it answers
 each line, a JSON object, with one line: {"run": N} with the milliseconds of N runs, {"save": PATH} when the outputs are
 in that .npz file (output_0, ...). It stands alone, so that it runs where Leadline is not installed, and it is part of
 the `leadline` program too.

@@ -19,7 +19,7 @@
 namespace leadline::cli {
 namespace {
 
-/// Versions that Leadline's own figures were taken with.
+/// The versions that the published results were measured with.
 const std::map<std::string, std::string> kPackages = {{"litert", "ai-edge-litert==2.3.0"},
                                                       {"openvino", "openvino==2026.4.1"}};
 

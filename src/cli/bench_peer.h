@@ -26,7 +26,7 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   const std::string& engine() const { return engine_; }
-  /// What it told after the first result: version, import_ms, first_ms, before_bytes, peak_bytes; or error.
+  /// What it reported after the first result: version, import_ms, first_ms, before_bytes, peak_bytes; or error.
   const Json& start() const { return start_; }
   bool works() const { return !start_.contains("error"); }
   /// Milliseconds of each of `count` runs. Throws Error(kRuntime) when the process died.

@@ -87,7 +87,7 @@ Option Command::add_flag(const std::string& names, bool& value, const std::strin
 }
 
 void Command::add_timeout() {
-  add_option("--timeout", timeout_, "Give up after so many seconds").non_negative().placeholder("SECONDS");
+  add_option("--timeout", timeout_, "Stop after SECONDS").non_negative().placeholder("SECONDS");
 }
 
 void Command::print_json(const Json& document) { fmt::print("{}\n", document.dump(2)); }

@@ -41,26 +41,25 @@ class ConvertCommand final : public Command {
     add_option("--signature", options_.signature_keys, "Signatures of a SavedModel to convert; by default all")
         .placeholder("KEY");
     quantization_.mode.clear();  // none unless it is asked for
-    add_option("--quantize", quantization_.mode, "Quantize too: " + quantization_mode_names()).placeholder("MODE");
+    add_option("--quantize", quantization_.mode, "Also quantize: " + quantization_mode_names()).placeholder("MODE");
     quantization_.add_to(*this);
-    add_option("--recipe", quantization_.recipe,
-               "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
+    add_option("--recipe", quantization_.recipe, "How to quantize which nodes: Leadline's JSON or ai-edge-quantizer's")
         .placeholder("FILE");
     add_flag("--bias-correction", quantization_.bias_correction,
-             "Biases make up for the mean error of quantized weights");
+             "Let biases compensate for the mean error of quantized weights");
     add_flag("--allow-custom-ops", options_.conversion.allow_custom_ops,
-             "Of a SavedModel: ops without a conversion become custom ops");
+             "SavedModels: turn ops without a conversion into custom ops");
     add_option("--without-pass", options_.conversion.disabled_passes,
-               "Leave out this pass over the graph, or all (an unknown name lists them)")
+               "Skip this pass over the graph, or all (an unknown name lists them)")
         .placeholder("NAME")
         .repeatable();
-    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
-    add_flag("--plan,--dry-run", plan_only_, "Only print what would be written and what it would take");
+    add_option("--memory", memory_, "Refuse to use more memory than this, such as 200MB").placeholder("SIZE");
+    add_flag("--plan,--dry-run", plan_only_, "Only print what would be written and how much memory it needs");
   }
 
   void run() override {
     std::shared_ptr<Budget> budget;
-    if (!memory_.empty()) budget = Budget::with_limit(parse_bytes(memory_));
+    if (!memory_.empty()) budget = Budget::with_limit(memory_);
     std::filesystem::path beside(model_path_);
     if (!beside.has_filename()) beside = beside.parent_path();  // of a directory
     const std::string output = output_path_.empty() ? beside.replace_extension(".tflite").string() : output_path_;
@@ -91,8 +90,8 @@ class ConvertCommand final : public Command {
  private:
   void print_plan(const std::string& output, const ConversionPlan& plan, const JobPlan& job) const {
     fmt::print("Reads  {}\n", printable(model_path_));
-    fmt::print("Writes {}: {}, {} nodes, {} tensors\n", printable(output), format_bytes(plan.result_bytes), plan.nodes,
-               plan.tensors);
+    fmt::print("Writes {}: {}, {} nodes, {} tensors\n", printable(output), format_bytes(plan.result_bytes, job.units),
+               plan.nodes, plan.tensors);
     fmt::print("{}", job.to_text());
     std::fflush(stdout);
   }

@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kExamples =
     "  leadline debug model.tflite model.int8.tflite --data samples.npz\n"
     "  leadline debug model.tflite model.int8.tflite --data samples/ --report report.html\n"
-    "  leadline debug model.tflite model.int8.tflite --plan     how much memory it takes";
+    "  leadline debug model.tflite model.int8.tflite --plan     how much memory it needs";
 
 void write_file(const std::string& path, const std::string& text) {
   OutputFile file(path);
@@ -41,19 +41,19 @@ class DebugCommand final : public Command {
     add_option("QUANTIZED", quantized_path_, "The quantized .tflite file").required().placeholder("");
     add_sample_options(*this, samples_, "Samples for the float model");
     add_timeout();
-    add_option("--report", report_path_, "Write a page for a browser").placeholder("FILE.html");
+    add_option("--report", report_path_, "Write an HTML report").placeholder("FILE.html");
     add_option("--csv", csv_path_, "Write one line per layer").placeholder("FILE");
     add_option("--threads", options_.num_threads, "Threads; -1: all CPUs").show_default().placeholder("N");
-    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
+    add_option("--memory", memory_, "Refuse to use more memory than this, such as 200MB").placeholder("SIZE");
     add_flag("--no-own-error", no_own_error_, "Only compare with the float model: half the time");
     add_flag("--equalized", options_.equalized,
              "The quantized model was made with --equalize: compare with even channels");
-    add_flag("--plan", plan_only_, "Only say what memory it takes");
+    add_flag("--plan", plan_only_, "Only print how much memory it needs");
   }
 
   void run() override {
     const auto start = std::chrono::steady_clock::now();
-    const auto limit = memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_));
+    const auto limit = memory_.empty() ? Budget::machine_default() : Budget::with_limit(memory_);
     options_.budget = limit->child();  // counts this job alone
     options_.own_error = !no_own_error_;
     const Model reference = Model::load(float_path_, options_.budget);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `leadline doctor`: what in a Python environment and on this machine is known to kill kernels, and how to mend it.
+// `leadline doctor`: what in a Python environment and on this machine is known to kill kernels, and how to fix it.
 #include "leadline/guard/doctor.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ constexpr const char* kExamples =
     "  leadline doctor --python .venv/bin/python\n"
     "  leadline doctor --site-packages /opt/app/site-packages --no-machine --json\n"
     "\n"
-    "Exit codes: 0 no problems (with --strict: and no warnings), 1 there are some.\n"
+    "Exit codes: 0 no problems (with --strict: and no warnings), 1 otherwise.\n"
     "Files are read; nothing is imported or run.";
 
 class Doctor final : public Command {
@@ -30,9 +30,9 @@ class Doctor final : public Command {
                "Look at this folder instead of the interpreter's own; may be repeated")
         .placeholder("FOLDER")
         .repeatable();
-    add_option("--python-version", options_.python_version, "Version of that Python, where files do not tell it")
+    add_option("--python-version", options_.python_version, "Version of that Python, where files do not say it")
         .placeholder("X.Y");
-    add_flag("!--no-machine", options_.machine, "Leave out limits, memory and disk of this machine");
+    add_flag("!--no-machine", options_.machine, "Skip limits, memory and disk of this machine");
     add_flag("--strict", strict_, "Exit code 1 for warnings too");
     add_flag("--list", list_, "List what is checked");
   }

@@ -20,7 +20,7 @@ constexpr const char* kExamples =
     "  leadline evaluate model.tflite --data test.npz --labels labels\n"
     "  leadline evaluate model.tflite --data pictures/ --mean 127.5 --scale 0.00784\n"
     "  leadline evaluate model.int8.tflite --data test.npz --metric agreement --reference model.tflite\n"
-    "  leadline evaluate model.tflite --data test.npz --plan     how much memory it takes";
+    "  leadline evaluate model.tflite --data test.npz --plan     how much memory it needs";
 
 class EvaluateCommand final : public Command {
  public:
@@ -36,7 +36,7 @@ class EvaluateCommand final : public Command {
         .show_default()
         .placeholder("K");
     add_option("--reference", reference_path_, "The .tflite file to compare with").placeholder("FILE");
-    add_option("--output-index", options_.output, "Which output is judged, counted from 0")
+    add_option("--output-index", options_.output, "Which output to evaluate, counted from 0")
         .show_default()
         .placeholder("N");
     add_option("--max-confusion-classes", options_.max_confusion_classes,
@@ -48,14 +48,14 @@ class EvaluateCommand final : public Command {
     add_option("--threads", options_.num_threads, "Samples that run at the same time; -1: as many as CPUs")
         .show_default()
         .placeholder("N");
-    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
-    add_flag("--plan", plan_only_, "Only say what memory it takes");
+    add_option("--memory", memory_, "Refuse to use more memory than this, such as 200MB").placeholder("SIZE");
+    add_flag("--plan", plan_only_, "Only print how much memory it needs");
     add_timeout();
   }
 
   void run() override {
     options_.metric = parse_metric(metric_);
-    const auto budget = memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_));
+    const auto budget = memory_.empty() ? Budget::machine_default() : Budget::with_limit(memory_);
     const Model model = Model::load(model_path_, budget);
     if (!reference_path_.empty()) options_.reference = Model::load(reference_path_, budget);
     options_.max_samples = samples_.max_samples;

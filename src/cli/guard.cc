@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `leadline guard`: runs a program under limits and tells how it ended.
+// `leadline guard`: runs a program under limits and reports how it ended.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ void install_handlers() {
   sigaction(SIGPIPE, &action, nullptr);
 }
 
-/// False when nobody reads any more.
+/// False when the reader is gone.
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t size = write(fd, bytes.data(), bytes.size());
@@ -97,10 +97,10 @@ std::vector<std::string> child_environment() {
 class Guard final : public Command {
  public:
   explicit Guard(CLI::App& program)
-      : Command(program, "guard", "Run a program under limits of memory and time, and tell how it ended", kExamples) {
-    add_option("--memory", memory_, "Most memory of the program and all it starts: 2GB, 1.5GiB, 50%");
-    add_option("--timeout", limits_.timeout_seconds, "Most seconds it may take").non_negative();
-    add_option("--processes", limits_.processes, "Most processes at one time (default 1024; 0: no limit)")
+      : Command(program, "guard", "Run a program under limits of memory and time, and report how it ended", kExamples) {
+    add_option("--memory", memory_, "Memory limit of the program and all it starts: 2GB, 1.5GiB, 50%");
+    add_option("--timeout", limits_.timeout_seconds, "Time limit in seconds").non_negative();
+    add_option("--processes", limits_.processes, "Limit of processes at one time (default 1024; 0: no limit)")
         .non_negative();
     add_flag("--quiet", quiet_, "Report on standard error only when the program did not exit with 0");
     add_option("COMMAND", command_, "The program and its arguments, after --").required();
@@ -120,7 +120,10 @@ class Guard final : public Command {
 };
 
 void Guard::run() {
-  if (!memory_.empty()) limits_.memory_bytes = parse_bytes(memory_);
+  if (!memory_.empty()) {
+    limits_.memory_bytes = parse_bytes(memory_);
+    limits_.units = byte_units(memory_);
+  }
   if (!memory_.empty() && limits_.memory_bytes <= 0) throw Error(ErrorCode::kInvalidArgument, "--memory must not be 0");
   if (!std::isfinite(limits_.timeout_seconds)) throw Error(ErrorCode::kInvalidArgument, "--timeout must be finite");
   guard::GuardOptions options;

@@ -30,12 +30,12 @@ using leadline::cli::Command;
 enum ExitCode { kOk = 0, kRuntimeError = 1, kUsage = 2, kBadModel = 3, kOverBudget = 4, kIoError = 5 };
 
 constexpr const char* kAbout =
-    "Leadline loads, verifies, plans and runs .tflite models, and knows how much memory a run takes before it starts.";
+    "Leadline loads, verifies, plans and runs .tflite models, and knows how much memory a run needs before it starts.";
 
 constexpr const char* kFooter =
     "Examples:\n"
     "  leadline inspect model.tflite              what is in it\n"
-    "  leadline plan model.tflite --html p.html   how much memory a run takes, and why\n"
+    "  leadline plan model.tflite --html p.html   how much memory a run needs, and why\n"
     "  leadline run model.tflite --input x=x.npy --output result.npz\n"
     "  leadline ops                               which ops run\n"
     "  leadline guard --memory 2GB -- python train.py   run something else under limits\n"
@@ -46,8 +46,8 @@ constexpr const char* kFooter =
     "\n"
     "Exit codes:\n"
     "  0  done\n"
-    "  1  the run failed (data an op cannot take, --timeout, or a defect); doctor: it found problems\n"
-    "  2  wrong use: unknown option, a value that does not fit the model\n"
+    "  1  the run failed (data that an op rejects, --timeout, or a defect); doctor: it found problems\n"
+    "  2  usage error: unknown option, a value that does not fit the model\n"
     "  3  the model is damaged, or needs something Leadline does not have\n"
     "  4  refused: needs more memory than --memory, LEADLINE_MEMORY or the machine allow\n"
     "  5  a file cannot be read or written\n"
@@ -121,8 +121,7 @@ int run(CLI::App& program, const std::vector<std::unique_ptr<Command>>& commands
       return kOk;
     }
     if (!help_about.empty()) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("there is no command '{}'; see leadline --help", help_about));
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("unknown command '{}'; see leadline --help", help_about));
     }
     fmt::print("{}", program.help());
     return kOk;
@@ -193,7 +192,7 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     return report(describe(error), json);
   } catch (const std::bad_alloc&) {
-    return report({kOverBudget, "out_of_memory", "the operating system gives no more memory", Json::object()}, json);
+    return report({kOverBudget, "out_of_memory", "the operating system refused more memory", Json::object()}, json);
   } catch (const std::system_error& error) {
     return report({kIoError, "io", error.what(), Json::object()}, json);
   } catch (const std::exception& error) {

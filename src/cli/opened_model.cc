@@ -72,7 +72,7 @@ Interpreter make_interpreter(const Model& model, const ModelOptions& options,
     const bool custom = std::any_of(missing.begin(), missing.end(),
                                     [](const MissingOp& op) { return op.kind != MissingOp::Kind::kBuiltin; });
     if (error.code() != ErrorCode::kUnsupported || !custom) throw;
-    throw Error(error.code(), fmt::format("{}\nThe leadline program has no ops but Leadline's own: such a model runs "
+    throw Error(error.code(), fmt::format("{}\nThe leadline program has only Leadline's own ops: such a model runs "
                                           "from Python or C++ only.",
                                           error.what()));
   }
@@ -100,7 +100,7 @@ std::vector<NamedTensor> name_tensors(const Interpreter& interpreter, const std:
 void ModelOptions::add_to(Command& command) {
   command.add_option("MODEL", model_path, "The .tflite file").required().placeholder("");
   command.add_option("--threads", threads, "Threads for one run; -1: all CPUs").show_default().placeholder("N");
-  command.add_option("--memory", memory, "What the job may take: 200MB, 1.5GiB, 50% (default: 90% of what is free)")
+  command.add_option("--memory", memory, "Memory limit of the job: 200MB, 1.5GiB, 50% (default: 90% of what is free)")
       .placeholder("SIZE");
   command.add_option("--signature", signature, "Which signature of the model (default: the main one)")
       .placeholder("KEY");
@@ -116,16 +116,12 @@ void ModelOptions::add_to(Command& command) {
       .one_of({"error", "fallback"})
       .show_default()
       .placeholder("POLICY");
-  command
-      .add_option("--without-pass", disabled_passes,
-                  "Do not merge nodes by this pass, or by all (an unknown name lists them)")
+  command.add_option("--without-pass", disabled_passes, "Skip this pass, or all (an unknown name lists them)")
       .placeholder("NAME")
       .repeatable();
 }
 
-std::shared_ptr<Budget> ModelOptions::budget() const {
-  return memory.empty() ? nullptr : Budget::with_limit(parse_bytes(memory));
-}
+std::shared_ptr<Budget> ModelOptions::budget() const { return memory.empty() ? nullptr : Budget::with_limit(memory); }
 
 OpenedModel::OpenedModel(const ModelOptions& options, std::shared_ptr<Budget> budget, bool plan_only)
     : model_(Model::load(options.model_path, std::move(budget))),

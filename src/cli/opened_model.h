@@ -45,9 +45,9 @@ class OpenedModel {
 
   const Model& model() const { return model_; }
   Interpreter& interpreter() { return interpreter_; }
-  /// Gives input number `input` of inputs() a new shape.
+  /// Sets the shape of input `input` of inputs().
   void resize(size_t input, const Shape& shape);
-  /// The plan for the shapes of now. Shapes given by the user that an op cannot take are Error(kInvalidArgument).
+  /// The plan for the current shapes. Shapes given by the user that an op cannot take are Error(kInvalidArgument).
   Plan plan() const;
   const std::vector<NamedTensor>& inputs() const { return inputs_; }
   const std::vector<NamedTensor>& outputs() const { return outputs_; }

@@ -31,10 +31,11 @@ class PlanCommand final : public Command {
   }
 
   void run() override {
-    // A plan is made whatever the limit is: it is what tells how much is missing.
+    // A plan is made whatever the limit is: it shows how much is missing.
     const std::shared_ptr<Budget> limit = options_.budget();
     OpenedModel opened(options_, nullptr, true);
-    const Plan plan = opened.plan();
+    Plan plan = opened.plan();
+    if (limit != nullptr) plan.units = limit->units();
     if (!html_path_.empty()) {
       OutputFile file(html_path_);
       file.write(plan.to_html(std::filesystem::path(options_.model_path).filename().string()));
@@ -43,8 +44,8 @@ class PlanCommand final : public Command {
     const bool fits = limit == nullptr || plan.peak_bytes <= limit->limit();
     if (!fits) {
       throw BudgetError(
-          fmt::format("the plan needs {} ({} bytes), --memory allows {} ({} bytes)\n{}", format_bytes(plan.peak_bytes),
-                      plan.peak_bytes, format_bytes(limit->limit()), limit->limit(), plan.to_text()),
+          fmt::format("the plan needs {} ({} bytes), --memory allows {} ({} bytes)\n{}", limit->format(plan.peak_bytes),
+                      plan.peak_bytes, limit->format(limit->limit()), limit->limit(), plan.to_text()),
           plan.peak_bytes, limit->limit());
     }
     if (json()) {

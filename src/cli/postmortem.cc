@@ -20,10 +20,10 @@ constexpr const char* kExamples =
     "  leadline postmortem FILE --json\n"
     "\n"
     "Exit code of what is shown first:\n"
-    "  0   it runs, ended by itself, or was no longer watched\n"
+    "  0   it runs, ended by itself, or was not watched any more\n"
     "  6   there are no recordings\n"
     "  10  out of memory\n"
-    "  11  killed by somebody else\n"
+    "  11  killed by another process\n"
     "  12  crashed: segmentation fault, abort, illegal instruction, ...\n"
     "  13  the machine was restarted\n"
     "  14  the recording cannot be read";
@@ -99,7 +99,7 @@ Json document(const guard::Postmortem& report) {
 class PostmortemCommand final : public Command {
  public:
   explicit PostmortemCommand(CLI::App& program)
-      : Command(program, "postmortem", "Tell why a watched process (a Jupyter kernel) died", kExamples) {
+      : Command(program, "postmortem", "Explain why a watched process (a Jupyter kernel) died", kExamples) {
     add_option("PATH", path_, "A recording, or a folder of them (default: LEADLINE_FLIGHTS, then the user's)");
     add_flag("--all", all_, "Every recording, newest first; else the newest of a process that died");
   }
@@ -116,7 +116,7 @@ class PostmortemCommand final : public Command {
 std::vector<guard::Postmortem> PostmortemCommand::collect() const {
   struct stat status{};
   if (!path_.empty() && stat(path_.c_str(), &status) != 0) {
-    throw Error(ErrorCode::kIo, fmt::format("there is no file or folder '{}'", path_));
+    throw Error(ErrorCode::kIo, fmt::format("no such file or folder: '{}'", path_));
   }
   if (!path_.empty() && !S_ISDIR(status.st_mode)) return {guard::postmortem_of(path_)};
   std::vector<guard::Postmortem> found = guard::postmortems(path_);

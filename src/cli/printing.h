@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables and small texts for the terminal. Whatever comes from a model goes through printable() first.
+// Tables and small texts for the terminal. Text from a model is passed through printable() first.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace leadline::cli {
 /// Rows of cells, each column as wide as its widest cell. Cells are made printable.
 class Table {
  public:
-  /// One letter for each column: 'l' or 'r'.
+  /// One character for each column: 'l' or 'r'.
   explicit Table(std::string alignment) : alignment_(std::move(alignment)) {}
   void add(std::vector<std::string> cells);
   /// Two spaces between columns, `indent` before the first.

@@ -52,7 +52,7 @@ void ProgressBar::update(int64_t done, int64_t total) {
   drawn_ = now;
   visible_ = true;
   const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now - start_).count();
-  // One letter is left free: some terminals wrap as soon as the last column is used.
+  // One column is left free: some terminals wrap as soon as the last column is used.
   fmt::print(stderr, "\r{}\x1b[K", line(title_, done, total, terminal_columns() - 1, seconds));
   std::fflush(stderr);
 }

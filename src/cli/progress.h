@@ -19,7 +19,7 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   void update(int64_t done, int64_t total);
-  /// "Converting [#####     ]  50%  0:03": a line of at most `columns` letters.
+  /// "Converting [#####     ]  50%  0:03": a line of at most `columns` characters.
   static std::string line(const std::string& title, int64_t done, int64_t total, int columns, int64_t seconds);
 
  private:

@@ -99,7 +99,7 @@ void QuantizationOptions::add_to(Command& command) {
       .placeholder("P");
   command.add_flag("--strict", strict, "Nodes without an integer form are an error");
   command.add_flag("--per-tensor", per_tensor, "One scale for all channels of weights");
-  command.add_flag("--equalize", equalize, "Even out the channels of neighbouring convolutions before");
+  command.add_flag("--equalize", equalize, "First equalize the channels of neighbouring convolutions");
   command
       .add_option("--smallest-weight", min_weight_elements,
                   "Constants of fewer elements stay float in weight-only modes")
@@ -132,7 +132,8 @@ void quantize_and_report(const Model& model, const QuantizationOptions& options,
   const std::unique_ptr<SampleSource> samples = reads ? options.samples.open(model) : nullptr;
   const JobPlan plan = job.plan(samples.get());
   if (!report.json) {
-    fmt::print("{}: {}\n\n{}", printable(report.model_path), format_bytes(model.file_bytes()), plan.to_text());
+    fmt::print("{}: {}\n\n{}", printable(report.model_path), format_bytes(model.file_bytes(), plan.units),
+               plan.to_text());
     std::fflush(stdout);
   }
   QuantizeResult result;
@@ -169,7 +170,8 @@ void quantize_and_report(const Model& model, const QuantizationOptions& options,
   fmt::print("\n");
   if (job.needs_samples()) fmt::print("Calibrated with {} samples\n", result.samples);
   fmt::print(
-      "Wrote {}: {}, {:.1f} % of the float model\n", printable(report.output_path), format_bytes(result.result_bytes),
+      "Wrote {}: {}, {:.1f} % of the float model\n", printable(report.output_path),
+      format_bytes(result.result_bytes, plan.units),
       100.0 * static_cast<double>(result.result_bytes) / static_cast<double>(std::max<int64_t>(model.file_bytes(), 1)));
 }
 

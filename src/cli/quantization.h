@@ -37,7 +37,7 @@ struct QuantizationOptions {
 
 struct QuantizationReport {
   std::string model_path;   ///< what the user calls the model
-  std::string output_path;  ///< where the quantized file goes
+  std::string output_path;  ///< where the quantized file is written
   bool plan_only = false;   ///< only say what would be done
   bool json = false;
 };

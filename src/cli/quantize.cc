@@ -16,7 +16,7 @@ constexpr const char* kExamples =
     "  leadline quantize model.tflite --mode dynamic\n"
     "  leadline quantize model.tflite -o small.tflite --mode int8 --data samples.npz --input-type int8\n"
     "  leadline quantize model.tflite --data samples/ --recipe recipe.json --method percentile\n"
-    "  leadline quantize model.tflite --data samples.npz --strict --plan     what it would do and take";
+    "  leadline quantize model.tflite --data samples.npz --strict --plan     what it would do and need";
 
 class QuantizeCommand final : public Command {
  public:
@@ -27,18 +27,18 @@ class QuantizeCommand final : public Command {
     add_timeout();
     add_option("--mode", options_.mode, quantization_mode_names()).show_default().placeholder("MODE");
     options_.add_to(*this);
-    add_option("--recipe", options_.recipe, "Which nodes are quantized how: Leadline's JSON or ai-edge-quantizer's")
+    add_option("--recipe", options_.recipe, "How to quantize which nodes: Leadline's JSON or ai-edge-quantizer's")
         .placeholder("FILE");
-    add_flag("--bias-correction", options_.bias_correction, "Biases make up for the mean error of quantized weights");
+    add_flag("--bias-correction", options_.bias_correction,
+             "Let biases compensate for the mean error of quantized weights");
     add_option("--threads", options_.threads, "Threads for calibration; -1: all CPUs").show_default().placeholder("N");
-    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
-    add_flag("--plan", plan_only_, "Only say what would be done and what memory it takes");
+    add_option("--memory", memory_, "Refuse to use more memory than this, such as 200MB").placeholder("SIZE");
+    add_flag("--plan", plan_only_, "Only print what would be done and how much memory it needs");
   }
 
   void run() override {
     // A count of its own, so that it can be compared with what was planned.
-    const auto budget =
-        (memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_)))->child();
+    const auto budget = (memory_.empty() ? Budget::machine_default() : Budget::with_limit(memory_))->child();
     std::string output = output_path_;
     if (output.empty()) {
       output = std::filesystem::path(model_path_).replace_extension(options_.mode + ".tflite").string();

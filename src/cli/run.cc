@@ -73,11 +73,11 @@ class Run final : public Command {
     add_option("--input", input_files_, "Data of an input, by name or position: x=x.npy; or one FILE.npz with all")
         .placeholder("INPUT=FILE")
         .repeatable();
-    add_flag("--random", random_, "Make up the inputs that no file gives (default when there is no --input)");
-    add_option("--seed", seed_, "Start of the random numbers").show_default().placeholder("N");
+    add_flag("--random", random_, "Fill inputs that have no file with random values (default without --input)");
+    add_option("--seed", seed_, "Seed of the random numbers").show_default().placeholder("N");
     add_option("--output", output_path_, "Write the outputs to this .npz (or, for one output, .npy) file")
         .placeholder("FILE");
-    add_option("--runs", runs_, "How often to run").range(1, 1'000'000).show_default().placeholder("N");
+    add_option("--runs", runs_, "How many times to run").range(1, 1'000'000).show_default().placeholder("N");
     add_flag("--profile", profile_, "Time per op and per node");
   }
 
@@ -259,8 +259,8 @@ void Run::print_text(OpenedModel& opened) const {
         {"run", fmt::format("{:.3f} ms median of {} with {}; first {:.3f}, fastest {:.3f}, slowest {:.3f}",
                             timing_.median(), runs_, threads, timing_.first(), timing_.fastest(), timing_.slowest())});
   }
-  facts.add({"memory", fmt::format("{} planned, {} counted at the peak", format_bytes(plan.peak_bytes),
-                                   format_bytes(interpreter.counted_peak_bytes()))});
+  facts.add({"memory", fmt::format("{} planned, {} counted at the peak", format_bytes(plan.peak_bytes, plan.units),
+                                   format_bytes(interpreter.counted_peak_bytes(), plan.units))});
   fmt::print("\nTime and memory\n{}", facts.text());
   if (profile_) print_profile(interpreter.profile(), timing_.runs_ms.size());
 }

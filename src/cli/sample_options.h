@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --data and what goes with it: the options by which every command that runs samples finds them.
+// --data and related options: how every command that runs samples finds them.
 #pragma once
 
 #include <cstdint>

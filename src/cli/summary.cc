@@ -44,7 +44,7 @@ double from_bfloat16(uint16_t bits) {
 
 using Reader = std::function<double(int64_t)>;
 
-/// Gives the elements of a tensor as numbers; empty for types that are none.
+/// Returns the elements of a tensor as numbers; empty for types that are not numeric.
 Reader reader(DType type, const std::byte* data) {
   switch (type) {
     case DType::kFloat32:

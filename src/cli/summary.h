@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few figures that say what a tensor holds.
+// A few numbers that summarize the contents of a tensor.
 #pragma once
 
 #include <cstdint>

@@ -163,8 +163,8 @@ void fill_random(Interpreter& interpreter, int index, std::mt19937_64& random) {
       return fill<uint8_t>(bytes, [&] { return static_cast<uint8_t>(bit()); });
     case DType::kResource:
     case DType::kVariant:
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("input '{}' is a {}: it cannot be made up", info.name, dtype_name(info.dtype)));
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("input '{}' is a {}: random values cannot be made for it",
+                                                           info.name, dtype_name(info.dtype)));
     default:
       return fill<uint8_t>(bytes, [&] { return static_cast<uint8_t>(random()); });
   }

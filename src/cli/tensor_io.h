@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of an interpreter from and to numpy's files, and inputs made up.
+// Tensors of an interpreter from and to numpy's files, and random inputs.
 #pragma once
 
 #include <cstdint>

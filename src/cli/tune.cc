@@ -28,7 +28,7 @@ constexpr const char* kExamples =
     "  leadline tune model.tflite --data samples.npz --target 0.999\n"
     "  leadline tune model.tflite --data samples/ --metric same_top --target 0.98 --keep int16x8\n"
     "  leadline tune model.tflite --data samples.npz --save-recipe recipe.json\n"
-    "  leadline tune model.tflite --plan                        what it would take";
+    "  leadline tune model.tflite --plan                        how much memory it needs";
 
 void write_file(const std::string& path, std::span<const std::byte> content) {
   OutputFile file(path);
@@ -56,13 +56,12 @@ class TuneCommand final : public Command {
     add_option("--threads", options_.threads, "Threads for runs on samples; -1: all CPUs")
         .show_default()
         .placeholder("N");
-    add_option("--memory", memory_, "Refuse to take more than this, such as 200MB").placeholder("SIZE");
-    add_flag("--plan", plan_only_, "Only say what memory it takes");
+    add_option("--memory", memory_, "Refuse to use more memory than this, such as 200MB").placeholder("SIZE");
+    add_flag("--plan", plan_only_, "Only print how much memory it needs");
   }
 
   void run() override {
-    const auto budget =
-        (memory_.empty() ? Budget::machine_default() : Budget::with_limit(parse_bytes(memory_)))->child();
+    const auto budget = (memory_.empty() ? Budget::machine_default() : Budget::with_limit(memory_))->child();
     tune_.quantize = options_.parsed();
     tune_.keep = parse_quantization_mode(keep_, "--keep");
     tune_.metric = parse_tune_metric(metric_, "--metric");
@@ -119,7 +118,7 @@ class TuneCommand final : public Command {
     Table table("l");
     for (const std::string& name : result.kept) table.add({name});
     fmt::print("Kept as {}: {} nodes\n{}", keep_, result.kept.size(), table.text());
-    fmt::print("Wrote {}: {}\n", printable(output), format_bytes(static_cast<int64_t>(result.file.size())));
+    fmt::print("Wrote {}: {}\n", printable(output), format_bytes(static_cast<int64_t>(result.file.size()), plan.units));
     if (!recipe_path_.empty()) fmt::print("Wrote {}\n", printable(recipe_path_));
   }
 

@@ -40,35 +40,42 @@ const char* memory_category_name(MemoryCategory category) noexcept {
 /// The state, at the moment of the refusal, of the budget that had no room.
 struct Budget::Refusal {
   int64_t limit = 0;
+  ByteUnits units = ByteUnits::kBinary;
   int64_t used = 0;
   std::array<int64_t, kMemoryCategoryCount> by_category{};
 
   BudgetError error(int64_t bytes, MemoryCategory category) const {
     const int64_t left = limit - used;
-    std::string message =
-        fmt::format("{}: {} more needed, {} of the budget of {} available", memory_category_name(category),
-                    format_bytes(bytes), format_bytes(left), format_bytes(limit));
-    if (format_bytes(bytes) == format_bytes(left)) message += fmt::format(" ({} bytes against {})", bytes, left);
+    const auto text = [this](int64_t size) { return format_bytes(size, units); };
+    std::string message = fmt::format("{}: {} more needed, {} of the budget of {} available",
+                                      memory_category_name(category), text(bytes), text(left), text(limit));
+    if (text(bytes) == text(left)) message += fmt::format(" ({} bytes against {})", bytes, left);
     if (used > 0) message += "; in use:";
     for (size_t i = 0; i < by_category.size(); ++i) {
-      if (by_category[i] > 0)
-        message += fmt::format("\n  {:<16}{:>10}", kCategoryNames[i], format_bytes(by_category[i]));
+      if (by_category[i] > 0) message += fmt::format("\n  {:<16}{:>10}", kCategoryNames[i], text(by_category[i]));
     }
     return {message, add_saturated(used, bytes), limit};
   }
 };
 
-Budget::Budget(int64_t limit, std::shared_ptr<Budget> parent) : limit_(limit), parent_(std::move(parent)) {}
+Budget::Budget(int64_t limit, ByteUnits units, std::shared_ptr<Budget> parent)
+    : limit_(limit), units_(units), parent_(std::move(parent)) {}
 
-std::shared_ptr<Budget> Budget::with_limit(int64_t limit) {
+std::shared_ptr<Budget> Budget::with_limit(int64_t limit, ByteUnits units) {
   require(limit >= 0, ErrorCode::kInvalidArgument, "the limit of a budget cannot be negative, got {}", limit);
-  return {new Budget(limit, nullptr), [](const Budget* budget) {
-            accounted_in_process -= budget->used_;  // what nobody gave back
+  return {new Budget(limit, units, nullptr), [](const Budget* budget) {
+            accounted_in_process -= budget->used_;  // what was never released
             delete budget;
           }};
 }
 
-std::shared_ptr<Budget> Budget::child() { return std::shared_ptr<Budget>(new Budget(kNoLimit, shared_from_this())); }
+std::shared_ptr<Budget> Budget::with_limit(std::string_view text) {
+  return with_limit(parse_bytes(text), byte_units(text));
+}
+
+std::shared_ptr<Budget> Budget::child() {
+  return std::shared_ptr<Budget>(new Budget(kNoLimit, units_, shared_from_this()));
+}
 
 void Budget::charge(int64_t bytes, MemoryCategory category) {
   require(bytes >= 0, ErrorCode::kInvalidArgument, "cannot charge {} bytes", bytes);
@@ -79,7 +86,7 @@ void Budget::charge(int64_t bytes, MemoryCategory category) {
 bool Budget::try_charge(int64_t bytes, MemoryCategory category, Refusal* refusal) {
   const std::lock_guard lock(mutex_);
   if (bytes > limit_ - used_) {
-    *refusal = {limit_, used_, by_category_};
+    *refusal = {limit_, units_, used_, by_category_};
     return false;
   }
   if (parent_ && !parent_->try_charge(bytes, category, refusal)) return false;
@@ -112,6 +119,10 @@ void Budget::count_shared(int64_t bytes, MemoryCategory category) noexcept {
 }
 
 int64_t Budget::limit() const { return parent_ ? std::min(limit_, parent_->limit()) : limit_; }
+
+ByteUnits Budget::units() const { return parent_ && parent_->limit() <= limit_ ? parent_->units() : units_; }
+
+std::string Budget::format(int64_t bytes) const { return format_bytes(bytes, units()); }
 
 int64_t Budget::available() const {
   const std::lock_guard lock(mutex_);
@@ -204,7 +215,7 @@ std::optional<int64_t> scale_percent(std::string_view number) {
   if (!share || *share > 100 * kSteps) return std::nullopt;
   const int64_t available = read_memory_limits().available();
   require(available != kNoLimit, ErrorCode::kInvalidArgument,
-          "cannot tell what {}% of the memory is: the system does not say how much is available", number);
+          "cannot work out {}% of the memory: the system does not say how much is available", number);
   return static_cast<int64_t>(static_cast<long double>(available) * static_cast<long double>(*share) / (100 * kSteps));
 }
 
@@ -228,18 +239,29 @@ int64_t parse_bytes(std::string_view text) {
   return *bytes;
 }
 
-std::string format_bytes(int64_t bytes) {
-  constexpr std::array<const char*, 7> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+ByteUnits byte_units(std::string_view text) noexcept {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  if (text.size() < 2 || (text.back() != 'B' && text.back() != 'b')) return ByteUnits::kBinary;
+  const bool decimal = std::string_view("KMGTkmgt").find(text[text.size() - 2]) != std::string_view::npos;
+  return decimal ? ByteUnits::kDecimal : ByteUnits::kBinary;
+}
+
+std::string format_bytes(int64_t bytes, ByteUnits units) {
+  using Names = std::array<const char*, 7>;
+  constexpr Names kBinary = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  constexpr Names kDecimal = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+  const Names& names = units == ByteUnits::kDecimal ? kDecimal : kBinary;
+  const double step = units == ByteUnits::kDecimal ? 1000.0 : 1024.0;
   double value = std::abs(static_cast<double>(bytes));
   size_t unit = 0;
   // 1023.95 would be printed as 1024.0 with one decimal; the next unit says it better.
-  while (unit + 1 < kUnits.size() && value >= (unit == 0 ? 1024.0 : 1023.95)) {
-    value /= 1024.0;
+  while (unit + 1 < names.size() && value >= (unit == 0 ? step : step - 0.05)) {
+    value /= step;
     ++unit;
   }
   std::string number = fmt::format("{:.1f}", value);
   if (number.ends_with(".0")) number.resize(number.size() - 2);
-  return fmt::format("{}{} {}", bytes < 0 ? "-" : "", number, kUnits[unit]);
+  return fmt::format("{}{} {}", bytes < 0 ? "-" : "", number, names[unit]);
 }
 
 }  // namespace leadline

@@ -172,7 +172,26 @@ TEST(Budget, MalformedEnvironmentVariableIsNamedInTheError) {
   }
 }
 
-TEST(MemoryCategory, NamesAreForPeopleAndNeverNull) {
+TEST(Budget, AnswersInTheUnitsOfItsLimit) {
+  const auto decimal = Budget::with_limit("200MB");
+  EXPECT_EQ(decimal->limit(), 200'000'000);
+  EXPECT_EQ(decimal->format(1'500'000), "1.5 MB");
+  EXPECT_EQ(decimal->child()->units(), ByteUnits::kDecimal);
+  try {
+    decimal->child()->charge(300'000'000, kArena);
+    FAIL() << "the charge was accepted";
+  } catch (const BudgetError& error) {
+    EXPECT_STREQ(error.what(), "arena: 300 MB more needed, 200 MB of the budget of 200 MB available");
+  }
+  for (const char* text : {"200MiB", "200M", "200 mib", "209715200", "200000B"}) {
+    EXPECT_EQ(Budget::with_limit(text)->units(), ByteUnits::kBinary) << text;
+  }
+  EXPECT_EQ(Budget::with_limit(" 1.5 gb ")->units(), ByteUnits::kDecimal);
+  EXPECT_EQ(Budget::with_limit("50%")->units(), ByteUnits::kBinary);
+  EXPECT_EQ(Budget::with_limit(1000)->units(), ByteUnits::kBinary);
+}
+
+TEST(MemoryCategory, NamesAreReadableAndNeverNull) {
   EXPECT_STREQ(memory_category_name(MemoryCategory::kModelFile), "model file");
   EXPECT_STREQ(memory_category_name(MemoryCategory::kStatistics), "statistics");
   EXPECT_STREQ(memory_category_name(static_cast<MemoryCategory>(200)), "unknown");
@@ -208,7 +227,7 @@ TEST(ParseBytes, PercentIsOfWhatIsAvailable) {
   EXPECT_EQ(parse_bytes("0 %"), 0);
 }
 
-TEST(ParseBytes, RefusesWhatIsNoAmount) {
+TEST(ParseBytes, RefusesWhatIsNotAnAmount) {
   for (const char* text : {"",           " ",
                            "MB",         "-1",
                            "+1",         "1e9",
@@ -227,6 +246,14 @@ TEST(ParseBytes, RefusesWhatIsNoAmount) {
       EXPECT_NE(std::string(error.what()).find("200MB"), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(FormatBytes, UsesTheLargestDecimalUnitOnDemand) {
+  EXPECT_EQ(format_bytes(999, ByteUnits::kDecimal), "999 B");
+  EXPECT_EQ(format_bytes(1000, ByteUnits::kDecimal), "1 KB");
+  EXPECT_EQ(format_bytes(999'949, ByteUnits::kDecimal), "999.9 KB");
+  EXPECT_EQ(format_bytes(999'950, ByteUnits::kDecimal), "1 MB");
+  EXPECT_EQ(format_bytes(-2'500'000'000, ByteUnits::kDecimal), "-2.5 GB");
 }
 
 TEST(FormatBytes, UsesTheLargestBinaryUnitWithOneDecimal) {
@@ -256,7 +283,7 @@ TEST(Budget, TheProcessCountsWhatAllBudgetsHold) {
     EXPECT_THROW(second->charge(5000, MemoryCategory::kArena), BudgetError);
     EXPECT_EQ(accounted_bytes() - before, 200);
   }
-  EXPECT_EQ(accounted_bytes(), before) << "a budget that goes takes its charges with it";
+  EXPECT_EQ(accounted_bytes(), before) << "a destroyed budget takes its charges with it";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charged memory: small blocks from the heap, large ones mapped, so that freeing them gives the pages back.
+// Charged memory: small blocks from the heap, large ones mapped, so that freeing them returns the pages.
 #include "core/buffer.h"
 
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ std::byte* allocate(int64_t bytes) noexcept {
   return static_cast<std::byte*>(block);
 }
 
-/// Tells the system that all of a mapped block will be used. In a virtual machine the first touch of a page can cost
+/// Advises the system that all of a mapped block will be used. In a virtual machine the first touch of a page can cost
 /// 2 us, several times what is done with it; that is a third of the time to a first result. Only hints: where the
 /// system does not take them, pages come one by one.
 void expect_use(std::byte* block, int64_t bytes, MemoryCategory category) noexcept {
@@ -70,9 +70,10 @@ Buffer::Buffer(std::shared_ptr<Budget> budget, int64_t bytes, MemoryCategory cat
   data_ = representable ? allocate(charged) : nullptr;
   if (data_ == nullptr) {
     budget->release(charged, category);
-    throw BudgetError(fmt::format("the system refused {} for {}, although the budget of {} allows it",
-                                  format_bytes(charged), memory_category_name(category), format_bytes(budget->limit())),
-                      charged, budget->limit());
+    throw BudgetError(
+        fmt::format("the system refused {} for {}, although the budget of {} allows it", budget->format(charged),
+                    memory_category_name(category), budget->format(budget->limit())),
+        charged, budget->limit());
   }
   expect_use(data_, charged, category);
   budget_ = std::move(budget);

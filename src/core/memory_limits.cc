@@ -61,7 +61,7 @@ std::shared_ptr<Budget> Budget::machine_default() {
   const char* const wanted = std::getenv("LEADLINE_MEMORY");
   if (wanted != nullptr && *wanted != '\0') {
     try {
-      return with_limit(parse_bytes(wanted));
+      return with_limit(std::string_view(wanted));
     } catch (const Error& error) {
       fail(error.code(), "environment variable LEADLINE_MEMORY: {}", error.what());
     }

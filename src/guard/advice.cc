@@ -61,7 +61,7 @@ std::string memory_advice(const GuardReport& report, const Circumstances& circum
       "Give it more than {} if the machine has it; otherwise smaller batches, smaller types (float32, float16), or "
       "data "
       "read in pieces.",
-      format_bytes(report.limits.memory_bytes));
+      format_bytes(report.limits.memory_bytes, report.limits.units));
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::string signal_advice(int signal, bool refused_memory) {
 }
 
 void explain(GuardReport& report, const Circumstances& circumstances) {
-  const std::string peak = report.peak_bytes > 0 ? format_bytes(report.peak_bytes) : "unknown";
+  const std::string peak = report.peak_bytes > 0 ? format_bytes(report.peak_bytes, report.limits.units) : "unknown";
   switch (report.cause) {
     case GuardCause::kExit:
       report.summary =
@@ -122,7 +122,7 @@ void explain(GuardReport& report, const Circumstances& circumstances) {
           circumstances.machine_oom
               ? fmt::format("killed by the system's OOM killer after {:.1f} s, peak {}", report.seconds, peak)
               : fmt::format("killed for taking {}, more than its memory limit of {}, after {:.1f} s", peak,
-                            format_bytes(report.limits.memory_bytes), report.seconds);
+                            format_bytes(report.limits.memory_bytes, report.limits.units), report.seconds);
       report.advice = memory_advice(report, circumstances);
       return;
     case GuardCause::kProcesses:

@@ -13,7 +13,7 @@
 namespace leadline {
 namespace jobs {
 
-CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions& options) {
+CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions& options, ByteUnits units) {
   std::set<int> subgraphs = {0};
   for (const SignatureInfo& signature : model.signatures()) subgraphs.insert(signature.subgraph);
   Calibrator calibrator(model, options);
@@ -23,8 +23,8 @@ CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions&
     memory.peak = memory.peak + run.bytes;
     memory.complete = memory.complete && run.complete;
   }
-  memory.detail = fmt::format("run {}, statistics {}", format_bytes(memory.peak.total()),
-                              format_bytes(calibrator.statistics_bytes() + calibrator.calibration_bytes()));
+  memory.detail = fmt::format("run {}, statistics {}", format_bytes(memory.peak.total(), units),
+                              format_bytes(calibrator.statistics_bytes() + calibrator.calibration_bytes(), units));
   memory.result.add(MemoryCategory::kStatistics, calibrator.calibration_bytes());
   memory.peak.add(MemoryCategory::kStatistics, calibrator.statistics_bytes() + calibrator.calibration_bytes());
   return memory;
@@ -58,11 +58,12 @@ struct CalibrateJob::State {
 
   JobPlan plan() const {
     const auto model_memory = jobs::PhaseMemory::of(model);
-    const jobs::CalibrationMemory memory = jobs::calibration_memory(model, options);
+    const ByteUnits units = jobs::units_of(options.budget, model);
+    const jobs::CalibrationMemory memory = jobs::calibration_memory(model, options, units);
     return jobs::make_plan("calibrate",
                            {model_memory.phase("load", "the file and its graph"),
                             (model_memory + memory.peak).phase("calibrate", memory.detail)},
-                           0, memory.complete);
+                           0, memory.complete, units);
   }
 
   void start(const SampleSource& samples) {

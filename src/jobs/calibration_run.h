@@ -20,13 +20,13 @@ struct CalibrationMemory {
 };
 
 /// With an interpreter for each signature, since samples may come for all of them.
-CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions& options);
+CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions& options, ByteUnits units);
 
 /// Runs all samples of `reader` through `calibrator`.
 CalibrateResult run_calibration(Calibrator& calibrator, SampleReader& reader, JobBudget& budget,
                                 const JobObserver& observer);
 
-/// Tells `observer` of one phase.
+/// Reports one phase to `observer`.
 Progress progress_of(const JobObserver& observer, std::string_view phase, std::string_view unit);
 
 }  // namespace leadline::jobs

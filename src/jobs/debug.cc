@@ -26,7 +26,9 @@ struct DebugJob::State {
   JobPlan plan_for(int subgraph) const {
     DebugOptions planning = options;
     planning.subgraph = subgraph;
-    planning.budget = Budget::with_limit(std::numeric_limits<int64_t>::max());  // admit() compares with the caller's
+    const ByteUnits units = jobs::units_of(options.budget, reference);
+    // Without a limit: admit() compares with the caller's.
+    planning.budget = Budget::with_limit(std::numeric_limits<int64_t>::max(), units);
     JobPlan plan = QuantizationDebugger(equalized ? equalized->outline() : reference, quantized, planning).plan();
     if (!equalized || !equalized->changed()) return plan;
     // The given model stays beside the one with even channels.
@@ -38,9 +40,9 @@ struct DebugJob::State {
                            {models.phase("load", plan.phases.front().detail),
                             (models + equalized->peak())
                                 .phase("equalize", fmt::format("the model with even channels {}",
-                                                               format_bytes(equalized->result().total()))),
+                                                               format_bytes(equalized->result().total(), units))),
                             compares.phase("compare", plan.phases.back().detail)},
-                           0, plan.complete);
+                           0, plan.complete, units);
   }
 
   DebugJobResult run(SampleSource& samples, const JobObserver& observer) {

@@ -75,8 +75,8 @@ struct QuantizationDebugger::State {
     return jobs::make_plan(
         "debug",
         {models.phase("load", "both files and their graphs"),
-         compares.phase("compare", fmt::format("{} layers, statistics {}", layers, format_bytes(statistics)))},
-        0, run.complete);
+         compares.phase("compare", fmt::format("{} layers, statistics {}", layers, budget->format(statistics)))},
+        0, run.complete, budget->units());
   }
 
   Model reference;

@@ -38,7 +38,7 @@ class EvaluateRun {
       : reader_(reader), budget_(budget), observer_(observer), sum_(options) {}
 
   /// Works until there are no more samples or another thread failed. The calling thread's (`main`) obeys its limits and
-  /// tells how far the work is.
+  /// reports how far the work is.
   void work(Evaluator& evaluator, bool main) noexcept {
     try {
       int64_t index = 0;
@@ -231,12 +231,13 @@ struct EvaluateJob::State {
     for (int i = 0; i < options.num_threads; ++i) all = all + memory.own;
     all.add(MemoryCategory::kInputsOutputs, samples != nullptr ? samples->peak_bytes() : 0);
     all.add(MemoryCategory::kStatistics, result_bytes(samples));
+    const ByteUnits units = jobs::units_of(options.budget, model);
     return jobs::make_plan(
         "evaluate",
         {loaded.phase("load", options.reference ? "the files and their graphs" : "the file and its graph"),
          all.phase("evaluate",
-                   fmt::format("{} at a time, {} each", options.num_threads, format_bytes(memory.own.total())))},
-        0, memory.complete);
+                   fmt::format("{} at a time, {} each", options.num_threads, format_bytes(memory.own.total(), units)))},
+        0, memory.complete, units);
   }
 
   jobs::JobBudget make_budget() const {
@@ -279,6 +280,7 @@ struct EvaluateJob::State {
       if (finding.severity == SampleFinding::Severity::kWarning) result.findings.push_back(finding);
     }
     result.counted_peak_bytes = budget.peak();
+    result.units = jobs::units_of(options.budget, model);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   }

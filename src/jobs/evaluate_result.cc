@@ -87,7 +87,8 @@ std::string EvaluateResult::to_text() const {
   if (is_share(metric)) {
     text = fmt::format("{} {:.2f} %: {} of {}", full_name(*this), 100 * value, correct, answers);
   }
-  text += fmt::format("  ({} samples, {:.2f} s, {} at most)\n", samples, seconds, format_bytes(counted_peak_bytes));
+  text +=
+      fmt::format("  ({} samples, {:.2f} s, {} at most)\n", samples, seconds, format_bytes(counted_peak_bytes, units));
   if (classes <= 1 || !is_share(metric)) return text;
   size_t width = 1;
   for (const int64_t count : confusion) width = std::max(width, fmt::formatted_size("{}", count));

@@ -16,6 +16,10 @@ JobBudget::JobBudget(const std::shared_ptr<Budget>& given, std::vector<Model> mo
   }
 }
 
+ByteUnits units_of(const std::shared_ptr<Budget>& given, const Model& model) {
+  return (given ? given : model.budget())->units();
+}
+
 void JobBudget::admit(const JobPlan& plan) const {
   int64_t charged = 0;
   for (const Model& model : models_) charged += model.budget() == given_ ? PhaseMemory::of(model).total() : 0;
@@ -24,8 +28,8 @@ void JobBudget::admit(const JobPlan& plan) const {
   throw BudgetError(
       fmt::format("{} needs {} ({} bytes), the budget is {}; {} of it are left{}.\n{}Raise the budget or use fewer "
                   "threads.",
-                  plan.job, format_bytes(plan.peak_bytes), plan.peak_bytes, format_bytes(given_->limit()),
-                  format_bytes(available), charged > 0 ? " besides the model" : "", plan.to_text()),
+                  plan.job, given_->format(plan.peak_bytes), plan.peak_bytes, given_->format(given_->limit()),
+                  given_->format(available), charged > 0 ? " besides the model" : "", plan.to_text()),
       plan.peak_bytes, given_->limit());
 }
 

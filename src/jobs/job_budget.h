@@ -12,6 +12,9 @@
 
 namespace leadline::jobs {
 
+/// Of sizes in the texts of a job's plan. `given` null: those of the model's budget.
+ByteUnits units_of(const std::shared_ptr<Budget>& given, const Model& model);
+
 class JobBudget {
  public:
   /// `given` null: that of the first model.

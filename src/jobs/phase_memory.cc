@@ -70,15 +70,16 @@ JobPlan with_samples(JobPlan plan, int64_t bytes) {
     memory.add(MemoryCategory::kInputsOutputs, reads ? bytes : 0);
     phases.push_back(memory.phase(phase.name, phase.detail));
   }
-  return make_plan(plan.job, std::move(phases), plan.result_bytes, plan.complete);
+  return make_plan(plan.job, std::move(phases), plan.result_bytes, plan.complete, plan.units);
 }
 
-JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_bytes, bool complete) {
+JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_bytes, bool complete, ByteUnits units) {
   JobPlan plan;
   plan.job = std::move(job);
   plan.phases = std::move(phases);
   plan.result_bytes = result_bytes;
   plan.complete = complete;
+  plan.units = units;
   for (const JobPhase& phase : plan.phases) plan.peak_bytes = std::max(plan.peak_bytes, phase.peak_bytes);
   return plan;
 }

@@ -48,6 +48,6 @@ RunMemory run_memory(const Interpreter& interpreter);
 JobPlan with_samples(JobPlan plan, int64_t bytes);
 
 /// A plan of these phases; its peak is the largest of them.
-JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_bytes, bool complete);
+JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_bytes, bool complete, ByteUnits units);
 
 }  // namespace leadline::jobs

@@ -46,6 +46,7 @@ struct QuantizeJob::State {
   }
 
   JobPlan make_plan() const {
+    const ByteUnits units = jobs::units_of(options.budget, model);
     bool complete = true;
     PhaseMemory held = PhaseMemory::of(model);
     if (options.calibration) held.add(MemoryCategory::kStatistics, options.calibration->memory_bytes());
@@ -54,11 +55,11 @@ struct QuantizeJob::State {
       const PhaseMemory result = equalized->result();
       phases.push_back(
           (held + equalized->peak())
-              .phase("equalize", fmt::format("the model with even channels {}", format_bytes(result.total()))));
+              .phase("equalize", fmt::format("the model with even channels {}", format_bytes(result.total(), units))));
       held = held + result;
     }
     if (calibrates()) {
-      const jobs::CalibrationMemory memory = jobs::calibration_memory(outline(), calibrate_options(nullptr));
+      const jobs::CalibrationMemory memory = jobs::calibration_memory(outline(), calibrate_options(nullptr), units);
       phases.push_back((held + memory.peak).phase("calibrate", memory.detail));
       held = held + memory.result;
       complete = memory.complete;
@@ -67,14 +68,14 @@ struct QuantizeJob::State {
       ChannelMeans means(outline(), options.num_threads);
       const jobs::RunMemory run = jobs::run_memory(means.interpreter());
       held = held + run.bytes;  // until the biases are corrected
-      phases.push_back(held.phase("correct_biases", fmt::format("run {}", format_bytes(run.bytes.total()))));
+      phases.push_back(held.phase("correct_biases", fmt::format("run {}", format_bytes(run.bytes.total(), units))));
       complete = complete && run.complete;
     }
     const QuantizationPlan writing = planner->plan(options.calibration.get());
     held.add(MemoryCategory::kModelFile, writing.result_bytes + writing.extra_bytes);
     held.add(MemoryCategory::kGraph, writing.graph_bytes);
-    phases.push_back(held.phase("quantize", fmt::format("result {}", format_bytes(writing.result_bytes))));
-    return jobs::make_plan("quantize", std::move(phases), writing.result_bytes, complete);
+    phases.push_back(held.phase("quantize", fmt::format("result {}", format_bytes(writing.result_bytes, units))));
+    return jobs::make_plan("quantize", std::move(phases), writing.result_bytes, complete, units);
   }
 
   const JobPlan& plan() {

@@ -140,7 +140,7 @@ class TrialFiles {
     options.budget = budget_.own();
     const auto allocate = [this](int64_t bytes) -> std::span<std::byte> {
       if (allocate_) return file_ = allocate_(bytes);
-      own_ = {};  // the memory of the last one goes first
+      own_ = {};  // free the memory of the last one first
       own_.resize(static_cast<size_t>(bytes));
       return file_ = own_;
     };
@@ -215,6 +215,7 @@ struct TuneJob::State {
   }
 
   JobPlan make_plan() const {
+    const ByteUnits units = jobs::units_of(options.quantize.budget, model);
     bool complete = true;
     PhaseMemory held = PhaseMemory::of(model);
     std::vector<JobPhase> phases = {held.phase("load", "the file and its graph")};
@@ -222,11 +223,11 @@ struct TuneJob::State {
       const PhaseMemory result = equalized->result();
       phases.push_back(
           (held + equalized->peak())
-              .phase("equalize", fmt::format("the model with even channels {}", format_bytes(result.total()))));
+              .phase("equalize", fmt::format("the model with even channels {}", format_bytes(result.total(), units))));
       held = held + result;
     }
     if (calibrates()) {
-      const jobs::CalibrationMemory memory = jobs::calibration_memory(outline(), calibrate_options(nullptr));
+      const jobs::CalibrationMemory memory = jobs::calibration_memory(outline(), calibrate_options(nullptr), units);
       phases.push_back((held + memory.peak).phase("calibrate", memory.detail));
       held = held + memory.result;
       complete = memory.complete;
@@ -250,11 +251,12 @@ struct TuneJob::State {
     }
     trial.add(MemoryCategory::kModelFile, quantizer.plan().extra_bytes);
     phases.push_back((measuring.total() > trial.total() ? measuring : trial)
-                         .phase("trial", fmt::format("a file of at most {}", format_bytes(file_bytes))));
+                         .phase("trial", fmt::format("a file of at most {}", format_bytes(file_bytes, units))));
     const PhaseMemory orders = jobs::comparison_memory(outline(), quantized, ordering_options(options.quantize));
-    phases.push_back((held + PhaseMemory::of(quantized) + orders)
-                         .phase("order", fmt::format("all layers side by side {}", format_bytes(orders.total()))));
-    return jobs::make_plan("tune", std::move(phases), file_bytes, complete);
+    phases.push_back(
+        (held + PhaseMemory::of(quantized) + orders)
+            .phase("order", fmt::format("all layers side by side {}", format_bytes(orders.total(), units))));
+    return jobs::make_plan("tune", std::move(phases), file_bytes, complete, units);
   }
 
   static PhaseMemory evaluation_memory(const Model& model) {

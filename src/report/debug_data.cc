@@ -42,7 +42,7 @@ Json error_json(const ErrorStatistics& e) {
                {"mean", number(e.mean_error)},
                {"cosine", number(e.cosine)},
                {"snr", number(e.snr_db)}};
-  // A noise of nothing and a signal of nothing: neither can be told as a share.
+  // A noise of nothing and a signal of nothing: neither can be shown as a share.
   json["relative"] = e.elements > 0 ? number(relative_error(e)) : Json(nullptr);
   if (e.rmse_over_scale > 0.0) json["steps"] = number(e.rmse_over_scale);
   if (e.not_finite > 0) json["not_finite"] = e.not_finite;

@@ -91,8 +91,8 @@ Verdict find_verdict(const DebugResult& result, const std::vector<std::string>& 
   return verdict;
 }
 
-void card(std::string& page, std::string_view label, std::string_view figure, std::string_view detail) {
-  print(page, "<div class=card><span>{}</span><b>{}</b><small>{}</small></div>\n", label, figure, detail);
+void card(std::string& page, std::string_view label, std::string_view value, std::string_view detail) {
+  print(page, "<div class=card><span>{}</span><b>{}</b><small>{}</small></div>\n", label, value, detail);
 }
 
 void add_cards(std::string& page, const DebugResult& result, const DebugRun& run) {
@@ -109,12 +109,14 @@ void add_cards(std::string& page, const DebugResult& result, const DebugRun& run
   card(page, "Suspects", fmt::format("{}", result.suspects.size()), "of " + plural(result.layers.size(), "layer"));
   if (result.quantized_bytes > 0) {
     const double ratio = static_cast<double>(result.quantized_bytes) / static_cast<double>(result.float_bytes);
-    card(page, "Quantized file", format_bytes(result.quantized_bytes),
-         result.float_bytes > 0 ? fmt::format("{} of {}", percent(ratio), format_bytes(result.float_bytes)) : "");
+    card(page, "Quantized file", format_bytes(result.quantized_bytes, result.plan.units),
+         result.float_bytes > 0
+             ? fmt::format("{} of {}", percent(ratio), format_bytes(result.float_bytes, result.plan.units))
+             : "");
   }
   if (result.plan.peak_bytes > 0) {
-    card(page, "Memory planned", format_bytes(result.plan.peak_bytes),
-         run.counted_bytes > 0 ? fmt::format("counted: {}", format_bytes(run.counted_bytes)) : "");
+    card(page, "Memory planned", format_bytes(result.plan.peak_bytes, result.plan.units),
+         run.counted_bytes > 0 ? fmt::format("counted: {}", format_bytes(run.counted_bytes, result.plan.units)) : "");
   }
   const std::string samples = plural(static_cast<size_t>(std::max<int64_t>(result.samples, 0)), "sample");
   if (run.seconds > 0.0) {
@@ -186,7 +188,7 @@ void add_memory(std::string& page, const JobPlan& plan) {
           "<span>{}</span><div class=track><span style=\"width:{:.2f}%;background:var(--c{})\"></span></div>"
           "<span class=num>{}<i>{:.1f} %</i></span>\n",
           memory_category_name(c.category), 100.0 * static_cast<double>(c.bytes) / static_cast<double>(largest),
-          static_cast<int>(c.category), format_bytes(c.bytes),
+          static_cast<int>(c.category), format_bytes(c.bytes, plan.units),
           100.0 * static_cast<double>(c.bytes) / static_cast<double>(plan.peak_bytes));
   }
   page += "</div></section>\n";

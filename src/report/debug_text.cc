@@ -174,8 +174,9 @@ std::string DebugResult::to_csv() const {
 }
 
 std::string DebugResult::to_text() const {
-  std::string text = fmt::format("{} samples, {} layers compared; files of {} and {}\n\nOutputs\n", samples,
-                                 layers.size(), format_bytes(float_bytes), format_bytes(quantized_bytes));
+  std::string text =
+      fmt::format("{} samples, {} layers compared; files of {} and {}\n\nOutputs\n", samples, layers.size(),
+                  format_bytes(float_bytes, plan.units), format_bytes(quantized_bytes, plan.units));
   for (const DebugOutput& output : outputs) {
     const ErrorStatistics& e = output.accumulated;
     text += fmt::format("  {}: rmse {:.4g}, max {:.4g}, cosine {:.6f}, {:.3g} dB", printable(output.name), e.rmse,

@@ -27,24 +27,25 @@ Json report::plan_json(const JobPlan& plan) {
 }
 
 std::string JobPlan::to_text() const {
+  const auto sized = [this](int64_t count) { return format_bytes(count, units); };
   size_t name = 0, bytes = 0, size = 0;
   for (const JobPhase& phase : phases) {
     name = std::max(name, phase.name.size());
     bytes = std::max(bytes, fmt::formatted_size("{}", phase.peak_bytes));
-    size = std::max(size, format_bytes(phase.peak_bytes).size());
+    size = std::max(size, sized(phase.peak_bytes).size());
   }
-  std::string text = fmt::format("{} takes at most {} ({} bytes)", job, format_bytes(peak_bytes), peak_bytes);
+  std::string text = fmt::format("{} takes at most {} ({} bytes)", job, sized(peak_bytes), peak_bytes);
   if (result_bytes > 0) {
-    text += fmt::format(", its result {} ({} bytes)", format_bytes(result_bytes), result_bytes);
+    text += fmt::format(", its result {} ({} bytes)", sized(result_bytes), result_bytes);
   }
   text += '\n';
   for (const JobPhase& phase : phases) {
     fmt::format_to(std::back_inserter(text), "  {:<{}}  {:>{}}  {:>{}} bytes  {}\n", phase.name, name,
-                   format_bytes(phase.peak_bytes), size, phase.peak_bytes, bytes, phase.detail);
+                   sized(phase.peak_bytes), size, phase.peak_bytes, bytes, phase.detail);
   }
   if (!complete) {
     text +=
-        "Not complete: some shapes depend on data of a run. The figures cover what is known so far;\n"
+        "Not complete: some shapes depend on data of a run. The numbers cover what is known so far;\n"
         "the rest is planned while running, inside the budget.\n";
   }
   return text;

@@ -79,7 +79,7 @@ std::string make_page(const Page& page) {
 }
 
 std::string make_frame(std::string_view title, std::string_view sentence, std::string_view page) {
-  // The sandbox gives the frame an origin of its own: its script sees nothing of the notebook, and several frames
+  // In the sandbox the frame has an origin of its own: its script sees nothing of the notebook, and several frames
   // nothing of each other.
   return fmt::format(
       "<div><p style=\"font-size:85%;opacity:.8\">{}</p><iframe title=\"{}\" "

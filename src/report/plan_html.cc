@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Plan as one self-contained page. The summary is plain markup; the picture and the tables are drawn by the page's
-// script from a JSON block. Everything that comes from a model is escaped for the place it goes to, and the page's
-// content policy forbids any connection.
+// script from a JSON block. Everything that comes from a model is escaped for the place where it is written, and the
+// page's content policy forbids any connection.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -33,8 +33,8 @@ int64_t category_bytes(const Plan& plan, MemoryCategory category) {
   return found == plan.categories.end() ? 0 : found->bytes;
 }
 
-void card(std::string& page, std::string_view label, std::string_view figure, std::string_view detail) {
-  print(page, "<div class=card><span>{}</span><b>{}</b><small>{}</small></div>\n", label, figure, detail);
+void card(std::string& page, std::string_view label, std::string_view value, std::string_view detail) {
+  print(page, "<div class=card><span>{}</span><b>{}</b><small>{}</small></div>\n", label, value, detail);
 }
 
 void add_cards(std::string& page, const Plan& plan) {
@@ -42,13 +42,15 @@ void add_cards(std::string& page, const Plan& plan) {
   const int64_t packed = category_bytes(plan, MemoryCategory::kPackedWeights);
   const int64_t file = category_bytes(plan, MemoryCategory::kModelFile);
   page += "<div class=cards>\n";
-  card(page, "Peak", format_bytes(plan.peak_bytes), fmt::format("{} bytes, the file included", plan.peak_bytes));
-  card(page, "Arena", format_bytes(plan.arena_bytes), percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
-  card(page, "Lower bound", format_bytes(plan.lower_bound_bytes),
+  card(page, "Peak", format_bytes(plan.peak_bytes, plan.units),
+       fmt::format("{} bytes, the file included", plan.peak_bytes));
+  card(page, "Arena", format_bytes(plan.arena_bytes, plan.units),
+       percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
+  card(page, "Lower bound", format_bytes(plan.lower_bound_bytes, plan.units),
        gap == 0 ? std::string("the arena meets it")
-                : fmt::format("gap {} ({})", format_bytes(gap), percent(gap, plan.lower_bound_bytes)));
-  card(page, "Packed weights", format_bytes(packed), percent(packed, plan.peak_bytes) + " of the peak");
-  card(page, "Model file", format_bytes(file), "mapped, not copied");
+                : fmt::format("gap {} ({})", format_bytes(gap, plan.units), percent(gap, plan.lower_bound_bytes)));
+  card(page, "Packed weights", format_bytes(packed, plan.units), percent(packed, plan.peak_bytes) + " of the peak");
+  card(page, "Model file", format_bytes(file, plan.units), "mapped, not copied");
   page += "</div>\n";
 }
 
@@ -61,7 +63,7 @@ void add_categories(std::string& page, const Plan& plan) {
           "<span>{}</span><div class=track><span style=\"width:{:.2f}%;background:var(--c{})\"></span></div>"
           "<span class=num>{}<i>{}</i></span>\n",
           memory_category_name(c.category), 100.0 * static_cast<double>(c.bytes) / static_cast<double>(largest),
-          static_cast<int>(c.category), format_bytes(c.bytes), percent(c.bytes, plan.peak_bytes));
+          static_cast<int>(c.category), format_bytes(c.bytes, plan.units), percent(c.bytes, plan.peak_bytes));
   }
   page += "</div></section>\n";
 }
@@ -74,10 +76,11 @@ void add_phases(std::string& page, const Plan& plan) {
     print(page, "<span>{}</span><div class=track>", escape_html(phase.name));
     for (const CategoryBytes& c : phase.categories) {
       print(page, "<span title=\"{}: {}\" style=\"width:{:.3f}%;background:var(--c{})\"></span>",
-            memory_category_name(c.category), format_bytes(c.bytes),
+            memory_category_name(c.category), format_bytes(c.bytes, plan.units),
             100.0 * static_cast<double>(c.bytes) / static_cast<double>(largest), static_cast<int>(c.category));
     }
-    print(page, "</div><span class=num>{}<i>{}</i></span>\n", format_bytes(phase.bytes), percent(phase.bytes, largest));
+    print(page, "</div><span class=num>{}<i>{}</i></span>\n", format_bytes(phase.bytes, plan.units),
+          percent(phase.bytes, largest));
   }
   page += "</div></section>\n";
 }
@@ -89,20 +92,19 @@ std::string Plan::to_html(const std::string& title) const {
   print(page, "<h1>{}</h1>\n<p class=sub>Memory plan &middot; {} steps &middot; {} tensors &middot; {} thread{}</p>\n",
         escape_html(title), steps.size(), tensors.size(), threads, threads == 1 ? "" : "s");
   if (bound_bytes > 0) {
-    print(page, "<p class=sub>Memory of the caller, not counted: {} ({} bytes)</p>\n", format_bytes(bound_bytes),
+    print(page, "<p class=sub>Memory of the caller, not counted: {} ({} bytes)</p>\n", format_bytes(bound_bytes, units),
           bound_bytes);
   }
   if (!complete) {
     page +=
-        "<p class=warn>Not complete: some shapes depend on data of a run. The figures cover what is known so far; "
+        "<p class=warn>Not complete: some shapes depend on data of a run. The numbers cover what is known so far; "
         "the rest is planned while running, inside the budget.</p>\n";
   }
   if (!missing_ops.empty()) {
-    print(
-        page,
-        "<p class=warn>Planned without {}: no implementation. Their outputs have the shapes that the file gives them; "
-        "what the ops would take themselves is not counted, and the model cannot run.</p>\n",
-        escape_html(fmt::format("{}", fmt::join(missing_ops, ", "))));
+    print(page,
+          "<p class=warn>Planned without {}: no implementation. Their outputs have the shapes in the file; "
+          "what the ops would take themselves is not counted, and the model cannot run.</p>\n",
+          escape_html(fmt::format("{}", fmt::join(missing_ops, ", "))));
   }
   add_cards(page, *this);
   add_categories(page, *this);
@@ -113,8 +115,9 @@ std::string Plan::to_html(const std::string& title) const {
 
 std::string Plan::to_notebook_html(const std::string& title) const {
   const std::string sentence =
-      fmt::format("Peak {}, arena {} (lower bound {}), {} steps{}", format_bytes(peak_bytes), format_bytes(arena_bytes),
-                  format_bytes(lower_bound_bytes), steps.size(), complete ? "" : ", incomplete");
+      fmt::format("Peak {}, arena {} (lower bound {}), {} steps{}", format_bytes(peak_bytes, units),
+                  format_bytes(arena_bytes, units), format_bytes(lower_bound_bytes, units), steps.size(),
+                  complete ? "" : ", incomplete");
   return report::make_frame("Memory plan", sentence, to_html(title));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Plan as JSON: every field, under the names of leadline/plan.h. Written as it goes: a document in memory would take
-// many times the plan's size, in blocks of a few bytes.
+// A Plan as JSON: every field, under the names of leadline/plan.h. Written piece by piece: a document in memory would
+// take many times the plan's size, in blocks of a few bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -152,6 +152,7 @@ std::string Plan::to_json() const {
   Object(json)
       .field("complete", complete)
       .field("threads", threads)
+      .field("units", units == ByteUnits::kDecimal ? "decimal" : "binary")
       .field("peak_bytes", peak_bytes)
       .field("bound_bytes", bound_bytes)
       .field("arena_bytes", arena_bytes)

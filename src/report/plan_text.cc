@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Plan as a table for people. Names come from the model: they are made printable and cut to a column.
+// A Plan as a table of text. Names come from the model: they are made printable and cut to a column.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +24,7 @@ void print(std::string& text, fmt::format_string<Args...> format, Args&&... args
   fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
 }
 
-/// Printable and at most kNameColumn bytes: the end of a tensor's name tells more than its start.
+/// Printable and at most kNameColumn bytes: the end of a tensor's name says more than its start.
 std::string short_name(std::string_view name) {
   std::string text = printable(name);
   if (text.size() <= kNameColumn) return text;
@@ -39,41 +39,41 @@ std::vector<CategoryBytes> largest_first(std::vector<CategoryBytes> categories) 
   return categories;
 }
 
-std::string list(const std::vector<CategoryBytes>& categories, size_t count) {
+std::string list(const std::vector<CategoryBytes>& categories, size_t count, ByteUnits units) {
   std::string text;
   for (size_t i = 0; i < std::min(count, categories.size()); ++i) {
     print(text, "{}{} {}", i == 0 ? "" : ", ", memory_category_name(categories[i].category),
-          format_bytes(categories[i].bytes));
+          format_bytes(categories[i].bytes, units));
   }
   return text;
 }
 
 void print_summary(std::string& text, const Plan& plan) {
-  print(text, "Peak {} ({} bytes) with {} thread{}", format_bytes(plan.peak_bytes), plan.peak_bytes, plan.threads,
-        plan.threads == 1 ? "" : "s");
-  if (!plan.categories.empty()) print(text, ": {}", list(largest_first(plan.categories), kTopContributors));
+  print(text, "Peak {} ({} bytes) with {} thread{}", format_bytes(plan.peak_bytes, plan.units), plan.peak_bytes,
+        plan.threads, plan.threads == 1 ? "" : "s");
+  if (!plan.categories.empty()) print(text, ": {}", list(largest_first(plan.categories), kTopContributors, plan.units));
   text += '\n';
   if (plan.bound_bytes > 0) {
-    print(text, "Memory of the caller, not counted: {} ({} bytes)\n", format_bytes(plan.bound_bytes), plan.bound_bytes);
+    print(text, "Memory of the caller, not counted: {} ({} bytes)\n", format_bytes(plan.bound_bytes, plan.units),
+          plan.bound_bytes);
   }
   if (!plan.complete) {
     text +=
-        "Not complete: some shapes depend on data of a run. The figures cover what is known so far;\n"
+        "Not complete: some shapes depend on data of a run. The numbers cover what is known so far;\n"
         "the rest is planned while running, inside the budget.\n";
   }
   if (!plan.missing_ops.empty()) {
-    print(
-        text,
-        "Planned without {}: no implementation. Their outputs have the shapes that the file gives them; what the ops\n"
-        "would take themselves is not counted, and the model cannot run.\n",
-        printable(fmt::format("{}", fmt::join(plan.missing_ops, ", "))));
+    print(text,
+          "Planned without {}: no implementation. Their outputs have the shapes in the file; what the ops\n"
+          "would take themselves is not counted, and the model cannot run.\n",
+          printable(fmt::format("{}", fmt::join(plan.missing_ops, ", "))));
   }
 }
 
 void print_categories(std::string& text, const Plan& plan) {
   print(text, "\n{:<20}{:>12}{:>10}\n", "Memory at the peak", "", "share");
   for (const CategoryBytes& c : plan.categories) {
-    print(text, "  {:<18}{:>12}{:>10}\n", memory_category_name(c.category), format_bytes(c.bytes),
+    print(text, "  {:<18}{:>12}{:>10}\n", memory_category_name(c.category), format_bytes(c.bytes, plan.units),
           report::percent(c.bytes, plan.peak_bytes));
   }
 }
@@ -81,8 +81,8 @@ void print_categories(std::string& text, const Plan& plan) {
 void print_phases(std::string& text, const Plan& plan) {
   text += "\nPhases\n";
   for (const PlannedPhase& phase : plan.phases) {
-    print(text, "  {:<18}{:>12}  {}\n", printable(phase.name), format_bytes(phase.bytes),
-          list(largest_first(phase.categories), kTopContributors));
+    print(text, "  {:<18}{:>12}  {}\n", printable(phase.name), format_bytes(phase.bytes, plan.units),
+          list(largest_first(phase.categories), kTopContributors, plan.units));
   }
 }
 
@@ -93,10 +93,10 @@ void print_arena(std::string& text, const Plan& plan) {
   const auto shared = std::count_if(plan.tensors.begin(), plan.tensors.end(),
                                     [](const auto& t) { return t.storage == Storage::kArena && t.shares_with >= 0; });
   text += "\nArena\n";
-  print(text, "  {:<18}{:>12}\n", "size", format_bytes(plan.arena_bytes));
+  print(text, "  {:<18}{:>12}\n", "size", format_bytes(plan.arena_bytes, plan.units));
   print(text, "  {:<18}{:>12}  most bytes alive at one step: no layout can be smaller\n", "lower bound",
-        format_bytes(plan.lower_bound_bytes));
-  print(text, "  {:<18}{:>12}  {}\n", "gap", format_bytes(gap),
+        format_bytes(plan.lower_bound_bytes, plan.units));
+  print(text, "  {:<18}{:>12}  {}\n", "gap", format_bytes(gap, plan.units),
         gap == 0 ? std::string("optimal") : report::percent(gap, plan.lower_bound_bytes) + " above the lower bound");
   print(text, "  {:<18}{:>12}  {} of them in memory of another tensor\n", "tensors", count, shared);
   size_t merged = 0;
@@ -117,18 +117,19 @@ void print_peak_tensors(std::string& text, const Plan& plan) {
   if (peak < 0) return;
   const PlannedStep& step = plan.steps[static_cast<size_t>(peak)];
   print(text, "\nHighest step: {} of {}, {} #{} '{}', {} alive\n", peak, plan.steps.size(), printable(step.op),
-        step.node, short_name(step.name), format_bytes(step.live_bytes));
+        step.node, short_name(step.name), format_bytes(step.live_bytes, plan.units));
   const std::vector<const PlannedTensor*> live = report::live_tensors(plan, peak);
   if (live.empty() && step.scratch_bytes == 0) return;
   print(text, "  {:>12}  {:<11}{:<24}{:<10}{}\n", "bytes", "type", "shape", "steps", "tensor");
   if (step.scratch_bytes > 0) {
-    print(text, "  {:>12}  {:<11}{:<24}{:<10}{}\n", format_bytes(step.scratch_bytes), "-", "-", peak,
+    print(text, "  {:>12}  {:<11}{:<24}{:<10}{}\n", format_bytes(step.scratch_bytes, plan.units), "-", "-", peak,
           "(scratch of this step)");
   }
   for (size_t i = 0; i < std::min(kTopTensors, live.size()); ++i) {
     const PlannedTensor& t = *live[i];
-    print(text, "  {:>12}  {:<11}{:<24}{:<10}#{} {}\n", format_bytes(t.bytes), dtype_name(t.dtype), t.shape.to_string(),
-          fmt::format("{}-{}", std::max(0, t.first_step), t.last_step), t.index, short_name(t.name));
+    print(text, "  {:>12}  {:<11}{:<24}{:<10}#{} {}\n", format_bytes(t.bytes, plan.units), dtype_name(t.dtype),
+          t.shape.to_string(), fmt::format("{}-{}", std::max(0, t.first_step), t.last_step), t.index,
+          short_name(t.name));
   }
   if (live.size() > kTopTensors) print(text, "  {:>12}  and {} smaller\n", "", live.size() - kTopTensors);
 }

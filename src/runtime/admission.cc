@@ -46,12 +46,12 @@ void refuse(const Plan& plan, const MemoryNeeds& needs, const Budget& budget, in
   std::string table;
   for (const CategoryBytes& c : plan.categories) {
     table += fmt::format("\n  {:<16} {:>14} bytes  {:>10}", memory_category_name(c.category), c.bytes,
-                         format_bytes(c.bytes));
+                         budget.format(c.bytes));
   }
   throw BudgetError(fmt::format("this model needs {} ({} bytes), the budget is {}; {} more are needed now and {} are "
                                 "left. What needs it:{}\nRaise the budget, use a smaller input or fewer threads.",
-                                format_bytes(plan.peak_bytes), plan.peak_bytes, format_bytes(budget.limit()),
-                                format_bytes(needs.total()), format_bytes(available), table),
+                                budget.format(plan.peak_bytes), plan.peak_bytes, budget.format(budget.limit()),
+                                budget.format(needs.total()), budget.format(available), table),
                     plan.peak_bytes, budget.limit());
 }
 

@@ -93,7 +93,7 @@ void Executable::require_runnable() const {
   require(!options_.plan_only, kArgument, "this interpreter was made with plan_only: it can plan and nothing else");
 }
 
-/// The graph runs as it is in the file: someone wants to see all its tensors.
+/// The graph runs as it is in the file: all its tensors must be visible.
 bool Executable::runs_plain() const { return options_.preserve_all_tensors || !environment_->observers.empty(); }
 
 /// Bytes of the model's structures that this executable uses.
@@ -239,6 +239,7 @@ Plan Executable::describe_plan() const {
     result.bound_bytes += memory.bytes;
   }
   for (const MissingOp& op : missing_) result.missing_ops.push_back(op.name);
+  result.units = budget_->units();
   if (options_.preserve_all_tensors) return result;
   for (const PlannedTensor& tensor : result.tensors) {
     if (tensor.storage == Storage::kOutput) result.recompute_bytes += align_up(tensor.bytes);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under any budget a run gives its full result or a BudgetError, and the process lives; also under real RLIMIT_AS."""
+"""Under any budget a run returns its full result or a BudgetError, and the process lives; also under real RLIMIT_AS."""
 
 import subprocess
 import sys
@@ -91,7 +91,7 @@ def test_data_dependent_shapes_stay_inside_the_budget():
     interpreter = Interpreter(model_content=content, budget=peak_of_few + 100_000)
     interpreter.resize_tensor_input(0, [100_000])
     assert outputs_of(interpreter, [few])[0].shape == (0, 1)
-    with pytest.raises(leadline.BudgetError, match="WHERE #0 .* gives more than fits: .* more needed"):
+    with pytest.raises(leadline.BudgetError, match="the result of WHERE #0 .* does not fit: .* more needed"):
         outputs_of(interpreter, [~few])
     assert outputs_of(interpreter, [few])[0].shape == (0, 1)
 
@@ -99,6 +99,27 @@ def test_data_dependent_shapes_stay_inside_the_budget():
 @pytest.mark.parametrize("budget", [10_000_000, np.int64(10_000_000), "10MB", "9.5367431640625MiB"])
 def test_forms_of_a_budget(budget):
     assert Interpreter(model_content=sample_models.add(), budget=budget).budget.limit == 10_000_000
+
+
+def test_sizes_are_in_the_units_of_the_budget():
+    content = sample_models.slow(size=1024, count=2)
+    with pytest.raises(leadline.BudgetError, match=r"the budget is 1 MB;") as caught:
+        Interpreter(model_content=content, budget="1MB").allocate_tensors()
+    assert "iB" not in str(caught.value)
+    with pytest.raises(leadline.BudgetError, match=r"the budget is 976.6 KiB;") as caught:
+        Interpreter(model_content=content, budget=1_000_000).allocate_tensors()
+    assert " MB" not in str(caught.value)
+    assert "iB" not in Interpreter(model_content=content, budget="90MB").plan().to_text()
+    assert "iB" in Interpreter(model_content=content, budget="90MiB").plan().to_text()
+    assert leadline.Budget("2GB").format(1_500_000) == leadline.format_bytes(1_500_000, like="2GB") == "1.5 MB"
+    assert leadline.format_bytes(1 << 20) == leadline.format_bytes(1 << 20, like="2G") == "1 MiB"
+
+
+@pytest.mark.parametrize("budget", ["900MB", "900MiB"])
+def test_job_plans_are_in_the_units_of_the_budget(budget):
+    content = sample_models.slow(size=64, count=2)
+    text = leadline.quantize.plan(content, "dynamic", budget=budget).to_text()
+    assert ("iB" in text) == (budget == "900MiB"), text
 
 
 def test_interpreters_share_a_budget():

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def leadline_json(*arguments, **options):
 
 @pytest.fixture
 def model(tmp_path):
-    """Writes a model's bytes to a file and gives its path."""
+    """Writes a model's bytes to a file and returns its path."""
 
     def write(content, name="model.tflite"):
         path = tmp_path / name
@@ -136,7 +137,23 @@ def test_plan_for_another_shape_by_name_and_by_position(model):
     assert leadline_json("plan", both, "--shape", "a=4,3", "--shape", "b=4,3")["tensors"][1]["shape"] == [4, 3]
 
 
-def test_plan_over_the_limit_is_refused_with_the_figures(model):
+def test_sizes_are_in_the_units_of_the_limit(model, tmp_path):
+    path = model(sample_models.chain(size=100_000))
+    for command in ("plan", "run"):
+        assert " MB" in (text := leadline(command, path, "--memory", "900MB").stdout) and "iB" not in text
+        assert " MiB" in (text := leadline(command, path, "--memory", "900M").stdout) and not re.search(
+            r"\d [KMG]B", text
+        )
+        text = leadline(command, path, "--memory", "10KB", expect=OVER_BUDGET).stderr
+        assert re.search(r"(the budget is|--memory allows) 10 KB", text) and "iB" not in text, text
+    text = leadline("run", path, expect=OVER_BUDGET, env={"LEADLINE_MEMORY": "10KB"}).stderr
+    assert "the budget is 10 KB" in text and "iB" not in text, text
+    leadline("plan", path, "--memory", "900MB", "--html", tmp_path / "plan.html")
+    page = (tmp_path / "plan.html").read_text()
+    assert '"units":"decimal"' in page and " MB" in page and not re.search(r"\d [KMG]iB", page)
+
+
+def test_plan_over_the_limit_is_refused_with_the_numbers(model):
     path = model(sample_models.chain(size=100_000))
     need = leadline_json("plan", path, "--threads", 1)["peak_bytes"]
     leadline("plan", path, "--threads", 1, "--memory", need)

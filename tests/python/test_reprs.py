@@ -68,7 +68,7 @@ def test_memory(interpreter, model):
     assert repr(plan.phases[0]).startswith("<leadline.PlannedPhase: name='load', categories={'model file': ")
     assert "op='TANH', name='t0', inputs=[0], outputs=[1]" in repr(plan.steps[0])
     assert "shape=(1, 1024), bytes=4096, storage='input'" in repr(plan.tensors[0])
-    assert re.fullmatch(r"<leadline.Budget: .* used of 9.5 MiB>", repr(model.budget))
+    assert re.fullmatch(r"<leadline.Budget: .* used of 10 MB>", repr(model.budget))
     assert "machine_available=" in repr(leadline.read_memory_limits())
 
 

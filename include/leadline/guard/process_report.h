@@ -6,16 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "leadline/budget.h"
+
 namespace leadline::guard {
 
 /// What a guarded process tree may take. 0: no such limit.
 struct GuardLimits {
-  int64_t memory_bytes = 0;  ///< resident memory of the whole tree
-  int64_t processes = 1024;  ///< processes in the tree at one time
+  int64_t memory_bytes = 0;              ///< resident memory of the whole tree
+  ByteUnits units = ByteUnits::kBinary;  ///< of sizes in the report's texts
+  int64_t processes = 1024;              ///< processes in the tree at one time
   double timeout_seconds = 0.0;
 };
 
-/// Why a guarded process is no longer there.
+/// Why a guarded process ended.
 enum class GuardCause {
   kExit,       ///< it ended by itself
   kSignal,     ///< a signal the guard did not send

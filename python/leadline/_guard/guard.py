@@ -35,7 +35,7 @@ class GuardError(Error):
     """The process that ran a guarded function died.
 
     `cause` is 'exit', 'signal', 'memory', 'processes', 'timeout' or 'interrupt'; `signal` and `exit_code` are numbers
-    or None; `peak_bytes` is the most memory it had; `last_lines` is the end of its output; `python_stack` tells where
+    or None; `peak_bytes` is the most memory it had; `last_lines` is the end of its output; `python_stack` is where
     it was, when the interpreter could still say; `advice` is what to do about it.
     """
 
@@ -82,16 +82,16 @@ def guard(
         def train(data): ...
 
     What `fn` raises is raised here. When the process dies, takes more than `memory` (bytes, or "2GB", "50%") with all
-    it starts, has more than `processes` processes or takes longer than `timeout` seconds, GuardError tells why; the
-    caller goes on. Output appears as it is written. Arrays travel in shared memory. Ctrl-C interrupts `fn`.
+    it starts, has more than `processes` processes or takes longer than `timeout` seconds, GuardError says why; the
+    caller continues. Output appears as it is written. Arrays travel in shared memory. Ctrl-C interrupts `fn`.
 
     The child is kept for the next call with the same limits: what it has imported stays imported. It protects from
     accidents, not from malice.
     """
     __tracebackhide__ = True
     limit: int | str = _parse_memory(memory)
-    if isinstance(memory, str) and memory.rstrip().endswith("%"):
-        limit = memory.strip()  # of what there is when a child starts: a child that is there has its limit already
+    if isinstance(memory, str):
+        limit = memory.strip()  # reports use its units; "50%" is of what there is when a child starts
     if timeout is not None and not 0 < timeout < float("inf"):
         raise InvalidArgumentError(f"timeout must be a positive number of seconds, not {timeout!r}")
     if processes < 1:
@@ -184,6 +184,7 @@ class _Worker:
                 [sys.executable, *options, "-c", code],
                 [name + b"=" + value for name, value in environment.items()],
                 memory=self.memory, processes=processes, inherited=list(fds), stack_signal=int(_STACK_SIGNAL),
+                like=memory if isinstance(memory, str) else "",
             )  # fmt: skip
             other.close()
             self.process.start_call(_START_SECONDS)
@@ -296,7 +297,7 @@ class _Worker:
             return
         try:
             target.write(text)
-        except UnicodeEncodeError:  # a terminal of few letters must not end the call
+        except UnicodeEncodeError:  # a terminal with few characters must not end the call
             encoding = getattr(target, "encoding", None) or "ascii"
             target.write(text.encode(encoding, "backslashreplace").decode(encoding))
         target.flush()

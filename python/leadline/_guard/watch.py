@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leadline._guard.laps import Laps
 
 DEFAULT_FRACTION = 0.92
-_stack: list[Watch] = []  # the last one watches; those before it go on when it stops
+_stack: list[Watch] = []  # the last one watches; earlier ones continue when it stops
 
 # What the post-mortem says about the libraries that were loaded.
 _LIBRARIES = (
@@ -59,6 +59,11 @@ def _limits(limit: float | str) -> tuple[float, int]:
     return (float(limit), 0) if limit <= 1 else (DEFAULT_FRACTION, int(limit))
 
 
+def _size(count: int, limit: float | str) -> str:
+    """In the units that the limit was given in."""
+    return format_bytes(count, limit if isinstance(limit, str) else "")
+
+
 class Watch:
     """A running watch. Made by `leadline.watch`."""
 
@@ -77,7 +82,7 @@ class Watch:
     ) -> None:
         self.limit = limit
         self._fraction, self._bytes = _limits(limit)
-        self._limit_text = format_bytes(self._bytes) if self._bytes else f"{100 * self._fraction:g} %"
+        self._limit_text = _size(self._bytes, self.limit) if self._bytes else f"{100 * self._fraction:g} %"
         self._options = {"refuse_large": refuse_large, "recorder": recorder, "signals": signals}
         self._folder = os.fspath(folder) if folder is not None else ""
         self._session = session
@@ -147,7 +152,7 @@ class Watch:
         return self in _stack
 
     def stop(self) -> None:
-        """Ends the watch. One that this one took the place of goes on."""
+        """Ends the watch. A watch that this one replaced continues."""
         if self not in _stack:
             return
         last = _stack[-1] is self
@@ -187,7 +192,7 @@ class Watch:
         return self._laps
 
     def lap(self) -> None:
-        """Ends a round of a loop; `laps.report()` tells whether memory grows from round to round."""
+        """Ends a round of a loop; `laps.report()` says whether memory grows from round to round."""
         self.laps.lap()
 
     def sample(self) -> dict[str, Any]:
@@ -239,20 +244,25 @@ class WatchReport:
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for cell in self.cells:
-            growth = format_bytes(cell["after"] - cell["before"])
-            yield str(cell["number"]), f"{cell['seconds']:.1f}", format_bytes(cell["peak"]), growth, cell["first_line"]
+            growth = _size(cell["after"] - cell["before"], self.limit)
+            yield (
+                str(cell["number"]),
+                f"{cell['seconds']:.1f}",
+                _size(cell["peak"], self.limit),
+                growth,
+                cell["first_line"],
+            )
 
     def _lines(self) -> list[str]:
         now = self.now
-        lines = [f"resident {format_bytes(now['resident'])}, peak {format_bytes(self.peak)}"]
+        lines = [f"resident {_size(now['resident'], self.limit)}, peak {_size(self.peak, self.limit)}"]
         if now["capacity"]:
             where = "container" if now["container"] else "machine"
             share = 100 * now["used"] / now["capacity"]
-            lines.append(
-                f"{where}: {format_bytes(now['used'])} of {format_bytes(now['capacity'])} in use ({share:.0f} %)"
-            )
+            used, capacity = _size(now["used"], self.limit), _size(now["capacity"], self.limit)
+            lines.append(f"{where}: {used} of {capacity} in use ({share:.0f} %)")
         lines.append(
-            f"limit {self.limit}, alarms {self.alarms}, accounted to Leadline {format_bytes(now['accounted'])}"
+            f"limit {self.limit}, alarms {self.alarms}, accounted to Leadline {_size(now['accounted'], self.limit)}"
         )
         if self.seconds > 0:
             lines.append(f"the watch itself: {100 * self.cpu_seconds / self.seconds:.2f} % of a core")
@@ -293,7 +303,7 @@ _signals: dict[str, int] = {}
 
 
 def _signal(purpose: str, handler: Callable[[int, Any], None] | None = None) -> int:
-    """A real-time signal that nobody else uses, the same for the life of the process; 0: none.
+    """A real-time signal that nothing else uses, the same for the life of the process; 0: none.
 
     A handler stays: a signal on its way must never meet the default, which ends the process.
     """
@@ -341,35 +351,35 @@ def _on_alarm(_signum: int, _frame: Any) -> None:
 
     largest = largest_objects(10, seconds=0.5)
     native.note_raised()
-    raise MemoryLimitError(_message(alarm, largest), largest, alarm["sample"])
+    raise MemoryLimitError(_message(_stack[-1], alarm, largest), largest, alarm["sample"])
 
 
-def _message(alarm: dict[str, Any], largest: list[Any]) -> str:
+def _message(watch: Watch, alarm: dict[str, Any], largest: list[Any]) -> str:
     sample, cell = alarm["sample"], alarm["cell"]
     if alarm["own_limit"]:
         first = (
-            f"this process has {format_bytes(sample['resident'])}, which is its limit "
-            f"({format_bytes(alarm['limit'])}); it was stopped before it took more"
+            f"this process has {_size(sample['resident'], watch.limit)}, which is its limit "
+            f"({_size(alarm['limit'], watch.limit)}); it was stopped before it took more"
         )
     else:
         where = "the container" if sample["container"] else "the machine"
         share = 100 * sample["used"] / max(sample["capacity"], 1)
+        used, capacity, own = (_size(sample[key], watch.limit) for key in ("used", "capacity", "resident"))
         first = (
-            f"{share:.0f} % of the memory of {where} are in use ({format_bytes(sample['used'])} of "
-            f"{format_bytes(sample['capacity'])}, {format_bytes(sample['resident'])} by this process); stopped before "
-            "the OOM killer would have"
+            f"{share:.0f} % of the memory of {where} are in use ({used} of {capacity}, {own} by this process); stopped "
+            "before the OOM killer would have"
         )
     since = f"since cell {cell['number']} began" if cell["number"] else "since the watch began"
-    line = f"it grew by {format_bytes(alarm['growth'])} in {alarm['since']:.1f} s, {since}"
+    line = f"it grew by {_size(alarm['growth'], watch.limit)} in {alarm['since']:.1f} s, {since}"
     if cell["first_line"]:
         line += f" (`{cell['first_line'][:80]}`)"
     if alarm["bytes_per_second"] > 0:
-        line += f"; lately {format_bytes(int(alarm['bytes_per_second']))} a second"
+        line += f"; lately {_size(int(alarm['bytes_per_second']), watch.limit)} a second"
     lines = [first, line]
     if largest:
         lines.append("the largest Python objects:")
         lines += [f"  {item}" for item in largest]
-    lines.append(f"accounted to Leadline: {format_bytes(accounted_bytes())}")
+    lines.append(f"accounted to Leadline: {_size(accounted_bytes(), watch.limit)}")
     return "\n".join(lines)
 
 
@@ -380,14 +390,14 @@ def explain_refusal(current: Watch) -> str:
     sample = current.sample()
     where = "the container" if sample["container"] else "the machine"
     first = (
-        f"leadline: an allocation was refused. This process has {format_bytes(sample['resident'])}; "
-        f"{format_bytes(sample['available'])} of {where}'s {format_bytes(sample['capacity'])} are left."
+        f"leadline: an allocation was refused. This process has {_size(sample['resident'], current.limit)}; "
+        f"{_size(sample['available'], current.limit)} of {where}'s {_size(sample['capacity'], current.limit)} are left."
     )
     if current._bytes:
-        first += f" Limit of this watch: {format_bytes(current._bytes)}."
+        first += f" Limit of this watch: {_size(current._bytes, current.limit)}."
     lines = [first]
     if largest := largest_objects(10, seconds=0.5):
         lines.append("the largest Python objects:")
         lines += [f"  {item}" for item in largest]
-    lines.append(f"accounted to Leadline: {format_bytes(sample['accounted'])}")
+    lines.append(f"accounted to Leadline: {_size(sample['accounted'], current.limit)}")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ from leadline._leadline import Budget, format_bytes
 from leadline._native.arguments import as_budget
 from leadline.tf import errors
 
-# Below this, the question what the machine has left costs more than it can tell.
+# Below this, asking what the machine has left costs more than it is worth.
 _ALWAYS_FITS = 1 << 20
 _NO_LIMIT = (1 << 63) - 1
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -58,7 +58,7 @@ def available() -> int:
 
 
 def fits(count: int) -> bool:
-    """Whether so many bytes can be taken now, if need be after giving back what nobody uses."""
+    """Whether this many bytes can be taken now, if need be after releasing what is unused."""
     if count <= _ALWAYS_FITS and _chosen() is None:
         return True
     return count <= available() or (give_back(count) and count <= available())
@@ -71,7 +71,7 @@ def run_budget() -> Budget:
 
 
 class Charge:
-    """Bytes that are charged until this object goes."""
+    """Bytes that are charged until this object is destroyed."""
 
     __slots__ = ("_budget", "bytes")
 
@@ -99,7 +99,7 @@ class Charge:
 
 
 def give_back(wanted: int) -> bool:
-    """Frees what nobody uses: interpreters kept for the next run, and graphs, whose parts refer to each other.
+    """Frees what is unused: interpreters kept for the next run, and graphs, whose parts refer to each other.
 
     False, and nothing is done, when that could not make room for `wanted` bytes.
     """
@@ -114,23 +114,26 @@ def give_back(wanted: int) -> bool:
     return True
 
 
-def _text(count: int) -> str:
-    return format_bytes(min(count, _NO_LIMIT))
+def size_text(count: int) -> str:
+    """In the units of the budget's limit."""
+    chosen = _chosen()
+    count = min(count, _NO_LIMIT)
+    return chosen.format(count) if chosen is not None else format_bytes(count)
 
 
 def refusal(needed: int, what, table: str = "", where: str | None = None) -> errors.BudgetError:
-    """The error for `needed` bytes that do not fit. `what` is a text or a function that gives one."""
+    """The error for `needed` bytes that do not fit. `what` is a text or a function that returns one."""
     left = max(available(), 0)
     where = user_line() if where is None else where
     text = what() if callable(what) else what
     chosen = _chosen()
     limit = (
-        f"the budget of {format_bytes(chosen.limit)} has {format_bytes(left)} left"
+        f"the budget of {size_text(chosen.limit)} has {size_text(left)} left"
         if chosen is not None
-        else (f"this machine leaves {format_bytes(left)} (90 % of what is available)")
+        else f"this machine leaves {size_text(left)} (90 % of what is available)"
     )
     place = f"\n  asked for in {where}" if where else ""
-    error = errors.BudgetError(message=f"OOM: {text} needs {_text(needed)}; {limit}.{place}{table}")
+    error = errors.BudgetError(message=f"OOM: {text} needs {size_text(needed)}; {limit}.{place}{table}")
     error.needed, error.limit, error.where = needed, left, where
     return error
 

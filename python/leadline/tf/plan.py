@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leadline._leadline import format_bytes
 from leadline.tf import memory, op as op_module, shapes
 from leadline.tf.graph import Operation
 from leadline.tf.tensor import Tensor
@@ -28,7 +27,7 @@ class Step:
         self.op = op
         self.ins = ins  # specs
         self.outs = outs
-        self.dead: dict[Tensor, None] = {}  # tensors that nobody needs after this step; lists would compare them
+        self.dead: dict[Tensor, None] = {}  # tensors that are not needed after this step; lists would compare them
         self.overwrites: int | None = None  # the input whose memory the result takes
 
 
@@ -141,15 +140,13 @@ class Plan:
         lines = [f"\n  {'bytes':>12}  operation"]
         for size, tensor in rows[:_LISTED]:
             dims = shapes.text(self.specs[tensor][1])
-            lines.append(f"  {_short(size):>12}  {tensor.op.name} ({tensor.op.type}) {dims}  {tensor.op.where}")
+            lines.append(
+                f"  {memory.size_text(size):>12}  {tensor.op.name} ({tensor.op.type}) {dims}  {tensor.op.where}"
+            )
         if len(rows) > _LISTED:
             lines.append(f"  {'':>12}  and {len(rows) - _LISTED} more")
         where = rows[0][1].op.where if rows else ""
         return memory.refusal(self.peak, f"this graph of {len(self.steps)} operations", "\n".join(lines), where)
-
-
-def _short(size: int) -> str:
-    return format_bytes(min(size, (1 << 63) - 1))
 
 
 def needed(fetches: Sequence, feeds) -> list[Operation]:

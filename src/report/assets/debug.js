@@ -14,7 +14,7 @@ for (const l of layers) for (const i of l.inputs) if (layers[i]) layers[i].outpu
 export const suspectOf = new Map();
 for (const s of result.suspects) if (!suspectOf.has(s.layer)) suspectOf.set(s.layer, s);
 
-// Numbers for people. What is not there, or not finite, is null.
+// Numbers as text. What is not there, or not finite, is null.
 export const NONE = "\u2013";
 export const sig = (v) => {
   if (v === null || v === undefined) return NONE;

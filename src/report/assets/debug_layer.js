@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view of one layer: figures, neighbours in the graph, histogram, channels and weights; and the histograms of all
+// The view of one layer: numbers, neighbours in the graph, histogram, channels and weights; and the histograms of all
 // layers that have one.
 import { choose, decibel, layers, listeners, NONE, relative, result, shape, share, sig, suspectOf } from "./debug.js";
 import { $, html, svg } from "./page.js";

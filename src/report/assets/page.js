@@ -14,12 +14,13 @@ export const svg = (tag, attributes, parent) => {
   if (parent) parent.appendChild(e);
   return e;
 };
-export const bytes = (n) => {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+export const bytes = (n, decimal) => {
+  const units = ["B", ...[..."KMGTP"].map((letter) => letter + (decimal ? "B" : "iB"))];
+  const step = decimal ? 1000 : 1024;
   let v = Math.abs(n),
     u = 0;
-  while (u < 5 && v >= (u ? 1023.95 : 1024)) {
-    v /= 1024;
+  while (u < 5 && v >= (u ? step - 0.05 : step)) {
+    v /= step;
     ++u;
   }
   return `${n < 0 ? "-" : ""}${v.toFixed(1).replace(/\.0$/, "")} ${units[u]}`;

@@ -3,6 +3,7 @@
 import { $, bytes, html, showTip, svg, tip } from "./page.js";
 
 const plan = JSON.parse(document.getElementById("plan").textContent);
+const decimal = plan.units === "decimal";
 // Pieces of arena memory: tensors, then scratch. Segments have arenas of their own, drawn one above the other.
 const steps = plan.steps,
   tensors = plan.tensors,
@@ -48,16 +49,16 @@ const facts = (p) =>
           ["tensor", `#${p.tensor.index}`],
           ["type", p.tensor.dtype],
           ["shape", `[${p.tensor.shape.join(", ")}]`],
-          ["bytes", `${bytes(p.bytes)} (${p.bytes})`],
+          ["bytes", `${bytes(p.bytes, decimal)} (${p.bytes})`],
           ["steps", `${p.from} to ${p.to}`],
-          ["offset", `${bytes(p.tensor.offset)} (${p.tensor.offset})`],
+          ["offset", `${bytes(p.tensor.offset, decimal)} (${p.tensor.offset})`],
           ...(p.shared ? [["memory of", tensorAt.get(p.tensor.shares_with)?.name || `#${p.tensor.shares_with}`]] : []),
         ],
       ]
     : [
         `Scratch of ${p.step.op} #${p.step.node}`,
         [
-          ["bytes", `${bytes(p.bytes)} (${p.bytes})`],
+          ["bytes", `${bytes(p.bytes, decimal)} (${p.bytes})`],
           ["step", String(p.from)],
           ["for", p.step.name || "(no name)"],
         ],
@@ -87,9 +88,9 @@ const say = (i) => {
       " " +
       s.name +
       ", " +
-      bytes(s.live_bytes) +
+      bytes(s.live_bytes, decimal) +
       " alive" +
-      (s.scratch_bytes ? `, ${bytes(s.scratch_bytes)} scratch` : "")
+      (s.scratch_bytes ? `, ${bytes(s.scratch_bytes, decimal)} scratch` : "")
     : "";
 };
 
@@ -143,9 +144,9 @@ const draw = () => {
   const label = (y, text) => {
     svg("text", { x: left, y: y + 4, "text-anchor": "end" }, axis).textContent = text;
   };
-  for (const v of ticks(cap, high / 44, true)) {
+  for (const v of ticks(cap, high / 44, !decimal)) {
     svg("line", { class: "grid", x1: 0, x2: width, y1: Y(v), y2: Y(v) }, root);
-    label(Y(v), bytes(v));
+    label(Y(v), bytes(v, decimal));
   }
   plan.segments.forEach((_s, i) => {
     if (i) svg("line", { class: "cap", x1: 0, x2: width, y1: Y(base[i]), y2: Y(base[i]) }, root);
@@ -189,7 +190,7 @@ const draw = () => {
   }
   svg("line", { class: "grid", x1: 0, x2: width, y1: floor, y2: floor }, root);
   svg("line", { class: "cap", x1: 0, x2: width, y1: L(plan.arena_bytes), y2: L(plan.arena_bytes) }, root);
-  label(L(plan.arena_bytes), bytes(plan.arena_bytes));
+  label(L(plan.arena_bytes), bytes(plan.arena_bytes, decimal));
   label(floor, "0 B");
   label(floor - LIVE / 2, "alive");
   for (const v of ticks(last, Math.max(2, width / 70), false)) {
@@ -203,7 +204,7 @@ const draw = () => {
       end = x > width - 120;
     svg("line", { class: "mark", x1: x, x2: x, y1: TOP - 4, y2: floor }, root);
     svg("text", { class: "pk", x: x + (end ? -5 : 5), y: 11, "text-anchor": end ? "end" : "start" }, root).textContent =
-      `peak: step ${plan.peak_step}, ${bytes(steps[plan.peak_step].live_bytes)}`;
+      `peak: step ${plan.peak_step}, ${bytes(steps[plan.peak_step].live_bytes, decimal)}`;
   }
   cursor = svg("line", { class: "cursor", x1: -9, x2: -9, y1: TOP, y2: floor }, root);
   scroll.replaceChildren(root);
@@ -354,7 +355,7 @@ const table = (id, rows, columns, pick) => {
 };
 const number = (title, get, show) => ({ title, cls: "r", key: get, show: show || get });
 const word = (title, get, cls) => ({ title, cls: cls || "", key: get, show: get });
-const size = (title, get) => number(title, get, (r) => (get(r) ? bytes(get(r)) : ""));
+const size = (title, get) => number(title, get, (r) => (get(r) ? bytes(get(r), decimal) : ""));
 const numbered = steps.map((s, i) => ({ ...s, step: i }));
 table(
   "steps",

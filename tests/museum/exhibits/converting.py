@@ -318,7 +318,7 @@ def _dense(units: int, layers: int = 1, layer: str = "Dense", version: str = "3.
 
 
 def _large_converter(units: int, layers: int, budget: str):
-    """A conversion of layers of units x units weights that nobody has to hold."""
+    """A conversion of layers of units x units weights that need not be in memory."""
     kernel = _leadline.KerasWeight("kernel", leadline.DType.FLOAT32, [units, units], lambda memory: None)
     return _leadline.Converter.from_keras_config(
         _dense(units, layers), lambda path: [kernel] if "dense" in path else [], leadline.Budget(budget)
@@ -328,13 +328,13 @@ def _large_converter(units: int, layers: int, budget: str):
 def _too_large() -> str:
     converter = _large_converter(60_000, 1, "1GB")
     assert converter.plan().result_bytes > 60_000**2 * 4
-    said = refusal(converter.convert, "40.2 GiB more needed", "budget of 953.7 MiB", kind=leadline.BudgetError)
+    said = refusal(converter.convert, "43.2 GB more needed", "budget of 1 GB", kind=leadline.BudgetError)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.tflite"
         refusal(
             lambda: converter.convert_to(path),
-            "convert needs 40.2 GiB",
-            "the budget is 953.7 MiB",
+            "convert needs 43.2 GB",
+            "the budget is 1 GB",
             kind=leadline.BudgetError,
         )
         assert not path.exists()
@@ -546,7 +546,7 @@ EXHIBITS = [
             ours=_no_integers, theirs=_NO_INTEGERS, peer=_TF),
     Exhibit("K16", "NaN inside the model while it is calibrated", "tf#44114", ours=_nan_inside, theirs=_NAN_INSIDE,
             peer=_TF),
-    Exhibit("K17", "a debugger that wants its model in debug mode", "tf#86949", ours=_debugger, theirs=_DEBUGGER,
+    Exhibit("K17", "a debugger that needs its model in debug mode", "tf#86949", ours=_debugger, theirs=_DEBUGGER,
             peer=_TF),
     Exhibit("K18", "percentile calibration that keeps all activations",
             "microsoft/onnxruntime#10503, #12652, RyzenAI-SW#128", ours=_percentile,

@@ -309,7 +309,7 @@ def _notebook() -> str:
     """A chain of layers in a process that may take 4 MB."""
     interpreter = leadline.lite.Interpreter(model_content=chain(8, 1 << 20), budget="4MB")
     needed = interpreter.plan().peak_bytes
-    said = refusal(interpreter.allocate_tensors, "budget", leadline.format_bytes(4_000_000), kind=leadline.BudgetError)
+    said = refusal(interpreter.allocate_tensors, "budget", "4 MB", kind=leadline.BudgetError)
     assert needed > 4 << 20
     return said
 
