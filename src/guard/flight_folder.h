@@ -27,7 +27,7 @@ FlightFile make_flight_file_in_default_folder();
 /// The files in the folder, oldest first.
 std::vector<std::string> list_flights(const std::string& folder);
 
-/// Removes the oldest files that nobody writes any more, down to the bounds.
+/// Removes the oldest files that are not written any more, down to the bounds.
 void prune_flights(const std::string& folder);
 
 }  // namespace leadline::guard

@@ -40,7 +40,7 @@ struct Header {
   int64_t group_oom_kills = 0;  // counters of that moment; -1: not known
   int64_t machine_oom_kills = 0;
   char boot_id[40] = {};
-  uint32_t reported = 0;  // somebody was told of this death; not in the checksum
+  uint32_t reported = 0;  // this death was reported; not in the checksum
   uint32_t reserved = 0;
 };
 
@@ -53,7 +53,7 @@ struct Facts {
   char text[kFactsBytes - 24] = {};
 };
 
-struct Sample {
+struct FlightSample {
   uint64_t checksum = 0;
   uint64_t sequence = 0;  // 1, 2, ...; 0: empty
   int64_t clock_ns = 0;
@@ -100,19 +100,20 @@ struct Crash {
   Frame frames[kFrames] = {};
 };
 
-// The parts, in order. Python's stack is the last: whoever writes it does not know a bound.
+// The parts, in order. Python's stack is the last: its writer does not know a bound.
 inline constexpr size_t kHeaderAt = 0;
 inline constexpr size_t kFactsAt = 4096;
 inline constexpr size_t kOpsAt = kFactsAt + 2 * kFactsBytes;
 inline constexpr size_t kCrashAt = kOpsAt + 4096;
 inline constexpr size_t kSamplesAt = kCrashAt + 16384;
-inline constexpr size_t kEventsAt = kSamplesAt + kSamples * sizeof(Sample);
+inline constexpr size_t kEventsAt = kSamplesAt + kSamples * sizeof(FlightSample);
 inline constexpr size_t kPythonStackAt = kEventsAt + kEvents * sizeof(Event);
 inline constexpr size_t kMappedBytes = kPythonStackAt;
 inline constexpr size_t kFileBytes = 256 * 1024;
 inline constexpr size_t kMostFileBytes = 4 * 1024 * 1024;  // a larger file is not ours
 
-static_assert(sizeof(Header) <= 4096 && sizeof(Facts) == kFactsBytes && sizeof(Sample) == 64 && sizeof(Event) == 256);
+static_assert(sizeof(Header) <= 4096 && sizeof(Facts) == kFactsBytes && sizeof(FlightSample) == 64 &&
+              sizeof(Event) == 256);
 static_assert(kRunningOps * sizeof(RunningOp) <= 4096 && sizeof(Crash) <= 16384 && kMappedBytes < kFileBytes);
 
 /// FNV-1a over a record behind its checksum. Async-signal-safe.

@@ -59,7 +59,7 @@ void read_facts(std::span<const std::byte> file, Flight& flight) {
 
 void read_samples(std::span<const std::byte> file, Flight& flight) {
   for (size_t i = 0; i < flight::kSamples; ++i) {
-    const auto sample = read_record<flight::Sample>(file, flight::kSamplesAt + i * sizeof(flight::Sample));
+    const auto sample = read_record<flight::FlightSample>(file, flight::kSamplesAt + i * sizeof(flight::FlightSample));
     if (!sample || sample->sequence == 0 || sample->sequence % flight::kSamples != i) continue;
     if (!plausible(sample->clock_ns, sample->resident, sample->used, sample->capacity, sample->available)) continue;
     flight.samples.push_back(*sample);

@@ -33,9 +33,9 @@ struct FlightOp {
 struct Flight {
   flight::Header header;
   std::map<std::string, std::string> facts;
-  std::vector<flight::Sample> samples;  // in order
-  std::vector<FlightEvent> events;      // in order
-  std::vector<FlightOp> ops;            // running ones first
+  std::vector<flight::FlightSample> samples;  // in order
+  std::vector<FlightEvent> events;            // in order
+  std::vector<FlightOp> ops;                  // running ones first
   std::optional<flight::Crash> crash;
   std::string crash_message;
   std::vector<std::string> crash_modules;  // one for each frame

@@ -159,9 +159,9 @@ void FlightRecorder::write_facts(const FactList& facts) {
 }
 
 void FlightRecorder::write_sample(const MemorySample& sample) {
-  auto* const place = record<flight::Sample>(flight::kSamplesAt, 0);
+  auto* const place = record<flight::FlightSample>(flight::kSamplesAt, 0);
   if (place == nullptr) return;
-  flight::Sample next;
+  flight::FlightSample next;
   next.clock_ns = flight_clock_ns();
   next.resident = sample.resident;
   next.used = sample.used();

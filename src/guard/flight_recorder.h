@@ -24,7 +24,7 @@ class FlightRecorder {
   /// The one of this process.
   static FlightRecorder& instance();
 
-  /// Makes the file, or goes on with the one that there is. False when none can be made. An empty folder: the usual.
+  /// Makes the file, or continues the existing one. False when none can be made. An empty folder: the usual.
   bool open(const std::string& folder);
   /// Nodes are noted from now on, or no longer.
   void follow_ops(bool follow);
@@ -57,10 +57,10 @@ class FlightRecorder {
   uint64_t facts_ = 0;
   uint64_t samples_ = 0;
   uint64_t events_ = 0;
-  flight::Sample last_kept_;
+  flight::FlightSample last_kept_;
 };
 
-/// CLOCK_BOOTTIME, which goes on while the machine sleeps. Async-signal-safe.
+/// CLOCK_BOOTTIME, which runs on while the machine sleeps. Async-signal-safe.
 int64_t flight_clock_ns();
 
 /// Field 22 of /proc/PID/stat: with the pid it names one process until the machine restarts. 0: unknown or a zombie.

@@ -119,7 +119,7 @@ TEST(FlightRecorder, AForkedChildDoesNotWriteItsParentsRecording) {
 TEST(FlightReader, ATornRecordIsAbsent) {
   std::string bytes = full_recording();
   const std::optional<Flight> whole = parse(bytes);
-  bytes[flight::kSamplesAt + 5 * sizeof(flight::Sample) + 30] ^= 1;
+  bytes[flight::kSamplesAt + 5 * sizeof(flight::FlightSample) + 30] ^= 1;
   bytes[flight::kEventsAt + 9 * sizeof(flight::Event) + 60] ^= 1;
   const std::optional<Flight> torn = parse(bytes);
   ASSERT_TRUE(torn);
@@ -153,7 +153,8 @@ TEST(FlightReader, HostileNumbersAreHarmless) {
   };
   for (int round = 0; round < 300; ++round) {
     spoil(flight::kFactsAt, sizeof(flight::Facts));
-    spoil(flight::kSamplesAt + random() % flight::kSamples * sizeof(flight::Sample), sizeof(flight::Sample));
+    spoil(flight::kSamplesAt + random() % flight::kSamples * sizeof(flight::FlightSample),
+          sizeof(flight::FlightSample));
     spoil(flight::kEventsAt + random() % flight::kEvents * sizeof(flight::Event), sizeof(flight::Event));
     spoil(flight::kCrashAt, sizeof(flight::Crash));
     std::memset(bytes.data() + flight::kOpsAt, static_cast<int>(random() % 256), kRunningOps * sizeof(RunningOp));

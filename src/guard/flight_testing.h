@@ -43,8 +43,8 @@ class FlightFolder {
   std::filesystem::path root_;
 };
 
-/// What waitpid tells of a forked child that ran `body`. A recorder lives as long as its process, so each test that
-/// writes one has a process of its own.
+/// What waitpid reports about a forked child that ran `body`. A recorder lives as long as its process, so each test
+/// that writes one has a process of its own.
 template <typename Body>
 int run_child(Body body) {
   const pid_t child = fork();

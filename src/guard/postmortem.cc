@@ -57,7 +57,7 @@ int64_t last_sign(const Flight& flight) {
   return last;
 }
 
-/// A handler below ours may have mended the fault, as those of Java do: then life goes on after it.
+/// A handler below ours may have repaired the fault, as those of Java do: then the process continues.
 bool survived(const Flight& flight) {
   const int64_t crash = flight.crash->clock_ns;
   if (!flight.samples.empty() && flight.samples.back().clock_ns > crash + 2 * kSecond) return true;
@@ -85,16 +85,16 @@ struct MemoryState {
 MemoryState memory_at_end(const Flight& flight) {
   MemoryState state;
   if (flight.samples.empty()) return state;
-  const flight::Sample& last = flight.samples.back();
+  const flight::FlightSample& last = flight.samples.back();
   if (last.capacity > 0) state.fraction = static_cast<double>(last.used) / static_cast<double>(last.capacity);
-  for (const flight::Sample& sample : flight.samples) {
+  for (const flight::FlightSample& sample : flight.samples) {
     if (last.clock_ns - sample.clock_ns > 2 * kSecond || last.capacity <= 0) continue;
     state.rising |= last.resident - sample.resident > last.capacity / 20;
   }
   return state;
 }
 
-/// Nobody had time for a word: SIGKILL, by the kernel for lack of memory or by somebody else, or _exit().
+/// Nothing was recorded at the end: SIGKILL, by the kernel for lack of memory or by another process, or _exit().
 void judge_silent_end(const Flight& flight, const Evidence& evidence, Postmortem& report) {
   const MemoryState memory = memory_at_end(flight);
   const bool group_grew = evidence.group_oom_kills && flight.header.group_oom_kills >= 0 &&
@@ -213,7 +213,7 @@ void take_samples(const Flight& flight, Postmortem& report) {
   const int64_t end = last_sign(flight);
   const size_t step = flight.samples.size() / kMostSamples + 1;
   for (size_t i = 0; i < flight.samples.size(); ++i) {
-    const flight::Sample& sample = flight.samples[i];
+    const flight::FlightSample& sample = flight.samples[i];
     report.peak_resident = std::max(report.peak_resident, sample.resident);
     if ((flight.samples.size() - 1 - i) % step != 0) continue;
     report.samples.push_back(

@@ -21,7 +21,7 @@ struct Evidence {
   std::string kernel_log;                                   // as far as we may read it
 };
 
-/// Reads the evidence. `holds_lock`: somebody still has the recording open for writing.
+/// Reads the evidence. `holds_lock`: a process still has the recording open for writing.
 Evidence gather_evidence(const Flight& flight, bool holds_lock, const SystemPaths& paths);
 
 /// Everything but path, reported and symbols.

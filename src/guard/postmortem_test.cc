@@ -23,7 +23,7 @@ Flight flight_with(double share) {
   flight.header.clock_ns = 1000 * kSecond;
   std::strcpy(flight.header.boot_id, "this-boot");
   for (int i = 1; i <= 10; ++i) {
-    flight::Sample sample;
+    flight::FlightSample sample;
     sample.sequence = static_cast<uint64_t>(i);
     sample.clock_ns = (1000 + i) * kSecond;
     sample.capacity = 1'000'000'000;

@@ -97,7 +97,7 @@ std::string what_happened(const Postmortem& report) {
     case DeathCause::kExit:
       return report.message.empty() ? "ended by itself" : "ended with " + report.message;
     case DeathCause::kUnwatched:
-      return "was no longer watched when it ended";
+      return "was not watched any more when it ended";
     case DeathCause::kOutOfMemory:
       return "was killed by the OOM killer";
     case DeathCause::kKilled:
@@ -155,7 +155,7 @@ std::string Postmortem::to_text() const {
   }
   if (!python_stack.empty()) {
     text += "  Python:\n    ";
-    for (const char letter : python_stack) text += letter == '\n' ? std::string("\n    ") : std::string(1, letter);
+    for (const char c : python_stack) text += c == '\n' ? std::string("\n    ") : std::string(1, c);
     while (text.ends_with(' ') || text.ends_with('\n')) text.pop_back();
     text += "\n";
   }
@@ -181,13 +181,14 @@ std::string illegal_instruction_advice(const Postmortem& report, const Flight& f
 std::string advice_of(const Postmortem& report, const Flight& flight) {
   switch (report.cause) {
     case DeathCause::kOutOfMemory:
-      return "Use smaller batches or types, read data in pieces, and delete what is no longer needed. leadline.watch "
+      return "Use smaller batches or types, read data in pieces, and delete what is not needed any more. "
+             "leadline.watch "
              "raises MemoryError before memory ends, and leadline.guard runs a step in a process of its own.";
     case DeathCause::kKilled:
       return "Somebody killed it while there was memory: a person, Jupyter's restart of a kernel that did not answer, "
              "a job scheduler or time limit; or a library called _exit.";
     case DeathCause::kStackOverflow:
-      return "A recursion has no end, or goes deeper than the stack (ulimit -s) allows. The Python stack shows where.";
+      return "A recursion has no end, or is deeper than the stack (ulimit -s) allows. The Python stack shows where.";
     case DeathCause::kIllegalInstruction:
       return illegal_instruction_advice(report, flight);
     case DeathCause::kAbort:

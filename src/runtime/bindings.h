@@ -43,7 +43,7 @@ class Bindings final : public plan::ComputedValues {
 
   /// The plan was made again: nothing has an address.
   void reset();
-  /// The memory was given back. Allocates nothing.
+  /// The memory was released. Allocates nothing.
   void clear();
   /// A run begins: what is there before it counts as computed. `rewound`: the plan was extended in the last one, and
   /// what that made is gone.
@@ -52,9 +52,9 @@ class Bindings final : public plan::ComputedValues {
   /// An input, output or variable of known shape has neither memory of the caller nor its own.
   bool lacks_memory(int value) const;
   bool lacks_memory() const;
-  /// Gives such a value its memory and address: the caller's, if that fits, or its own. A variable's own memory begins
-  /// with the state that stands for zero; the caller's has the state already. Does nothing for other values. Throws
-  /// BudgetError.
+  /// Sets the memory and address of such a value: the caller's, if that fits, or its own. A variable's own memory
+  /// begins with the state that stands for zero; the caller's has the state already. Does nothing for other values.
+  /// Throws BudgetError.
   void provide(int value);
   /// The address of `value` is that of its own memory, null where it has none.
   void use_own_memory(int value);
@@ -62,7 +62,7 @@ class Bindings final : public plan::ComputedValues {
   /// What the caller gave for `value`, or null.
   const CallerMemory* caller_memory(int value) const;
 
-  /// Gives the segment's values their addresses and its steps their views.
+  /// Sets the addresses of the segment's values and the views of its steps.
   void bind(size_t segment, std::byte* arena);
   /// provide() for all values, and new addresses for the steps of the first segment, which is bound already.
   void rebind();

@@ -9,7 +9,7 @@
 namespace leadline::runtime {
 namespace {
 
-/// Arenas of the last run, which may hold the inputs of this one: given back when those are copied.
+/// Arenas of the last run, which may hold the inputs of this one: released when those are copied.
 class LastRun {
  public:
   explicit LastRun(Accounts& accounts) : accounts_(accounts) {}
@@ -29,7 +29,7 @@ class LastRun {
 
 }  // namespace
 
-bool Callee::plan(std::span<const Shape> inputs) {
+bool CalledSubgraph::plan(std::span<const Shape> inputs) {
   require(inputs.size() == subgraph().inputs.size(), ErrorCode::kInvalidModel,
           "subgraph {} is called with {} inputs, it has {}", runner_.outline().subgraph_index(), inputs.size(),
           subgraph().inputs.size());
@@ -43,21 +43,21 @@ bool Callee::plan(std::span<const Shape> inputs) {
   return runner_.plan().segments.size() == 1 && runner_.plan().complete;
 }
 
-const Shape& Callee::output_shape(int i) const {
+const Shape& CalledSubgraph::output_shape(int i) const {
   return runner_.plan().value(subgraph().outputs[static_cast<size_t>(i)]).shape;
 }
 
-int64_t Callee::workspace_bytes() const { return runner_.plan().segments[0].arena_bytes; }
+int64_t CalledSubgraph::workspace_bytes() const { return runner_.plan().segments[0].arena_bytes; }
 
-DType Callee::input_type(int i) const {
+DType CalledSubgraph::input_type(int i) const {
   return subgraph().values[static_cast<size_t>(subgraph().inputs[static_cast<size_t>(i)])].dtype;
 }
 
-DType Callee::output_type(int i) const {
+DType CalledSubgraph::output_type(int i) const {
   return subgraph().values[static_cast<size_t>(subgraph().outputs[static_cast<size_t>(i)])].dtype;
 }
 
-std::span<const TensorView> Callee::run(std::span<const TensorView> inputs, std::byte* workspace) {
+std::span<const TensorView> CalledSubgraph::run(std::span<const TensorView> inputs, std::byte* workspace) {
   std::vector<Shape> shapes;
   std::vector<int64_t> string_bytes;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -82,7 +82,7 @@ std::span<const TensorView> Callee::run(std::span<const TensorView> inputs, std:
   return results_;
 }
 
-void Callee::copy_inputs(std::span<const TensorView> inputs) {
+void CalledSubgraph::copy_inputs(std::span<const TensorView> inputs) {
   Bindings& bindings = runner_.bindings();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int v = subgraph().inputs[i];
@@ -95,7 +95,7 @@ void Callee::copy_inputs(std::span<const TensorView> inputs) {
   }
 }
 
-void Callee::copy_outputs() {
+void CalledSubgraph::copy_outputs() {
   for (int v : subgraph().outputs) results_.push_back(runner_.bindings().view(v));
   std::byte* base = runner_.last_arena();
   for (const plan::OutputCopy& copy : runner_.plan().output_copies) {
@@ -105,7 +105,7 @@ void Callee::copy_outputs() {
   }
 }
 
-void Callee::release() {
+void CalledSubgraph::release() {
   results_.clear();
   runner_.release();
 }

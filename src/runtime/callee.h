@@ -11,11 +11,11 @@
 
 namespace leadline::runtime {
 
-class Callee final : public ops::Callee {
+class CalledSubgraph final : public ops::Callee {
  public:
   /// `caller` is the host of the node that calls it.
-  Callee(Environment& environment, int subgraph, std::shared_ptr<const ir::ChangedNodes> changed,
-         const NodeHost& caller)
+  CalledSubgraph(Environment& environment, int subgraph, std::shared_ptr<const ir::ChangedNodes> changed,
+                 const NodeHost& caller)
       : environment_(environment), runner_(environment, subgraph, std::move(changed), caller) {}
 
   bool plan(std::span<const Shape> inputs) override;
@@ -29,7 +29,7 @@ class Callee final : public ops::Callee {
   DType input_type(int i) const override;
   DType output_type(int i) const override;
 
-  /// Gives back everything, the results too.
+  /// Releases everything, the results too.
   void release();
   Runner& runner() { return runner_; }
   const Runner& runner() const { return runner_; }

@@ -266,7 +266,7 @@ TEST(Calls, NestDeeply) {
   });
 }
 
-/// A callee whose last node, whose result nobody reads, could run in place over a result or an input.
+/// A callee whose last node, whose result is not read, could run in place over a result or an input.
 TEST(Calls, UnusedNodesDoNotSpoilResults) {
   Sketch s;
   const int condition = s.input("condition", DType::kBool, {1});

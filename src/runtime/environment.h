@@ -28,7 +28,7 @@ struct RunSettings {
   bool share_parts = true;     // as in plan::PlanOptions
 };
 
-/// What a run may still do, and what it wants afterwards.
+/// What a run may still do, and what has to be done afterwards.
 class RunControl {
  public:
   /// The run that begins may take this many rounds of loops.
@@ -38,7 +38,7 @@ class RunControl {
     require(rounds_left_-- > 0, ErrorCode::kCancelled,
             "the model's loops ran more rounds than allowed (max_loop_rounds)");
   }
-  /// An op of a user keeps views: the executable shall take other memory before its next run.
+  /// An op of a user keeps views: the executable must take other memory before its next run.
   void leave_memory() { leave_memory_ = true; }
   /// Whether that was said; from now on it was not.
   bool take_leave() { return std::exchange(leave_memory_, false); }
@@ -50,7 +50,7 @@ class RunControl {
 
 /// Fixed surroundings of a run, and its books. Not thread-safe.
 struct Environment {
-  Environment(std::shared_ptr<const ir::Graph> source, std::shared_ptr<PackedWeights> weights,
+  Environment(std::shared_ptr<const ir::Graph> source, std::shared_ptr<PackedWeightsCache> weights,
               std::shared_ptr<Budget> budget, std::shared_ptr<ops::Resources> state, ops::UserOpTable registered,
               const RunSettings& chosen)
       : graph(std::move(source)),
@@ -62,7 +62,7 @@ struct Environment {
         accounts(std::move(budget)) {}
 
   const std::shared_ptr<const ir::Graph> graph;
-  const std::shared_ptr<PackedWeights> packed_weights;
+  const std::shared_ptr<PackedWeightsCache> packed_weights;
   const std::shared_ptr<ops::Resources> resources;
   const ops::UserOpTable user_ops;  // what users had registered when the executable was made
   const RunSettings settings;

@@ -124,7 +124,7 @@ class Executable {
   std::unique_ptr<KeptPlans> kept_plans_;  // likewise
   /// Of the last plan that had memory, so that the next one finds them packed; until it has its own.
   std::vector<std::shared_ptr<const Buffer>> spare_weights_;
-  std::vector<Shape> shapes_;                     // of the inputs, as the caller wants them
+  std::vector<Shape> shapes_;                     // of the inputs, as the caller set them
   std::vector<bool> sized_;                       // of the inputs: the caller said the shape
   std::unordered_map<int, size_t> input_places_;  // of tensors among the inputs
   int64_t base_counted_ = 0;

@@ -9,11 +9,11 @@
 
 namespace leadline::runtime {
 
-/// Every allocation is entered here with the size that the plan gives it; the Budget counts what is really taken.
+/// Every allocation is entered here with its size in the plan; the Budget counts what is really taken.
 /// Comparing the two peaks finds every byte that was not planned. Not thread-safe.
 class Ledger {
  public:
-  /// Enters bytes taken (positive) or given back (negative).
+  /// Enters bytes taken (positive) or released (negative).
   void enter(int64_t bytes, MemoryCategory category) {
     now_[static_cast<size_t>(category)] += bytes;
     total_ += bytes;

@@ -28,7 +28,7 @@ auto with_path(const std::string& path, const Body& body) {
 LoadedModel::LoadedModel(std::shared_ptr<Budget> budget)
     : budget_(budget ? std::move(budget) : Budget::machine_default()),
       charged_(budget_->child()),
-      packed_weights_(std::make_shared<PackedWeights>(charged_)) {}
+      packed_weights_(std::make_shared<PackedWeightsCache>(charged_)) {}
 
 LoadedModel::~LoadedModel() {
   charged_->release(file_bytes_, MemoryCategory::kModelFile);

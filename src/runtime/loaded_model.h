@@ -37,7 +37,7 @@ class LoadedModel {
   const std::shared_ptr<const ir::Graph>& graph() const { return graph_; }
   /// What the model is charged to.
   const std::shared_ptr<Budget>& budget() const { return budget_; }
-  const std::shared_ptr<PackedWeights>& packed_weights() const { return packed_weights_; }
+  const std::shared_ptr<PackedWeightsCache>& packed_weights() const { return packed_weights_; }
   /// Bytes charged for the file and for the graph's structures.
   int64_t file_bytes() const { return file_bytes_; }
   int64_t graph_bytes() const { return graph_bytes_; }
@@ -62,14 +62,14 @@ class LoadedModel {
   std::shared_ptr<Budget> budget_;   // the caller's
   std::shared_ptr<Budget> charged_;  // this model's own count, a child of `budget_`
   std::shared_ptr<const ir::Graph> graph_;
-  std::shared_ptr<PackedWeights> packed_weights_;
+  std::shared_ptr<PackedWeightsCache> packed_weights_;
   int64_t file_bytes_ = 0;
   int64_t graph_bytes_ = 0;
   mutable std::mutex changes_mutex_;
   mutable std::map<passes::PassNames, std::shared_ptr<const ir::ChangedNodes>> changes_;
 };
 
-/// Description of one value, with the shape the file gives it.
+/// Description of one value, with its shape in the file.
 TensorInfo describe_tensor(const ir::Subgraph& subgraph, int index);
 
 }  // namespace leadline::runtime

@@ -14,10 +14,10 @@
 
 namespace leadline::runtime {
 
-/// Everything taken here is in both counts; what is left at the end is given back. Not thread-safe.
+/// Everything taken here is in both counts; what is left at the end is released. Not thread-safe.
 class MemoryBlocks {
  public:
-  MemoryBlocks(Accounts& accounts, std::shared_ptr<PackedWeights> shared)
+  MemoryBlocks(Accounts& accounts, std::shared_ptr<PackedWeightsCache> shared)
       : accounts_(accounts), shared_(std::move(shared)) {}
   ~MemoryBlocks() { release(); }
   MemoryBlocks(const MemoryBlocks&) = delete;
@@ -36,12 +36,12 @@ class MemoryBlocks {
   bool take_tensor(int value, int64_t bytes, MemoryCategory category);
   void drop_tensor(int value);
 
-  /// The arena of a segment; null: in the caller's workspace, or given back.
+  /// The arena of a segment; null: in the caller's workspace, or released.
   std::shared_ptr<Buffer> arena(size_t segment) const { return segment < arenas_.size() ? arenas_[segment] : nullptr; }
   /// In place of one that is there.
   void take_arena(size_t segment, int64_t bytes);
   void drop_arena(size_t segment);
-  /// The arenas from this segment on, which whoever gets them gives back to the accounts.
+  /// The arenas from this segment on, which the caller returns to the accounts.
   std::vector<std::shared_ptr<Buffer>> detach_arenas(size_t first);
 
   /// What a node keeps from run to run; null: nothing.
@@ -52,7 +52,7 @@ class MemoryBlocks {
   void clear_persistent();
 
   bool holds_packed(const PackedKey& key) const { return packed_.contains(key); }
-  /// The packed weights of `key`, which the model is charged for; made with `pack` if nobody holds them.
+  /// The packed weights of `key`, which the model is charged for; made with `pack` if they do not exist.
   const std::byte* acquire_packed(const PackedKey& key, const std::function<void(std::byte*)>& pack);
 
   void collect_packed(std::vector<std::shared_ptr<const Buffer>>& packed) const;
@@ -65,7 +65,7 @@ class MemoryBlocks {
 
  private:
   Accounts& accounts_;
-  const std::shared_ptr<PackedWeights> shared_;
+  const std::shared_ptr<PackedWeightsCache> shared_;
   std::map<int, TensorBlock> tensors_;
   std::vector<std::shared_ptr<Buffer>> arenas_;
   std::map<int, std::shared_ptr<Buffer>> persistent_;

@@ -19,7 +19,7 @@ class MemoryBlocksTest : public ::testing::Test {
 
   std::shared_ptr<Budget> budget = Budget::with_limit(1024);
   Accounts accounts{budget};
-  MemoryBlocks blocks{accounts, std::make_shared<PackedWeights>(budget)};
+  MemoryBlocks blocks{accounts, std::make_shared<PackedWeightsCache>(budget)};
 };
 
 TEST_F(MemoryBlocksTest, ATensorKeepsMemoryOfTheSameSize) {
@@ -61,7 +61,7 @@ TEST_F(MemoryBlocksTest, DetachedArenasAreCountedUntilTheyAreGivenBack) {
 }
 
 TEST_F(MemoryBlocksTest, WhatIsTakenOverIsCountedOnce) {
-  MemoryBlocks next(accounts, std::make_shared<PackedWeights>(budget));
+  MemoryBlocks next(accounts, std::make_shared<PackedWeightsCache>(budget));
   blocks.take_tensor(0, 64, kInOut);
   blocks.take_persistent(0, 64);
   blocks.take_arena(0, 64);

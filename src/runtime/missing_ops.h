@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops of a model cannot run, and what to tell the user about them.
+// Which ops of a model cannot run, and what to say about them.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ NodeHost::~NodeHost() = default;
 ops::Callee& NodeHost::callee(int node_index, int subgraph) {
   auto found = callees_.find({node_index, subgraph});
   if (found == callees_.end()) {
-    auto callee = std::make_unique<Callee>(environment_, subgraph, runner_.changed(), *this);
+    auto callee = std::make_unique<CalledSubgraph>(environment_, subgraph, runner_.changed(), *this);
     found = callees_.emplace(std::pair(node_index, subgraph), std::move(callee)).first;
   }
   return *found->second;

@@ -13,7 +13,7 @@
 
 namespace leadline::runtime {
 
-class Callee;
+class CalledSubgraph;
 class Runner;
 
 class NodeHost final : public ops::Host {
@@ -33,7 +33,7 @@ class NodeHost final : public ops::Host {
   std::shared_ptr<const void> hold_memory(bool leave) override;
 
   /// By node and subgraph; those that were asked for.
-  using Callees = std::map<std::pair<int, int>, std::unique_ptr<Callee>>;
+  using Callees = std::map<std::pair<int, int>, std::unique_ptr<CalledSubgraph>>;
   const Callees& callees() const { return callees_; }
   void forget_callees();
   /// Objects of users' ops, which have state.

@@ -3,8 +3,8 @@
 
 namespace leadline::runtime {
 
-std::shared_ptr<const Buffer> PackedWeights::acquire(const PackedKey& key,
-                                                     const std::function<void(std::byte*)>& pack) {
+std::shared_ptr<const Buffer> PackedWeightsCache::acquire(const PackedKey& key,
+                                                          const std::function<void(std::byte*)>& pack) {
   const std::lock_guard lock(mutex_);
   if (const auto known = entries_.find(key); known != entries_.end()) {
     if (auto held = known->second.lock()) return held;
@@ -17,7 +17,7 @@ std::shared_ptr<const Buffer> PackedWeights::acquire(const PackedKey& key,
   return memory;
 }
 
-bool PackedWeights::holds(const PackedKey& key) const {
+bool PackedWeightsCache::holds(const PackedKey& key) const {
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find(key);
   return it != entries_.end() && !it->second.expired();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights in the layout a kernel wants, packed once per model and shared by its interpreters.
+// Weights in the layout of a kernel, packed once per model and shared by its interpreters.
 #pragma once
 
 #include <compare>
@@ -22,12 +22,12 @@ struct PackedKey {
   auto operator<=>(const PackedKey&) const = default;
 };
 
-/// Thread-safe. Memory is freed when the last interpreter that uses it goes.
-class PackedWeights {
+/// Thread-safe. Memory is freed when the last interpreter that uses it is destroyed.
+class PackedWeightsCache {
  public:
-  explicit PackedWeights(std::shared_ptr<Budget> budget) : budget_(std::move(budget)) {}
+  explicit PackedWeightsCache(std::shared_ptr<Budget> budget) : budget_(std::move(budget)) {}
 
-  /// The packed memory of `key`; made with `pack` if nobody holds it. Throws BudgetError.
+  /// The packed memory of `key`; made with `pack` if it does not exist. Throws BudgetError.
   std::shared_ptr<const Buffer> acquire(const PackedKey& key, const std::function<void(std::byte*)>& pack);
   bool holds(const PackedKey& key) const;
 

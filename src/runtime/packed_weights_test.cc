@@ -15,9 +15,9 @@ namespace {
 
 const PackedKey kKey{0, 3, 256, "rows"};
 
-TEST(PackedWeights, PacksOnceWhileSomebodyHoldsThem) {
+TEST(PackedWeightsCache, PacksOnceWhileSomebodyHoldsThem) {
   const auto budget = Budget::with_limit(1024);
-  PackedWeights weights(budget);
+  PackedWeightsCache weights(budget);
   int packings = 0;
   const auto pack = [&](std::byte* memory) {
     ++packings;
@@ -39,9 +39,9 @@ TEST(PackedWeights, PacksOnceWhileSomebodyHoldsThem) {
   EXPECT_EQ(packings, 2);
 }
 
-TEST(PackedWeights, AFailedPackingIsForgotten) {
+TEST(PackedWeightsCache, AFailedPackingIsForgotten) {
   const auto budget = Budget::with_limit(1024);
-  PackedWeights weights(budget);
+  PackedWeightsCache weights(budget);
   EXPECT_THROW(weights.acquire(kKey, [](std::byte*) { throw std::runtime_error("no"); }), std::runtime_error);
   EXPECT_FALSE(weights.holds(kKey));
   EXPECT_EQ(budget->used(), 0);
@@ -49,9 +49,9 @@ TEST(PackedWeights, AFailedPackingIsForgotten) {
   EXPECT_NE(weights.acquire(kKey, [](std::byte*) {}), nullptr);
 }
 
-TEST(PackedWeights, ThreadsThatAskTogetherGetOnePacking) {
+TEST(PackedWeightsCache, ThreadsThatAskTogetherGetOnePacking) {
   const auto budget = Budget::with_limit(1024);
-  PackedWeights weights(budget);
+  PackedWeightsCache weights(budget);
   std::atomic<int> packings = 0;
   std::vector<std::shared_ptr<const Buffer>> held(4);
   std::vector<std::thread> threads;

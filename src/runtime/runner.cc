@@ -89,7 +89,7 @@ void Runner::sync_folded() {
   folded_entered_ = folded;
 }
 
-/// Weights that were folded may depend on the input shapes, so nobody else may use their packing.
+/// Weights that were folded may depend on the input shapes, so nothing else may use their packing.
 PackedKey Runner::packed_key(const plan::Step& step) const {
   PackedKey key{outline().subgraph_index(), step.node, step.packed_bytes, step.packed_layout};
   const ir::Node& node = outline().node(step.node);
@@ -321,7 +321,7 @@ void Runner::take_memory(size_t segment) {
   } catch (const BudgetError& error) {
     const std::vector<plan::Step>& steps = plan().segments[segment].steps;
     if (steps.empty()) throw;
-    throw BudgetError(fmt::format("{} gives more than fits: {}",
+    throw BudgetError(fmt::format("the result of {} does not fit: {}",
                                   ir::describe_node(outline().subgraph(), steps.front().node), error.what()),
                       error.needed(), error.limit());
   }
@@ -438,7 +438,7 @@ void Runner::resize_string_input(int value, int64_t bytes) {
   try {
     blocks_.take_tensor(value, bytes, MemoryCategory::kInputsOutputs);
   } catch (...) {
-    use_memory(0);  // as before the first contents; nothing points to the memory given back
+    use_memory(0);  // as before the first contents; nothing points to the released memory
     throw;
   }
   use_memory(bytes);

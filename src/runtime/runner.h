@@ -32,7 +32,7 @@ struct MemoryNeeds {
 
 class Runner {
  public:
-  /// For the main subgraph, which gives inputs and outputs memory of their own, or uses `caller_memory`, which changes
+  /// For the main subgraph, whose inputs and outputs have memory of their own, or uses `caller_memory`, which changes
   /// between runs. `changed` is what passes made of some nodes; null: the graph runs as it is.
   Runner(Environment& environment, int subgraph, std::shared_ptr<const ir::ChangedNodes> changed,
          const CallerMemories& caller_memory);
@@ -49,7 +49,7 @@ class Runner {
   const Bindings& bindings() const { return bindings_; }
   const MemoryBlocks& blocks() const { return blocks_; }
 
-  /// Plans for these input shapes, giving back all memory first. `bytes` are the sizes of string inputs.
+  /// Plans for these input shapes, releasing all memory first. `bytes` are the sizes of string inputs.
   void start(std::span<const Shape> inputs, std::span<const int64_t> bytes);
   /// Plans as `other` did.
   void start_like(const Runner& other) { start(other.planned_shapes_, other.planned_bytes_); }
@@ -61,7 +61,7 @@ class Runner {
   MemoryNeeds needs() const;
   /// Takes the planned memory and packs weights, callees included. Does nothing when that was done.
   void allocate();
-  /// Gives back everything that allocate() and runs took.
+  /// Releases everything that allocate() and runs took.
   void release();
   /// A later resume() would find what start() makes: nothing of the plan depends on data or state.
   bool can_be_resumed() const;
@@ -81,11 +81,11 @@ class Runner {
 
   /// Runs once. Inputs were written to their memory before.
   void invoke();
-  /// After allocate() and a change of the caller's memory: takes and gives back memory, and uses what is there now.
+  /// After allocate() and a change of the caller's memory: takes and releases memory, and uses what is there now.
   void rebind() { bindings_.rebind(); }
   /// What keeps the memory of an input, output, variable or preserved value; nullopt when it has none (yet).
   std::optional<std::shared_ptr<const void>> memory_of(int value) const;
-  /// Gives a string input memory of this size.
+  /// Takes memory of this size for a string input.
   void resize_string_input(int value, int64_t bytes);
 
   // A subgraph that is called: begin_call(), copy the inputs, run_segments(), read the outputs.
@@ -93,9 +93,9 @@ class Runner {
   /// Binds the first segment to `workspace`, or to memory of its own where there is none.
   void begin_call(std::byte* workspace);
   void run_segments();
-  /// Gives back what the calls of the caller's run took beyond the plan.
+  /// Releases what the calls of the caller's run took beyond the plan.
   void end_calls();
-  /// The arenas from this segment on, to be given back to the accounts.
+  /// The arenas from this segment on, to be returned to the accounts.
   std::vector<std::shared_ptr<Buffer>> detach_arenas(size_t first);
   /// The arena of the last segment.
   std::byte* last_arena() const;

@@ -32,7 +32,7 @@ TEST(SharedParts, CanBeSwitchedOff) {
   for (const bool share : {true, false}) {
     runtime::RunSettings settings;
     settings.share_parts = share;
-    runtime::Environment environment(graph, std::make_shared<runtime::PackedWeights>(budget), budget,
+    runtime::Environment environment(graph, std::make_shared<runtime::PackedWeightsCache>(budget), budget,
                                      std::make_shared<ops::Resources>(budget), {}, settings);
     const runtime::CallerMemories none;
     runtime::Runner runner(environment, 0, nullptr, none);

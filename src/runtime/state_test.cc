@@ -103,7 +103,7 @@ TEST(Tables, AnEmptyTableIsAnErrorOfTheRun) {
   }
 }
 
-/// Uniform numbers of a shape that only a run knows, so that the node is planned anew in each.
+/// Uniform numbers of a shape that only a run knows, so that the node is planned again in each.
 TEST(RandomStreams, GoOnWhereTheNodeIsPlannedInEveryRun) {
   Sketch s;
   const int shape = s.input("shape", DType::kInt32, {1});

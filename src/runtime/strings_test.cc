@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// String tensors, whose size only their contents tell, through the public API.
+// String tensors, whose size depends on their contents, through the public API.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -100,7 +100,7 @@ TEST(Strings, ARefusedInputLeavesAUsableInterpreter) {
   const std::string long_text(100'000, 'x');
   EXPECT_EQ(thrown_by([&] { interpreter.set_tensor(0, ops::string_buffer({"a", long_text})); }).code,
             ErrorCode::kBudget);
-  EXPECT_TRUE(thrown_by([&] { interpreter.invoke(); }).code.has_value()) << "the input was given up";
+  EXPECT_TRUE(thrown_by([&] { interpreter.invoke(); }).code.has_value()) << "the input was dropped";
   interpreter.set_tensor(0, ops::string_buffer({"a", "c"}));
   interpreter.invoke();
   EXPECT_EQ(strings(interpreter, interpreter.outputs()[0]), std::vector<std::string>{"c"});

@@ -22,7 +22,7 @@ using testing::thrown_by;
 
 constexpr DType kF32 = DType::kFloat32;
 
-/// CALL_ONCE sets "count" to 10; every run adds x and gives the sum.
+/// CALL_ONCE sets "count" to 10; every run adds x and returns the sum.
 Sketch counter() {
   Sketch s;
   const AttributeValues name = {{"shared_name", std::string("count")}};

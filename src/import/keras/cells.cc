@@ -40,15 +40,15 @@ struct Gated {
 Gated gated(Call& call, const Layer& layer, int64_t gates) {
   Gated g{std::make_shared<Owner>(call, layer)};
   g.units = layer.config.integer("units");
-  require(g.units > 0 && g.units < (1 << 24), kBad, "{} units", g.units);
+  require(g.units > 0 && g.units < (1 << 24), kBad, "the number of units is {}, expected 1 to 2^24", g.units);
   g.wide = gates * g.units;
   g.has_bias = layer.config.boolean("use_bias", true);
   return g;
 }
 
-Cell lstm_cell(Call& call, const Layer& layer) {
+RecurrentCell lstm_cell(Call& call, const Layer& layer) {
   const Gated g = gated(call, layer, 4);
-  Cell cell;
+  RecurrentCell cell;
   cell.states = {{g.units}, {g.units}};
   cell.project = [g](int x) { return g.project(x); };
   cell.step = [g](int share, const std::vector<int>& states) -> std::vector<int> {
@@ -61,9 +61,9 @@ Cell lstm_cell(Call& call, const Layer& layer) {
   return cell;
 }
 
-Cell simple_cell(Call& call, const Layer& layer) {
+RecurrentCell simple_cell(Call& call, const Layer& layer) {
   const Gated g = gated(call, layer, 1);
-  Cell cell;
+  RecurrentCell cell;
   cell.states = {{g.units}};
   cell.project = [g](int x) { return g.project(x); };
   cell.step = [g](int share, const std::vector<int>& states) -> std::vector<int> {
@@ -84,7 +84,7 @@ int kernel_columns(const Gated& g, int64_t from, int64_t count) {
                                   ir::transposed_source(columns, Shape{g.units, count}, order, 4));
 }
 
-Cell gru_cell(Call& call, const Layer& layer) {
+RecurrentCell gru_cell(Call& call, const Layer& layer) {
   const Gated g = gated(call, layer, 3);
   const bool after = layer.config.boolean("reset_after", true);
   // With reset_after there are two rows of biases: the input's and the recurrent one.
@@ -95,7 +95,7 @@ Cell gru_cell(Call& call, const Layer& layer) {
     if (!g.has_bias) return ir::kAbsent;
     return g.e().floats(std::vector<float>(biases.begin() + row * width, biases.begin() + (row + 1) * width));
   };
-  Cell cell;
+  RecurrentCell cell;
   cell.states = {{g.units}};
   cell.project = [g, bias_row](int x) { return g.e().fully_connected(x, g.kernel(x), bias_row(0)); };
   cell.step = [g, bias_row, after](int share, const std::vector<int>& states) -> std::vector<int> {
@@ -124,15 +124,16 @@ Cell gru_cell(Call& call, const Layer& layer) {
   return cell;
 }
 
-/// Each cell reads what the one before it gives.
-Cell stacked_cells(Call& call, const Layer& layer) {
+/// Each cell reads the output of the one before it.
+RecurrentCell stacked_cells(Call& call, const Layer& layer) {
   const std::vector<Config> descriptions = layer.config.get("cells").items();
-  require(!descriptions.empty() && descriptions.size() <= 64, kBad, "there are {} cells", descriptions.size());
+  require(!descriptions.empty() && descriptions.size() <= 64, kBad, "there are {} cells, expected 1 to 64",
+          descriptions.size());
   std::vector<std::string> classes;
   for (const Config& description : descriptions) classes.push_back(description.text("class_name"));
   const std::vector<std::string> places = container_names(classes);
-  auto cells = std::make_shared<std::vector<Cell>>();
-  Cell all;
+  auto cells = std::make_shared<std::vector<RecurrentCell>>();
+  RecurrentCell all;
   for (size_t i = 0; i < descriptions.size(); ++i) {
     cells->push_back(make_cell(call, describe_layer(descriptions[i], layer.address, "cells/" + places[i])));
     all.output = all.states.size() + cells->back().output;
@@ -143,7 +144,7 @@ Cell stacked_cells(Call& call, const Layer& layer) {
     std::vector<int> next;
     size_t from = 0;
     for (size_t i = 0; i < cells->size(); ++i) {
-      const Cell& cell = (*cells)[i];
+      const RecurrentCell& cell = (*cells)[i];
       const auto begin = states.begin() + static_cast<std::ptrdiff_t>(from);
       const std::vector<int> own(begin, begin + static_cast<std::ptrdiff_t>(cell.states.size()));
       if (i > 0) share = cell.project(share);
@@ -159,7 +160,7 @@ Cell stacked_cells(Call& call, const Layer& layer) {
 
 }  // namespace
 
-Cell make_cell(Call& call, const Layer& layer) {
+RecurrentCell make_cell(Call& call, const Layer& layer) {
   const std::string name = layer.foreign ? "" : layer.class_name;
   if (name == "LSTMCell" || name == "LSTM") return lstm_cell(call, layer);
   if (name == "GRUCell" || name == "GRU") return gru_cell(call, layer);

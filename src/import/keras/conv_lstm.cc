@@ -13,8 +13,8 @@ constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 int64_t product(const Dims& dims) {
   int64_t result = 1;
   for (const int64_t size : dims) {
-    require(size > 0 && !__builtin_mul_overflow(result, size, &result), kBad, "an image with {} elements per axis",
-            size);
+    require(size > 0 && !__builtin_mul_overflow(result, size, &result), kBad,
+            "an axis of the image has {} elements, expected a known size that fits into memory", size);
   }
   return result;
 }
@@ -53,7 +53,7 @@ Outputs conv_lstm(Call& call) {
   }
   const Window w = read_window(call, "kernel_size", axes);
   const int64_t filters = call.config.integer("filters");
-  require(filters > 0 && filters < (1 << 24), kBad, "{} filters", filters);
+  require(filters > 0 && filters < (1 << 24), kBad, "the number of filters is {}, expected 1 to 2^24", filters);
   Layer cell_layer = call.part("cell", "cell");
   cell_layer.address.names.back() = fmt::format("conv_lstm_cell");
   const Arguments none;
@@ -80,7 +80,7 @@ Outputs conv_lstm(Call& call) {
   around.sizes = w.sizes;
   around.strides = around.dilations = std::vector<int64_t>(axes, 1);
   around.padding = ir::Padding::kSame;
-  Cell cell;
+  RecurrentCell cell;
   cell.states = {Dims{product(state)}, Dims{product(state)}};
   cell.step = [&](int share, const std::vector<int>& states) -> std::vector<int> {
     const int last = e.reshape(states[0], with_batch(state));

@@ -21,7 +21,7 @@ Layer cell_of(Call& call) {
   return layer;
 }
 
-std::vector<int> initial_states(Call& call, const Cell& cell) {
+std::vector<int> initial_states(Call& call, const RecurrentCell& cell) {
   Emitter& e = call.e;
   std::vector<int> states;
   if (call.inputs.size() > 1) {
@@ -56,7 +56,7 @@ void declare(Emitter& e, const std::vector<int>& outer, std::vector<int>& inner,
 }
 
 /// Carries the time, the shares of all steps, the sequence if it is asked for, and the states.
-Loop run_loop(Call& call, const Cell& cell, int projected, bool keep_sequence) {
+Loop run_loop(Call& call, const RecurrentCell& cell, int projected, bool keep_sequence) {
   Emitter& e = call.e;
   std::vector<int> carried = {e.integer(0), projected};
   if (keep_sequence) {
@@ -96,7 +96,8 @@ Loop run_loop(Call& call, const Cell& cell, int projected, bool keep_sequence) {
     declare(e, carried, in, dims, types);
     const std::vector<int> states(in.begin() + static_cast<std::ptrdiff_t>(first_state), in.end());
     std::vector<int> next = cell.step(e.gather(in[1], in[0], 1), states);
-    require(next.size() == states.size(), ErrorCode::kInternal, "a cell gives {} states", next.size());
+    require(next.size() == states.size(), ErrorCode::kInternal, "a cell returned {} states, expected {}", next.size(),
+            states.size());
     if (mask >= 0) {  // steps that do not count leave everything as it was
       const int steps = e.gather(in[mask_at], in[0], 1);
       for (size_t i = 0; i < next.size(); ++i) {
@@ -132,7 +133,7 @@ Loop run_loop(Call& call, const Cell& cell, int projected, bool keep_sequence) {
 Outputs run(Call& call, const Layer& cell_layer) {
   const int x = recurrent_input(call);
   require(call.e.rank(x) == 3, kBad, "the input has rank {}, expected 3", call.e.rank(x));
-  const Cell cell = make_cell(call, cell_layer);
+  const RecurrentCell cell = make_cell(call, cell_layer);
   return run_cell(call, cell, cell.project(x));
 }
 
@@ -148,7 +149,7 @@ int recurrent_input(Call& call) {
   return call.config.boolean("go_backwards", false) ? call.e.reverse(x, 1) : x;
 }
 
-Outputs run_cell(Call& call, const Cell& cell, int projected) {
+Outputs run_cell(Call& call, const RecurrentCell& cell, int projected) {
   const bool sequences = call.config.boolean("return_sequences", false);
   const Loop loop = run_loop(call, cell, projected, sequences);
   Outputs result = {sequences ? loop.sequence : loop.states[cell.output]};

@@ -11,7 +11,7 @@
 namespace leadline::keras {
 
 /// What a cell computes. The functions may be called in any subgraph: constants are made where they are used.
-struct Cell {
+struct RecurrentCell {
   std::vector<Dims> states;  // sizes of each, without the batch; the first is the output's unless `output` says so
   size_t output = 0;         // which of the states is the output
   /// What the steps take from the input [batch, time, ...], for all of them at once.
@@ -21,13 +21,13 @@ struct Cell {
 };
 
 /// LSTMCell, GRUCell, SimpleRNNCell or StackedRNNCells; `layer` has its configuration and address.
-Cell make_cell(Call& call, const Layer& layer);
+RecurrentCell make_cell(Call& call, const Layer& layer);
 
-/// Refuses what no converted layer does, and gives the input with time in the order in which the layer reads it.
+/// Refuses what no converted layer does, and returns the input with time in the order in which the layer reads it.
 int recurrent_input(Call& call);
 
 /// The layer's outputs: all steps or the last, then the states if it returns them. `projected` is
 /// cell.project(recurrent_input()).
-Outputs run_cell(Call& call, const Cell& cell, int projected);
+Outputs run_cell(Call& call, const RecurrentCell& cell, int projected);
 
 }  // namespace leadline::keras

@@ -119,7 +119,8 @@ class Flattener {
 
   void check_op(const NodeDef& node) const {
     if (node.op == "Placeholder")
-      program_.fail_node(node, ErrorCode::kInvalidArgument, "the outputs need it, but it is no input of the signature");
+      program_.fail_node(node, ErrorCode::kInvalidArgument,
+                         "the outputs need it, but it is not an input of the signature");
     if (is_old_control_flow(node.op)) {
       program_.fail_node(node, ErrorCode::kUnsupported,
                          "control flow of TensorFlow 1; call tf.compat.v1.enable_control_flow_v2() before building "
@@ -178,7 +179,7 @@ class Flattener {
 
   void add_attrs(const NodeDef& node, Attrs& attrs) const {
     attrs = node.attrs;
-    if (const OpDef* const op = program_.op_def(node.op)) {
+    if (const OpSignature* const op = program_.op_def(node.op)) {
       for (const Attr& attr : op->defaults)
         if (find_attr(node.attrs, attr.name) == nullptr) attrs.push_back(attr);
     }
@@ -351,7 +352,7 @@ void flatten_signature(FlatModel& model, Program& program, ConstantPool& pool, c
             "{}: {}: '{}' is not a plain tensor (sparse and ragged ones are not supported)", program.file().name(),
             what, printable(name));
     const Operand operand = program.operand(program.main(), info.name, what);
-    require(!operand.control, ErrorCode::kInvalidModel, "{}: {}: '{}' is no tensor", program.file().name(), what,
+    require(!operand.control, ErrorCode::kInvalidModel, "{}: {}: '{}' is not a tensor", program.file().name(), what,
             printable(info.name));
     return Flattener::Output{{std::string(name), info.dtype, info.shape},
                              {Resolver::kMain, operand.node, operand.output}};

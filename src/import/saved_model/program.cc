@@ -43,7 +43,7 @@ bool parse_number(std::string_view text, int64_t& value) {
 Program::Program(const MetaGraph& meta, WireFile& file) : meta_(meta), file_(file) {
   main_.nodes = &meta.nodes;
   index_nodes(main_, file);
-  for (const OpDef& op : meta.ops) ops_.emplace(op.name, &op);
+  for (const OpSignature& op : meta.ops) ops_.emplace(op.name, &op);
   for (const FunctionDef& function : meta.functions) {
     require(functions_.emplace(function.signature.name, &function).second, ErrorCode::kInvalidModel,
             "{}: function '{}' is defined twice", file.name(), printable(function.signature.name));
@@ -71,7 +71,7 @@ const Body& Program::function(std::string_view name) {
   body->nodes = &at->second->nodes;
   file_.charge(sizeof(Body) + body->nodes->size() * 48);
   index_nodes(*body, file_);
-  const OpDef& signature = at->second->signature;
+  const OpSignature& signature = at->second->signature;
   for (const ArgDef& arg : signature.inputs) {
     require(arg.number_attr.empty() && arg.type_list_attr.empty(), ErrorCode::kUnsupported,
             "{}: function '{}' takes lists of tensors", file_.name(), printable(name));
@@ -133,13 +133,13 @@ std::vector<Operand> Program::data_operands(const Body& body, const NodeDef& nod
   return operands;
 }
 
-const OpDef* Program::op_def(std::string_view op) const {
+const OpSignature* Program::op_def(std::string_view op) const {
   const auto at = ops_.find(op);
   return at == ops_.end() ? nullptr : at->second;
 }
 
 const std::vector<ArgDef>& Program::output_args(std::string_view op) const {
-  if (const OpDef* const defined = op_def(op)) return defined->outputs;
+  if (const OpSignature* const defined = op_def(op)) return defined->outputs;
   const auto [at, is_new] = undefined_.try_emplace(op);
   if (is_new) at->second = known_outputs(op);
   return at->second;
@@ -147,7 +147,7 @@ const std::vector<ArgDef>& Program::output_args(std::string_view op) const {
 
 const AttrValue* Program::attr(const NodeDef& node, std::string_view name) const {
   if (const AttrValue* own = find_attr(node.attrs, name)) return own;
-  const OpDef* const op = op_def(node.op);
+  const OpSignature* const op = op_def(node.op);
   return op == nullptr ? nullptr : find_attr(op->defaults, name);
 }
 
@@ -158,7 +158,7 @@ int64_t Program::arg_size(const NodeDef& node, const ArgDef& arg) const {
   if (value == nullptr) fail_node(node, ErrorCode::kInvalidModel, fmt::format("it lacks '{}'", printable(name)));
   if (value->kind == AttrValue::Kind::kList) return static_cast<int64_t>(value->parts->ints.size());
   if (value->kind != AttrValue::Kind::kInt || value->i < 0 || value->i > kMaxOutputs)
-    fail_node(node, ErrorCode::kInvalidModel, fmt::format("'{}' is no number of outputs", printable(name)));
+    fail_node(node, ErrorCode::kInvalidModel, fmt::format("'{}' is not a number of outputs", printable(name)));
   return value->i;
 }
 

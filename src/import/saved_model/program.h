@@ -49,13 +49,13 @@ class Program {
   /// The operands of a node that carry data.
   std::vector<Operand> data_operands(const Body& body, const NodeDef& node) const;
   /// Null when the file does not define the op.
-  const OpDef* op_def(std::string_view op) const;
+  const OpSignature* op_def(std::string_view op) const;
   /// Outputs of a node.
   int output_count(const NodeDef& node) const;
   /// The attribute of the node, or its op's default, or null.
   const AttrValue* attr(const NodeDef& node, std::string_view name) const;
 
-  /// What an op gives, and of how many tensors one of these consists.
+  /// What an op returns, and of how many tensors one of these consists.
   const std::vector<ArgDef>& output_args(std::string_view op) const;
   int64_t arg_size(const NodeDef& node, const ArgDef& arg) const;
 
@@ -71,7 +71,7 @@ class Program {
   Body main_;
   std::unordered_map<std::string_view, const FunctionDef*> functions_;
   std::unordered_map<std::string_view, std::unique_ptr<Body>> bodies_;  // made when first asked for
-  std::unordered_map<std::string_view, const OpDef*> ops_;
+  std::unordered_map<std::string_view, const OpSignature*> ops_;
   mutable std::unordered_map<std::string_view, std::vector<ArgDef>> undefined_;  // outputs of ops not in ops_
 };
 

@@ -21,7 +21,7 @@ T& add(WireFile& file, std::vector<T>& list, T value) {
   return list.emplace_back(std::move(value));
 }
 
-/// A map entry: calls read(reader) for the value, gives the key.
+/// A map entry: calls read(reader) for the value, returns the key.
 template <typename Read>
 std::string_view read_entry(WireReader m, Read read) {
   std::string_view key;
@@ -148,8 +148,8 @@ ArgDef read_arg(WireReader m) {
   return arg;
 }
 
-OpDef read_op(WireReader m) {
-  OpDef op;
+OpSignature read_op(WireReader m) {
+  OpSignature op;
   WireFile& file = m.file();
   while (m.next()) {
     switch (m.field()) {
@@ -449,7 +449,7 @@ TensorShape read_shape(WireReader m) {
     int64_t size = 0;
     for (WireReader dim = m.message("Dim"); dim.next();)
       if (dim.field() == 1) size = dim.int64();
-    if (size < -1) m.fail_here(fmt::format("a dimension of {}", size));
+    if (size < -1) m.fail_here(fmt::format("a dimension is {}, expected -1 or more", size));
     if (shape.dims.size() == kMaxTensorRank) m.fail_here(fmt::format("more than {} dimensions", kMaxTensorRank));
     add(file, shape.dims, size);
   }
@@ -549,7 +549,7 @@ MetaGraph read_meta_graph(WireFile& saved_model, const std::vector<std::string>&
       return read_whole(m.message("MetaGraphDef"));
     found += (found.empty() ? "" : ", ") + tag_list(info.tags);
   }
-  fail(ErrorCode::kInvalidArgument, "{}: no graph has the tags {}; there are: {}", saved_model.name(),
+  fail(ErrorCode::kInvalidArgument, "{}: no graph has the tags {}; expected one of: {}", saved_model.name(),
        tag_list({wanted.begin(), wanted.end()}), found.empty() ? "none" : found);
 }
 

@@ -118,7 +118,7 @@ struct ArgDef {
 };
 
 /// An op's definition: the file carries those of all ops it uses.
-struct OpDef {
+struct OpSignature {
   std::string_view name;
   std::vector<ArgDef> inputs;
   std::vector<ArgDef> outputs;
@@ -126,7 +126,7 @@ struct OpDef {
 };
 
 struct FunctionDef {
-  OpDef signature;
+  OpSignature signature;
   std::vector<NodeDef> nodes;
   std::vector<std::pair<std::string_view, std::string_view>> returns;  // output argument, what it is
 };
@@ -169,7 +169,7 @@ struct TrackableObjectGraph {
 
 struct MetaGraph {
   std::vector<std::string_view> tags;
-  std::vector<OpDef> ops;
+  std::vector<OpSignature> ops;
   std::vector<NodeDef> nodes;
   std::vector<FunctionDef> functions;
   std::vector<SignatureDef> signatures;
