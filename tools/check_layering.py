@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what the compiler does not: includes between folders, names of ops in comparisons, file lengths, SPDX lines.
+"""Checks what the compiler does not: includes between folders, names of ops in comparisons, the glossary, file lengths,
+SPDX lines.
 
 usage: check_layering.py [repository root]
 
@@ -48,8 +49,11 @@ DECLARED = re.compile(
     r"^(?!return|typedef|friend)(?:using \w+ = )?[A-Za-z_][\w:<>,&* ]*[ *&](?:\w+|\(\*\))\([^;{}]*\)[^;{}()]*;",
     re.MULTILINE,
 )
-# In src/ops work is cut by for_pieces() and its kin (core/work.h). These files, which are no kernels, may ask directly.
+# In src/ops work is cut by for_pieces() and its kin (core/work.h). These files are not kernels and may ask directly.
 ASKS_DIRECTLY = {"src/ops/graph_builder.cc"}
+# A type in the scope of a namespace, which is not indented.
+TYPE = re.compile(r"^(?:(?:class|struct|union|enum(?: class)?) (\w+)\b(?!::)[^;]*$|using (\w+) = )", re.MULTILINE)
+TERM = re.compile(r"\*\*(`?)([^*`]+)`?\*\*")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -102,7 +106,7 @@ def op_name_problem(file, line, names):
         return None
     code = line.split("//")[0]
     if COMPARED_NAME.search(code) or names.intersection(LITERAL.findall(code)):
-        return "ops are told apart by handle (src/ops/op_ids.h), not by name"
+        return "ops are identified by handle (src/ops/op_ids.h), not by name"
     return None
 
 
@@ -158,6 +162,33 @@ def check_file(root, file, names):
             yield number, problem, True
 
 
+def defined_types(root):
+    """The headers that define each type of the product, by its name without namespaces; helpers of tests aside."""
+    types = {}
+    for folder in ("include", "src"):
+        for path in sorted((root / folder).rglob("*.h")):
+            if not path.name.endswith("_testing.h"):
+                for match in TYPE.finditer(path.read_text(encoding="utf-8")):
+                    types.setdefault(match[1] or match[2], []).append(path.relative_to(root).as_posix())
+    return types
+
+
+def glossary_problems(root):
+    """Yields (line, message): a term in code style is one type, any other term is not a type."""
+    file = root / "ARCHITECTURE.md"
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    start = text.find("\n## Glossary\n")
+    if start < 0:
+        return
+    types = defined_types(root)
+    for match in TERM.finditer(text, start):
+        is_type, term = bool(match[1]), match[2]
+        found = types.get(term if is_type else "".join(word.capitalize() for word in re.split(r"[ -]", term)), [])
+        if len(found) != is_type:
+            places = f"defined in {', '.join(found)}" if found else "not a type"
+            yield text.count("\n", 0, match.start()) + 1, f"glossary: {term} is {places}; expected {int(is_type)} type"
+
+
 def missing_headers(root):
     """Public headers that leadline.h, which is everything, does not include."""
     everything = root / "include/leadline/leadline.h"
@@ -177,6 +208,9 @@ def main(argv):
     errors = 0
     for name in missing_headers(root):
         print(f"include/leadline/leadline.h:1: error: it does not include leadline/{name}")
+        errors += 1
+    for line, problem in glossary_problems(root):
+        print(f"ARCHITECTURE.md:{line}: error: {problem}")
         errors += 1
     names = op_names(root)
     for file in files:

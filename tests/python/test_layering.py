@@ -49,6 +49,36 @@ def test_clean_tree_passes(tmp_path):
     assert result.stdout == f"layering: {len(CLEAN)} files, 0 errors\n"
 
 
+GLOSSARY = "# A\n\n## Glossary\n**`Graph`** is a type, **`Names`** too; **flight recorder** and **arena** are not.\n"
+GRAPH = SPDX + "#pragma once\nclass Node;\nstruct Graph final : Base {\n  struct Arena {};\n};\nusing Names = int;\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, ""),
+        ({"src/plan/graph_testing.h": GRAPH, "src/plan/graph.cc": SPDX + "struct Graph {};\n"}, ""),
+        ({"src/plan/graph.h": GRAPH}, "Graph is defined in src/ir/graph.h, src/plan/graph.h; expected 1 type"),
+        (
+            {"include/leadline/error.h": GRAPH},
+            "Names is defined in include/leadline/error.h, src/ir/graph.h; expected 1",
+        ),
+        (
+            {"src/ir/graph.h": SPDX + "#pragma once\nclass Graph;\nusing Names = int;\n"},
+            "Graph is not a type; expected 1",
+        ),
+        (
+            {"src/guard/a.h": SPDX + "#pragma once\nenum class FlightRecorder {\n"},
+            "flight recorder is defined in src/guard",
+        ),
+    ],
+)
+def test_the_glossary_matches_the_code(tmp_path, files, message):
+    result = check(tmp_path, CLEAN | {"ARCHITECTURE.md": GLOSSARY, "src/ir/graph.h": GRAPH} | files)
+    assert result.returncode == bool(message), result.stdout
+    assert not message or f"ARCHITECTURE.md:4: error: glossary: {message}" in result.stdout, result.stdout
+
+
 def test_leadline_h_is_everything(tmp_path):
     result = check(tmp_path, CLEAN | {"include/leadline/plan.h": SPDX + "#pragma once\n"})
     assert result.returncode == 1
@@ -87,10 +117,10 @@ def test_leadline_h_is_everything(tmp_path):
         ("src/core/a.h", "int x;", "#pragma once is missing"),
         ("src/extra/a.cc", "int x;", "src/extra has no place in the layering"),
         ("src/core/a.cc", "int x;\n" * 1000, "1001 lines"),
-        ("src/passes/a.cc", "if (node.op.name() == name) return;", "ops are told apart by handle"),
-        ("src/debug/a.cc", "if (name != node.op.name()) return;", "ops are told apart by handle"),
-        ("src/api/a.cc", 'if (layer.op == "CONV_2D") return;', "ops are told apart by handle"),
-        ("src/quantize/a.cc", 'constexpr auto kOps = {"CONV_2D"};', "ops are told apart by handle"),
+        ("src/passes/a.cc", "if (node.op.name() == name) return;", "ops are identified by handle"),
+        ("src/debug/a.cc", "if (name != node.op.name()) return;", "ops are identified by handle"),
+        ("src/api/a.cc", 'if (layer.op == "CONV_2D") return;', "ops are identified by handle"),
+        ("src/quantize/a.cc", 'constexpr auto kOps = {"CONV_2D"};', "ops are identified by handle"),
         ("src/kernels/a.cc", '#include "core/cancel.h"', "src/kernels takes ranges"),
         ("src/kernels/a.cc", '#include "core/work.h"', "src/kernels takes ranges"),
         ("src/kernels/a.cc", '#include "core/thread_pool.h"', "src/kernels takes ranges"),
