@@ -122,7 +122,7 @@ soak-process:
 soak-notebook:
 	@$(VENV_PYTHON) tests/soak/soak.py --seconds $(SOAK_SECONDS) --notebook
 
-instruction-counts: setup-tests ## count the instructions of single ops anew, for data/instruction_counts.json
+instruction-counts: setup-tests ## count the instructions of single ops again, for data/instruction_counts.json
 	@$(MAKE) --no-print-directory build
 	cmake --build --preset release -j $(JOBS) --target refresh_instruction_counts
 

@@ -88,7 +88,7 @@ class Engine:
 
 def low(times):
     """About the fastest: the tenth percentile, but never the very fastest. A virtual machine takes time that its host
-    stole off the CPU clock of whoever runs when it learns of it, so that the least of many is often less than true."""
+    stole off the CPU clock of the process that runs when it learns of it, so that the least of many is often less than true."""
     ordered = sorted(times)
     return ordered[min(max(1, len(ordered) // 10), len(ordered) - 1)]
 
@@ -201,7 +201,7 @@ class Bench:
 
 
 def machine():
-    """What the figures depend on."""
+    """What the results depend on."""
     with open("/proc/cpuinfo") as file:
         text = file.read()
     name = re.search(r"model name\s*: (.*)", text)
@@ -233,9 +233,9 @@ def main():
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
     parser.add_argument("--only", default="", metavar="REGEX", help="models whose name contains this")
     parser.add_argument("--no-reference", dest="reference", action="store_false", help="do not compare outputs")
-    parser.add_argument("--json", type=Path, help="write the figures here")
+    parser.add_argument("--json", type=Path, help="write the results here")
     parser.add_argument("--html", type=Path, help="write a page with charts here")
-    parser.add_argument("--from-json", type=Path, help="measure nothing: show the figures of this file")
+    parser.add_argument("--from-json", type=Path, help="measure nothing: show the results in this file")
     args = parser.parse_args()
     if args.from_json:
         document = json.loads(args.from_json.read_text())

@@ -54,7 +54,7 @@ def describe(path: Path) -> tuple[int, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+", help=".keras or .h5 files, or folders of SavedModels")
-    parser.add_argument("--rounds", type=int, default=3, help="the fastest of so many counts")
+    parser.add_argument("--rounds", type=int, default=3, help="take the fastest of this many")
     parser.add_argument("--tensorflow", metavar="PYTHON", help="a Python that has TensorFlow")
     parser.add_argument("--program", default=Path(sys.executable).parent / "leadline", help="the leadline program")
     parser.add_argument("--json", action="store_true")

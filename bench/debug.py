@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("model", help="a .keras or .h5 file")
     parser.add_argument("--shape", type=json.loads, default=[224, 224, 3], help="of a sample, such as [224,224,3]")
     parser.add_argument("--samples", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=3, help="the fastest of so many counts")
+    parser.add_argument("--rounds", type=int, default=3, help="take the fastest of this many")
     parser.add_argument("--tensorflow", metavar="PYTHON", help="a Python that has TensorFlow")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -10,7 +10,7 @@
 
 namespace leadline::bench {
 
-/// Gives float32 and one-byte inputs of an allocated interpreter numbers of both signs.
+/// Fills float32 and one-byte inputs of an allocated interpreter with numbers of both signs.
 inline void fill_inputs(Interpreter& interpreter) {
   for (const int index : interpreter.inputs()) {
     const TensorMemory memory = interpreter.tensor(index);

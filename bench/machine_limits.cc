@@ -156,7 +156,7 @@ double copy_limit(int64_t bytes) {
   const auto [found, added] = known.try_emplace(bytes);
   if (added) {
     const int64_t count = std::max<int64_t>(bytes / 8, 64);
-    // Whole cache lines, as the planner gives them to tensors.
+    // Whole cache lines, as the planner assigns them to tensors.
     std::vector<float> memory(static_cast<size_t>(2 * count + 48), 1.0F);
     const auto aligned = (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64;
     float* from = reinterpret_cast<float*>(aligned);

@@ -22,8 +22,8 @@ double copy_limit(int64_t bytes);
 double cpu_seconds();
 
 /// CPU time of one of many equal calls: a low percentile. Not the least, because a virtual machine takes time that its
-/// host stole off the CPU clock of whoever runs when it learns of it: rare calls seem to take no time at all. Short
-/// calls are timed in groups, so that reading the clock (half a microsecond) does not count.
+/// host stole off the CPU clock of the process that runs when it learns of it: rare calls seem to take no time at all.
+/// Short calls are timed in groups, so that reading the clock (half a microsecond) does not count.
 class CallTimes {
  public:
   /// `estimate`: about how many seconds a call takes.
@@ -36,7 +36,7 @@ class CallTimes {
     before_ = now;
     calls_ = 0;
   }
-  /// 0 when there were too few calls to tell.
+  /// 0 when there were too few calls to say.
   double seconds() const {
     if (seconds_.empty()) return 0.0;
     std::vector<double> sorted = seconds_;

@@ -18,7 +18,7 @@ struct OpCase {
   bool counted = false;          ///< one of the few whose instructions are counted
 };
 
-/// All cases, made anew. The contents are the same on every machine.
+/// All cases, made again. The contents are the same on every machine.
 std::vector<OpCase> make_op_cases();
 
 }  // namespace leadline::bench

@@ -144,7 +144,7 @@ def print_cost(rows: list[dict]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tensorflow", metavar="PYTHON", required=True, help="a Python that has TensorFlow")
-    parser.add_argument("--rounds", type=int, default=3, help="the fastest of so many counts")
+    parser.add_argument("--rounds", type=int, default=3, help="take the fastest of this many")
     parser.add_argument("--part", choices=("accuracy", "cost"), help="only this part")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

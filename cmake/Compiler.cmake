@@ -20,10 +20,10 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# leadline_compile_options(<target>): every target of the project goes through here.
+# leadline_compile_options(<target>): every target of the project calls this.
 function(leadline_compile_options target)
   # Products and sums are fused only where a kernel asks for it, so that results do not depend on the
-  # instruction set a loop was compiled for. Nobody reads errno after a call of <cmath>.
+  # instruction set a loop was compiled for. Nothing reads errno after a call of <cmath>.
   target_compile_options(${target} PRIVATE
     -ffp-contract=off -fno-math-errno
     -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wextra-semi -Wundef)
@@ -38,7 +38,7 @@ function(leadline_compile_options target)
 endfunction()
 
 # leadline_compile_lightly(<target>): -O1 for a target in which no loop over a tensor runs. It takes a third less time to
-# compile than -O2, and nobody can tell the difference.
+# compile than -O2, with no visible difference.
 function(leadline_compile_lightly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

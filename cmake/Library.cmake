@@ -26,8 +26,8 @@ else()
   list(FILTER engine_sources EXCLUDE REGEX "/picture_(png|jpeg)\\.cc$")
 endif()
 
-# Position-independent code with visible symbols must not be inlined across functions that somebody could replace at load
-# time; either of these says that nobody does.
+# Position-independent code with visible symbols must not be inlined across functions that could be replaced at load
+# time; either of these says that none is.
 function(leadline_hide_symbols target)
   if(BUILD_SHARED_LIBS)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition)

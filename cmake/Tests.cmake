@@ -19,7 +19,7 @@ add_executable(debug_page ${PROJECT_SOURCE_DIR}/tests/programs/debug_page.cc)
 leadline_compile_options(debug_page)
 target_link_libraries(debug_page PRIVATE leadline fmt::fmt)
 
-# Stands for the library of a GPU driver, which hangs or crashes when a test wants it to.
+# Stands for the library of a GPU driver, which hangs or crashes on demand of a test.
 add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/programs/fake_nvml.cc)
 leadline_compile_options(fake_nvml)
 
@@ -47,7 +47,7 @@ if(NOT leadline_has_pictures)
   list(FILTER test_sources EXCLUDE REGEX "/(picture|sample_files)_test\\.cc$")
 endif()
 if(test_sources)
-  # Files of tests/cpp that are no test themselves are helpers for those that are.
+  # Files of tests/cpp that are not tests are helpers of the tests.
   leadline_sources(test_helpers tests/cpp)
   if(NOT leadline_has_pictures)
     list(FILTER test_helpers EXCLUDE REGEX "/picture_writer\\.cc$")

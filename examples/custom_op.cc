@@ -15,7 +15,7 @@ class Scale final : public leadline::CustomOp {
   void infer(leadline::InferCall& call) override {
     call.require(call.input(0).dtype == leadline::DType::kFloat32, "Scale takes float32");
     call.set_output_shape(0, call.input(0).shape);
-    call.request_scratch(1024);  // planned, and held to the budget
+    call.request_scratch(1024);  // planned, and part of the budget
   }
 
   void run(leadline::RunCall& call) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when a model does not fit: a clear error before anything large is allocated, and the program goes on.
+// What happens when a model does not fit: a clear error before anything large is allocated, and the program continues.
 #include <leadline/leadline.h>
 
 #include <exception>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small files that ask for hours of work inside of little memory: whoever runs them must be able to stop.
+"""Small files that ask for hours of work inside of little memory: what runs them must be able to stop.
 
 Each is one node on inputs of a few megabytes. The fuzzer runs them, and mutants of them, with a deadline.
 """

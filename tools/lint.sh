@@ -26,7 +26,7 @@ changed_sources() {
     spread "${LEADLINE_TIDY_FILES:-100}" | sed 's/\./\\./g; s/.*/^&$/'
 }
 
-# At most so many of the lines, evenly spread.
+# At most this many of the lines, evenly spread.
 spread() {
   awk -v most="$1" '{line[NR] = $0} END {
     if (NR > most) printf "lint: clang-tidy takes %d of the %d files that changed\n", most, NR >"/dev/stderr"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Format, lint and types of the Python sources; pyproject.toml has the settings.
 # usage: tools/lint_python.sh            check
-#        tools/lint_python.sh --format   rewrite files in the project's format, and mend what can be mended
+#        tools/lint_python.sh --format   rewrite files in the project's format, and fix what can be fixed
 # Runs ruff and mypy of requirements-lint.txt from .venv-lint (tools/setup.sh lint makes it), or from the folder of
 # programs that LEADLINE_LINT names.
 set -euo pipefail

@@ -26,7 +26,7 @@ if [[ ${#tests[@]} -eq 0 ]]; then
   done
 fi
 # Leaks are looked for by the C++ tests: an interpreter never frees all it has. Memory that is refused is an error to
-# handle, not a death. Reports go to files because children of tests have nobody to read what they say.
+# handle, not a death. Reports go to files because nothing reads the output of children of tests.
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$reports/report
 export UBSAN_OPTIONS=print_stacktrace=1:log_path=$reports/report
 export LEADLINE_PROGRAM=$build/leadline LEADLINE_FUZZ=$build/leadline_fuzz

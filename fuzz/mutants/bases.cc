@@ -62,10 +62,10 @@ void Bases::add(const std::string& path) {
   size_t at = 0;
   const auto next = [&]() -> std::vector<std::byte> {
     uint32_t size = 0;
-    if (bytes.size() - at < sizeof(size)) throw std::runtime_error(path + " is no file of write_bases.py");
+    if (bytes.size() - at < sizeof(size)) throw std::runtime_error(path + " is not a file of write_bases.py");
     std::memcpy(&size, bytes.data() + at, sizeof(size));
     at += sizeof(size);
-    if (bytes.size() - at < size) throw std::runtime_error(path + " is no file of write_bases.py");
+    if (bytes.size() - at < size) throw std::runtime_error(path + " is not a file of write_bases.py");
     const auto start = bytes.begin() + static_cast<ptrdiff_t>(at);
     at += size;
     return {start, start + size};

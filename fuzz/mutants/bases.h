@@ -29,7 +29,7 @@ class Bases {
   const Base& pick(Random& random) const;
   size_t size() const;
   size_t groups() const { return groups_.size(); }
-  /// Of all names and contents: tells whether two runs use the same models.
+  /// Of all names and contents: shows whether two runs use the same models.
   uint64_t fingerprint() const { return fingerprint_; }
 
  private:

@@ -16,12 +16,12 @@ struct CampaignOptions {
   uint64_t count = 2000;
   int jobs = 1;
   std::string findings = "findings";  // folder for what goes wrong
-  int per_fault = 2;                  // so many of the same kind are kept
+  int per_fault = 2;                  // this many of the same kind are kept
   int minimize_tries = 400;           // for each; 0: as they are
   ExerciseOptions exercise;
 };
 
-/// Prints figures while it works and at the end; the number of different faults.
+/// Prints results while it works and at the end; the number of different faults.
 int run_campaign(const Bases& bases, const CampaignOptions& options);
 
 }  // namespace leadline::fuzz

@@ -34,7 +34,7 @@ double cpu_of(pid_t pid) {
   return clock_getcpuclockid(pid, &clock) == 0 ? seconds_of(clock) : 0.0;
 }
 
-/// Without a sanitizer a wild allocation shall fail instead of making the machine swap.
+/// Without a sanitizer a wild allocation must fail instead of making the machine swap.
 void limit_memory() {
   if (sanitized()) return;
   constexpr rlim_t kMost = (rlim_t{1} << 37) + (rlim_t{4} << 30);  // the guarded heap takes addresses

@@ -13,7 +13,7 @@
 
 namespace leadline::fuzz {
 
-/// What a child tells its parent, in memory that both see.
+/// What a child reports to its parent, in memory that both see.
 struct Report {
   static constexpr int kMostFindings = 32;
   struct Finding {

@@ -37,7 +37,7 @@ struct ExerciseOptions {
   double slow_seconds = 2.0;      // of CPU time, for one stage: more is a finding
   int64_t heap_bytes = 64 << 20;  // that may exist outside of the budget at one time, where it can be measured
   bool guard = true;              // heap blocks end at pages that may not be touched (see guarded_heap.h)
-  int plant = 0;                  // one in so many dies, throws or never ends: to test whoever looks for that
+  int plant = 0;                  // one in this many dies, throws or never ends: to test what looks for that
   bool verbose = false;           // says what it does and what is refused
 };
 
@@ -50,7 +50,7 @@ struct Verdict {
   Stage stage = Stage::kLoad;  // of the problem
 };
 
-/// `seed` decides which of the many things are done and with which inputs. `now` always tells where it is.
+/// `seed` decides which of the many things are done and with which inputs. `now` always says where it is.
 Verdict exercise(std::span<const std::byte> file, uint64_t seed, const ExerciseOptions& options, volatile Stage& now);
 
 }  // namespace leadline::fuzz

@@ -98,12 +98,12 @@ int main(int argc, char** argv) {
   app.add_option("--per-fault", options.per_fault, "how many findings of a kind are kept");
   app.add_option("--minimize", options.minimize_tries, "tries to make a finding smaller");
   app.add_option("--slow", options.exercise.slow_seconds, "seconds of CPU time that a stage may take");
-  app.add_option("--only", only, "run this mutant alone, in this process, and tell what happens");
+  app.add_option("--only", only, "run this mutant alone, in this process, and report what happens");
   app.add_option("--keep", keep, "with --only: write the mutant to this file");
   app.add_option("--run", files, "use these files (.tflite or .txt) as they are instead of mutants");
-  app.add_option("--rounds", rounds, "with --run: in so many ways");
+  app.add_option("--rounds", rounds, "with --run: in this many ways");
   app.add_flag("!--no-guard", options.exercise.guard, "an ordinary heap: faster, and blind for wrong accesses");
-  app.add_option("--plant", options.exercise.plant, "one mutant in so many fails on purpose: a test of the fuzzer");
+  app.add_option("--plant", options.exercise.plant, "one mutant in this many fails on purpose: a test of the fuzzer");
   app.add_flag("--here", here, "with --run: in this process, in the way that --seed says");
   CLI11_PARSE(app, argc, argv);
   try {

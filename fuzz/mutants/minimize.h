@@ -8,7 +8,7 @@
 
 namespace leadline::fuzz {
 
-/// `fails` tells whether a tree still fails; it is asked at most `most_tries` times. `root` does.
+/// `fails` says whether a tree still fails; it is asked at most `most_tries` times. `root` does.
 TablePtr minimize(const TablePtr& root, const std::function<bool(const TablePtr&)>& fails, int most_tries);
 
 }  // namespace leadline::fuzz

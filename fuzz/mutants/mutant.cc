@@ -27,7 +27,7 @@ Mutant make_mutant(const Bases& bases, uint64_t seed, uint64_t number, unsigned 
   const Base& base = bases.pick(random);
   Subject subject{.root = base.read(), .donors = &bases};
   Mutant mutant{.base = base.name, .mutations = {}, .root = subject.root, .exercise_seed = random.next()};
-  // Fewer are more likely: the file shall be wrong in one point and right in all others.
+  // Fewer are more likely: the file should be wrong in one point and right in all others.
   const int count = 1 + static_cast<int>(std::min(random.below(kMostMutations), random.below(kMostMutations)));
   for (int k = 0; k < count; ++k) {
     // Each has numbers of its own, so that leaving one out does not change the others.

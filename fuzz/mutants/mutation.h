@@ -55,7 +55,7 @@ const std::string& contents(Subject& subject, const Table& tensor);
 int64_t wanted_bytes(const Table& tensor);
 /// Makes the contents of a constant as long as its type and shape ask for, when it had the right length before.
 void refit(Subject& subject, Table& tensor, Random& random);
-/// Adds a tensor and gives its number.
+/// Adds a tensor and returns its index.
 int64_t add_tensor(const TablePtr& subgraph, const TablePtr& tensor);
 void set_per_tensor(Table& tensor, float scale, int64_t zero_point);
 /// An operator code of the model for this op; added when it is not there.

@@ -16,7 +16,7 @@ namespace {
 using Kind = FieldType::Kind;
 
 // One table per line. Types: a letter is a scalar, [x] a vector of them (with its alignment), s a string, {T} a table,
-// [{T}] tables, <U> a union whose member the field before tells.
+// [{T}] tables, <U> a union whose member the field before names.
 constexpr const char* kFormat = R"(
 CustomQuantization custom:[B]16
 BlockwiseQuantization scales:i zero_points:i block_size:i

@@ -85,12 +85,13 @@ int scalar_size(char scalar);
 /// Every table below `root` (itself included), parents first.
 std::vector<TablePtr> all_tables(const TablePtr& root);
 
-/// Throws std::runtime_error when the bytes are no flatbuffer of this format. Fields the schema does not have are lost.
+/// Throws std::runtime_error when the bytes are not a flatbuffer of this format. Fields the schema does not have are
+/// lost.
 TablePtr read_file(std::span<const std::byte> file);
 /// Tables that occur twice in the tree are written once. 16-byte alignment of the result is up to the caller.
 std::vector<std::byte> write_file(const TablePtr& root);
 
-/// A text that people can read and parse_text() takes back (what is shared becomes copies).
+/// A readable text, which parse_text() takes back (what is shared becomes copies).
 std::string print_text(const TablePtr& root);
 /// Throws std::runtime_error with the line of the mistake.
 TablePtr parse_text(std::string_view text);

@@ -158,7 +158,7 @@ class TextParser {
       if (type == 'Q') return std::stoull(text);
       return static_cast<uint64_t>(std::stoll(text));
     } catch (const std::exception&) {
-      fail("'" + text + "' is no number");
+      fail("'" + text + "' is not a number");
     }
   }
   std::string vector(char type) {

@@ -31,7 +31,7 @@ std::string deflated(const std::string& text) {
   return out;
 }
 
-/// At most so many bytes of what `packed` holds; damage ends it early.
+/// At most this many bytes of what `packed` holds; damage ends it early.
 std::string inflated(std::string_view packed, size_t most) {
   z_stream stream{};
   inflateInit2(&stream, -MAX_WBITS);

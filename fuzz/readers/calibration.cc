@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibrations as bytes: read, asked for every range, merged with themselves, written anew.
+// Calibrations as bytes: read, asked for every range, merged with themselves, written again.
 #include "leadline/calibration.h"
 
 #include <fmt/format.h>

@@ -34,7 +34,7 @@ void Mutator::change(std::string& bytes) {
   const size_t at = below(bytes.size());
   const size_t left = bytes.size() - at;
   switch (below(bytes.empty() ? 2 : 11)) {
-    case 0: {  // a word of the format goes in
+    case 0: {  // a word of the format is put in
       const std::string word = words_.empty() ? std::string(1 + below(8), '\0') : words_[below(words_.size())];
       bytes.insert(at, word);
       break;

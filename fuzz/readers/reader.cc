@@ -33,7 +33,7 @@ std::string run_one(const Reader& reader, Bytes bytes) {
   } catch (const std::exception& error) {
     report(reader, typeid(error).name(), error.what());
   } catch (...) {
-    report(reader, "something", "that is no exception");
+    report(reader, "something", "that is not an exception");
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader of bytes that nobody has checked, as the fuzzers see it. The same readers run in two programs: one that
+// A reader of unchecked bytes, as the fuzzers see it. The same readers run in two programs: one that
 // replays seeds and mutants of them (replay.cc, part of the tests), one that libFuzzer guides (libfuzzer.cc).
 #pragma once
 
@@ -37,7 +37,7 @@ std::span<const Reader> readers();
 /// Null: there is no such reader.
 const Reader* find_reader(std::string_view name);
 
-/// One input; what is wrong with it, or empty text. Lets nothing out: an exception that is no Error, or is one of
+/// One input; what is wrong with it, or empty text. Lets nothing out: an exception that is not an Error, or is one of
 /// kInternal, ends the process with a message.
 std::string run_one(const Reader& reader, Bytes bytes);
 
@@ -49,7 +49,7 @@ inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(te
 inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 inline std::string as_string(Bytes bytes) { return std::string(as_text(bytes)); }
 
-/// Makes the compiler compute what nobody needs.
+/// Makes the compiler compute what is not needed.
 void use(std::string_view text);
 
 /// A file in memory for readers that want a path.

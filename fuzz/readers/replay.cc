@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Feeds seeds and deterministic mutants of them to the readers, without libFuzzer.
 //   fuzz_readers                         the names of all readers
-//   fuzz_readers NAME [MUTANTS [SEED]]   its seeds and so many mutants, in a child that may die; NAME "all" for all
+//   fuzz_readers NAME [MUTANTS [SEED]]   its seeds and this many mutants, in a child that may die; NAME "all" for all
 //   fuzz_readers NAME --show N [SEED]    input N of such a run, on standard output
 //   fuzz_readers NAME FILE...            these files, in this process
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ namespace {
 constexpr double kSlowSeconds = 5.0;  // of CPU time for one input
 constexpr int kHangSeconds = 120;     // of any time: the machine may be busy
 
-/// What the child tells about itself; it may die at any moment.
+/// What the child reports about itself; it may die at any moment.
 struct Progress {
   std::atomic<uint64_t> input = 0;
   std::atomic<double> slowest = 0.0;

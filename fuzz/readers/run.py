@@ -4,7 +4,7 @@
 
 usage: run.py fuzz_readers [--work FOLDER] [--minutes 5] [--jobs 2] [--extra FOLDER] [reader ...]
 
-The work folder keeps a corpus for each reader, so that the next run goes on from there, and the inputs of findings.
+The work folder keeps a corpus for each reader, so that the next run continues from there, and the inputs of findings.
 Exit code 1 when there are findings.
 """
 

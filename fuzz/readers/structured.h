@@ -9,10 +9,10 @@ namespace leadline::fuzz {
 
 using Random = std::mt19937_64;
 
-/// False, and nothing is changed, when the text is no JSON.
+/// False, and nothing is changed, when the text is not JSON.
 bool mutate_json(std::string& text, Random& random);
 
-/// False, and nothing is changed, when the bytes are no message.
+/// False, and nothing is changed, when the bytes are not a message.
 bool mutate_message(std::string& bytes, Random& random);
 
 /// A number at which readers go wrong: the ends of types, powers of two and their neighbours, or a small one.

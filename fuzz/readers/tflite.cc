@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// .tflite files: loaded, described, written anew, planned and run; and quantized.
+// .tflite files: loaded, described, written again, planned and run; and quantized.
 #include <fmt/format.h>
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tensors of a float model hold when it runs on real samples: the ranges that integers will have to cover.
+// The values of a float model's tensors over real samples: the ranges that integers will have to cover.
 //
 //   leadline::Calibrator calibrator(model);
 //   leadline::Interpreter& interpreter = calibrator.interpreter();

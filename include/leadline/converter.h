@@ -24,7 +24,7 @@
 
 namespace leadline {
 
-/// What a conversion gives and takes, known before weights are read.
+/// What a conversion makes and needs, known before weights are read.
 struct ConversionPlan {
   int64_t result_bytes = 0;     ///< of the .tflite file, exactly
   int64_t peak_bytes = 0;       ///< of memory while convert() works: the graph, the file, a tensor on its way into it
@@ -35,13 +35,13 @@ struct ConversionPlan {
 
 struct ConversionOptions {
   /// Ops of TensorFlow that Leadline has no conversion for become custom ops of the same name, with their attributes as
-  /// options (a FlexBuffers map), as tf.lite does it. Whoever runs the model registers kernels for them.
+  /// options (a FlexBuffers map), as tf.lite does it. To run the model, register kernels for them.
   bool allow_custom_ops = false;
   /// Passes over the graph that are not made, by name (passes.h), or "all". Unknown names are Error(kInvalidArgument).
   std::vector<std::string> disabled_passes;
 };
 
-/// Where a converted model goes: a file takes no memory but that of the tensor on its way.
+/// Where a converted model is written: a file takes no memory but that of the tensor on its way.
 enum class ConvertTarget { kFile, kMemory };
 
 /// A model that was read and simplified, ready to be written. Its weights stay in the file it came from, which must not
@@ -56,8 +56,8 @@ class Converter {
   static Converter from_keras(const std::string& path, std::shared_ptr<Budget> budget = nullptr,
                               const ConversionOptions& options = {});
 
-  /// A Keras model in memory. `config` is what model.to_json() gives; `weights` gives the variables of the layer at a
-  /// path ("layers/dense/cell"), as .keras files have them, none where there are none. Throws as from_keras().
+  /// A Keras model in memory. `config` is what model.to_json() returns; `weights` returns the variables of the layer at
+  /// a path ("layers/dense/cell"), as .keras files have them, none where there are none. Throws as from_keras().
   using KerasWeights = std::function<std::vector<KerasWeight>(const std::string& path)>;
   static Converter from_keras_config(const std::string& config, const KerasWeights& weights,
                                      std::shared_ptr<Budget> budget = nullptr, const ConversionOptions& options = {});
@@ -87,7 +87,7 @@ class Converter {
   /// The same into a file, which appears whole or not at all. Weights stream into it, one tensor at a time. Throws
   /// Error(kIo) too.
   void convert_to(const std::string& path, const Progress& progress = {}) const;
-  /// One line per node, for people.
+  /// One line per node, to be read.
   std::string to_text() const;
 
  private:

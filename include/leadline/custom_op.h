@@ -59,7 +59,7 @@ class OpOptions {
   explicit OpOptions(std::span<const std::byte> bytes = {}) : bytes_(bytes) {}
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// The bytes as a FlexBuffers map; empty when they are no such map. Decoded on first use.
+  /// The bytes as a FlexBuffers map; empty when they are not such a map. Decoded on first use.
   const OptionMap& map() const;
   /// The option called `name`, or `fallback` where there is none. Throws Error(kInvalidModel) when it is of another
   /// kind; numbers and flags stand for each other.
@@ -161,7 +161,7 @@ class InferCall : public OpCall {
  public:
   InferCall(const OpNode& node, std::vector<OpTensor> inputs, std::vector<OpTensor> outputs, HoldMemory hold_memory);
 
-  /// Type, quantization and name that the file gives output `i`. Throws Error(kInvalidModel) when there is none.
+  /// Type, quantization and name of output `i` in the file. Throws Error(kInvalidModel) when there is none.
   const OpTensor& output(int i) const;
   /// Every output needs a shape, unless the call ends with defer().
   void set_output_shape(int i, const Shape& shape);

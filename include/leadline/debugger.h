@@ -42,7 +42,7 @@ class QuantizationDebugger {
   QuantizationDebugger& operator=(QuantizationDebugger&&) noexcept;
 
   /// Its inputs are those of the float model, in order; both models get them (quantized with rounding and clipping
-  /// where the quantized model wants integers). Its outputs are the float model's, then the quantized model's.
+  /// where the quantized model takes integers). Its outputs are the float model's, then the quantized model's.
   Interpreter& interpreter();
   /// Runs and records. After a run that throws the statistics hold what came before the failing node.
   void add_sample();

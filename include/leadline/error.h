@@ -18,7 +18,7 @@ enum class ErrorCode {
   kBudget,           ///< the job needs more memory than its Budget allows
   kIo,               ///< the operating system refused to read, write or map a file
   kRuntime,          ///< data met while running broke a rule of an op (index out of range, division by zero)
-  kCancelled,        ///< a limit on steps, or whoever was asked whether to go on, stopped the work
+  kCancelled,        ///< a limit on steps, or a caller's function, stopped the work
   kInternal,         ///< a defect in Leadline itself
   kOutOfMemory,      ///< the system refused memory that is too small for a Budget to count
   kTimeout,          ///< a limit on time stopped the work

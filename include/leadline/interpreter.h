@@ -67,7 +67,7 @@ class Interpreter {
   /// Called by invoke() when it was not called before. Calling it again without a change does nothing.
   void allocate();
 
-  /// Gives input tensor `index` (number in the file) a new shape; the plan is made again when it is needed, or found
+  /// Sets the shape of input tensor `index` (its index in the file); the plan is made again when it is needed, or found
   /// among those of recent shapes, which are kept within the budget. `strict`: only dimensions that
   /// the model marks as unknown may change. Throws Error(kInvalidArgument).
   void resize_input(int index, const Shape& shape, bool strict = false);
@@ -104,7 +104,7 @@ class Interpreter {
   /// From the next run on, input, output or variable `index` lives in `memory` of the caller: inputs are read where
   /// they are, outputs written where they are wanted, without copies. Such memory is not charged and not part of
   /// plan().peak_bytes; bound before allocate(), the tensor never takes memory of the interpreter. Binding other memory
-  /// before every run is cheap: nothing is planned anew.
+  /// before every run is cheap: nothing is planned again.
   ///  - Type, shape and size must be the tensor's, the address a multiple of an element's size, at most 8 (nothing is
   ///    copied to make it one). An output whose shape depends on data is checked when it is known, by invoke().
   ///  - Inputs are only read and may be `read_only`. Outputs, and constants that are outputs, are written by invoke();
@@ -112,7 +112,7 @@ class Interpreter {
   ///    checks it.
   ///  - `memory.owner` is held until the tensor is bound to something else, unbound, or the interpreter ends. Without
   ///    an owner the caller keeps the memory that long.
-  ///  - After resize_input() the next allocate() or invoke() throws until what does not fit is bound anew or unbound.
+  ///  - After resize_input() the next allocate() or invoke() throws until what does not fit is bound again or unbound.
   /// Throws Error(kInvalidArgument), and leaves the tensor as it was; Error(kUnsupported) for strings.
   void bind(int index, TensorMemory memory);
   /// The tensor gets memory of the interpreter again, zeros at first. Does nothing when it is not bound.

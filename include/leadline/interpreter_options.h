@@ -26,7 +26,7 @@ struct InterpreterOptions {
   std::string signature;
   /// Every intermediate tensor keeps memory of its own, so that it can be read after a run.
   bool preserve_all_tensors = false;
-  /// Only plan: outputs of ops that cannot run are planned with the shapes the file gives them, and Plan::missing_ops
+  /// Only plan: outputs of ops that cannot run are planned with their shapes in the file, and Plan::missing_ops
   /// names those ops. Calls that need memory throw.
   bool plan_only = false;
   /// Float 3x3 convolutions may use Winograd's method where it is faster, up to three times. It rounds elsewhere than

@@ -83,7 +83,7 @@ class KerasLayer {
   virtual const std::string& class_name() const = 0;
   /// In the weights of the file: "layers/my_layer".
   virtual const std::string& path() const = 0;
-  /// What get_config() gave, as JSON.
+  /// What get_config() returned, as JSON.
   virtual std::string config() const = 0;
   /// Tensors among the arguments of the call.
   virtual const std::vector<int>& inputs() const = 0;
@@ -107,7 +107,7 @@ class KerasLayer {
                                      const std::vector<int>& inputs) = 0;
 };
 
-/// Gives the tensors that the layer computes.
+/// Returns the tensors that the layer computes.
 using KerasLayerFunction = std::function<std::vector<int>(KerasLayer& layer)>;
 
 /// Registers (or replaces) what layers of a class compute, for conversions that begin from now on. `name` is the name

@@ -50,7 +50,7 @@ class Model {
   int64_t file_bytes() const;
   /// Bytes charged now for this model: its file, graph and packed weights.
   int64_t memory_bytes() const;
-  /// One line per node, for people.
+  /// One line per node, to be read.
   std::string to_text() const;
 
   /// The model as a new .tflite file, in memory.

@@ -50,7 +50,7 @@ struct BlockwiseQuantization {
   int block_size = 0;
 };
 
-/// A model in the making, with an empty subgraph 0. Nothing is inferred: tensors have the type and shape they are
+/// A model being built, with an empty subgraph 0. Nothing is inferred: tensors have the type and shape they are
 /// given. All methods throw Error(kInvalidArgument) for a subgraph that does not exist. Not thread-safe.
 class ModelBuilder {
  public:

@@ -59,7 +59,7 @@ struct SignatureInfo {
 struct MissingOp {
   enum class Kind {
     kBuiltin,  ///< an op of the format without a kernel
-    kCustom,   ///< a custom op nobody registered: see custom_op.h
+    kCustom,   ///< a custom op that is not registered: see custom_op.h
     kFlex,     ///< a TensorFlow op ("Select TF op") inside a custom op whose name begins with Flex
   };
   std::string name;

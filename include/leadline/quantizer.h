@@ -107,7 +107,7 @@ class Quantizer {
   /// `progress` counts bytes of the file.
   std::vector<std::byte> quantize(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr,
                                   const Progress& progress = {}) const;
-  /// The same into memory that `allocate` gives, of exactly the bytes it is asked for.
+  /// The same into memory that `allocate` returns, of exactly the bytes it is asked for.
   using Allocate = std::function<std::span<std::byte>(int64_t bytes)>;
   void quantize_into(const Allocate& allocate, const Calibration* calibration = nullptr,
                      const ChannelMeans* means = nullptr, const Progress& progress = {}) const;

@@ -13,7 +13,7 @@ namespace leadline {
 struct RecipeRule {
   std::string op;    ///< name of an op ("CONV_2D"); empty or "*": any
   std::string name;  ///< regular expression, searched in the names of the node's outputs; empty: any
-  int node = -1;     ///< number of the node in subgraph 0; -1: any
+  int node = -1;     ///< index of the node in subgraph 0; -1: any
   QuantizationMode mode = QuantizationMode::kFloat;
 };
 

@@ -24,7 +24,7 @@
 
 namespace leadline {
 
-/// One tensor of a sample. The bytes belong to whoever made the sample.
+/// One tensor of a sample. The bytes belong to the maker of the sample.
 struct SampleTensor {
   std::string name = {};  ///< of an input, as its signature or the file calls it; empty: by position
   DType dtype = DType::kFloat32;

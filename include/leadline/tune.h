@@ -56,7 +56,7 @@ struct TuneSamples {
 };
 
 struct TuneResult {
-  std::vector<std::byte> file;  ///< the quantized model; empty where the caller gave its memory
+  std::vector<std::byte> file;  ///< the quantized model; empty where the caller passed its memory
   std::vector<RecipeRule> recipe;
   std::vector<std::string> kept;    ///< names of the tensors whose nodes are not quantized as the others
   std::vector<std::string> causes;  ///< those of them that read from no other: the layers to look at

@@ -13,7 +13,7 @@ inline constexpr double kNoTimeout = std::numeric_limits<double>::infinity();
 
 /// While it lives, whatever Leadline does on this thread (load, plan, run, convert, calibrate, quantize, debug) can be
 /// ended: `check` is asked again and again, and `timeout` seconds after this was made the work throws Error(kTimeout),
-/// which names the node it was at. What was being made is given up; interpreters can be used again. Limits nest: all
+/// which names the node it was at. What was being made is abandoned; interpreters can be used again. Limits nest: all
 /// of them hold. To be destroyed in the order that scopes have.
 ///
 ///   const WorkLimit limit({}, 2.5);

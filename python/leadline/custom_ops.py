@@ -18,7 +18,7 @@ or, with state, as a class:
             self.total += inputs[0].sum()
             outputs[0][...] = self.total
 
-Registrations hold for the whole process. An interpreter looks its custom ops up once, when it first plans
+Registrations apply to the whole process. An interpreter looks its custom ops up once, when it first plans
 (allocate_tensors(), plan(), resize_tensor_input()), and keeps what it found; registering a name again or unregistering
 it concerns interpreters that plan afterwards. A registered op comes before Leadline's own custom op of that name;
 builtin ops cannot be replaced.
@@ -90,7 +90,7 @@ class CustomOp:
 
     Attributes:
       op: the custom name.
-      index: number of the node.
+      index: index of the node.
       name: of its first output.
       version: of the op.
       options: the node's custom options, bytes.
@@ -189,7 +189,7 @@ class CustomOp:
             return None
         scratch, kept = self._footprint(inputs)
         if kept or scratch:
-            raise InvalidArgumentError("scratch and kept memory need an infer that gives the shapes of the outputs")
+            raise InvalidArgumentError("scratch and kept memory need an infer that returns the shapes of the outputs")
         results = self._arrays(self.run([None if operand is None else operand.data for operand in inputs], None))
         early = []
         for output, result in zip(self.outputs, results, strict=True):
@@ -211,18 +211,20 @@ class CustomOp:
         one = len(self.outputs) == 1
         answers = [answer] if one and (_is_shape(answer) or _is_pair(answer)) else list(answer)
         if len(answers) != len(self.outputs):
-            raise InvalidArgumentError(f"infer gave {len(answers)} shapes, the node has {len(self.outputs)} outputs")
+            raise InvalidArgumentError(
+                f"infer returned {len(answers)} shapes, the node has {len(self.outputs)} outputs"
+            )
         shapes = []
         for i, (given, output) in enumerate(zip(answers, self.outputs, strict=True)):
             if _is_pair(given):
                 given, dtype = given
                 if np.dtype(dtype) != output.dtype:
                     raise InvalidArgumentError(
-                        f"infer gave dtype {np.dtype(dtype)} for output {i} '{output.name}', "
+                        f"infer returned dtype {np.dtype(dtype)} for output {i} '{output.name}', "
                         f"the model has {output.dtype}"
                     )
             if not _is_shape(given) or any(operator.index(size) < 0 for size in given):
-                raise InvalidArgumentError(f"infer gave {given!r} for output {i} '{output.name}', expected a shape")
+                raise InvalidArgumentError(f"infer returned {given!r} for output {i} '{output.name}', expected a shape")
             output.spec.shape = tuple(operator.index(size) for size in given)
             shapes.append(output.spec.shape)
         return shapes

@@ -7,7 +7,7 @@
 
     content = leadline.lite.TFLiteConverter.from_keras_model(model).convert()
 
-Registrations hold for the whole process and for conversions that begin afterwards. They come before Leadline's own
+Registrations apply to the whole process and to conversions that begin afterwards. They come before Leadline's own
 layers. What the function raises ends the conversion as a leadline.Error that names the layer and its place in the
 model; the exception is its __cause__.
 """
@@ -70,7 +70,7 @@ class KerasWeight:
     KerasLayerBuilder.constant() they go from the model's file to the converted one.
 
     Attributes:
-      name: as the layer called it; empty in .keras files, which do not tell.
+      name: as the layer called it; empty in .keras files, which do not record it.
       shape, dtype, nbytes: as of an array.
     """
 
@@ -160,7 +160,7 @@ class KerasLayer:
     Attributes:
       name, class_name: as Keras has them.
       path: in the weights of the file, "layers/my_layer".
-      config: a dict, what get_config() gave.
+      config: a dict, what get_config() returned.
       weights: the layer's own variables in the order in which it made them, trainable ones first; also by name where
         the file has names.
       mask: the mask [batch, time] that comes with the first input, a KerasTensor or None. It is not passed on.

@@ -30,7 +30,7 @@ def dtype_of(dtype: Any) -> DType:
 
 
 class Subgraph:
-    """One subgraph of a model in the making. Tensors are known by their numbers."""
+    """One subgraph of a model being built. Tensors are known by their indices."""
 
     def __init__(self, builder: _leadline.ModelBuilder, index: int) -> None:
         self._builder = builder
@@ -152,7 +152,7 @@ class Subgraph:
 
 
 class ModelBuilder(Subgraph):
-    """A model in the making; itself the main subgraph.
+    """A model being built; itself the main subgraph.
 
     >>> builder = leadline.ModelBuilder()
     >>> x = builder.input("x", np.float32, [1, 4])

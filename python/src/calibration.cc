@@ -123,7 +123,7 @@ void init_calibration(nb::module_& m) {
       .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("budget").none() = nb::none(),
                   nb::sig("def from_bytes(bytes: typing_extensions.Buffer, budget: Budget | int | str | None = None) "
                           "-> Calibration"),
-                  "What to_bytes() gave.")
+                  "What to_bytes() returned.")
       .def("__getstate__", &to_bytes)
       .def("__setstate__",
            [](Calibration* self, nb::bytes state) {

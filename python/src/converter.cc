@@ -63,7 +63,7 @@ void convert_to(const Converter& self, const std::filesystem::path& path, const 
   self.convert_to(path.string(), progress);
 }
 
-/// Written straight into the memory of the result, which nobody else can see yet.
+/// Written straight into the memory of the result, which nothing else can see yet.
 nb::bytes convert(const Converter& self, const nb::object& callback) {
   const int64_t bytes = self.plan().result_bytes;
   PyObject* result = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes));
@@ -101,7 +101,7 @@ void run_to_file(ConvertJob& self, const std::filesystem::path& path, const nb::
 }  // namespace
 
 void init_converter(nb::module_& m) {
-  nb::class_<ConversionPlan>(m, "ConversionPlan", "What a conversion gives and takes, known before weights are read.")
+  nb::class_<ConversionPlan>(m, "ConversionPlan", "What a conversion makes and needs, known before weights are read.")
       .def_ro("result_bytes", &ConversionPlan::result_bytes, "Of the .tflite file, exactly.")
       .def_ro("peak_bytes", &ConversionPlan::peak_bytes,
               "Of memory while convert() works: the graph, the file, a tensor on its way into it.")
@@ -125,7 +125,7 @@ void init_converter(nb::module_& m) {
                   nb::arg("disabled_passes") = std::vector<std::string>(), InEngine(),
                   "A SavedModel directory. No signature keys: all of them; no tags: \"serve\". With allow_custom_ops, "
                   "ops without a conversion become custom ops.")
-      .def("plan", &Converter::plan, "What the conversion gives and takes.")
+      .def("plan", &Converter::plan, "What the conversion makes and needs.")
       .def("convert", &convert, nb::arg("progress").none() = nb::none(),
            nb::sig("def convert(self, progress: typing.Callable[[int, int], typing.Any] | None = None) -> bytes"),
            "The bytes of the .tflite file. BudgetError when it does not fit. progress(done, total) may return False.")
@@ -133,14 +133,14 @@ void init_converter(nb::module_& m) {
            nb::arg("budget").none() = nb::none(),
            nb::sig("def convert_to_model(self, progress: typing.Callable[[int, int], typing.Any] | None = None, "
                    "budget: Budget | None = None) -> Model"),
-           "The same as a model to run, in memory that goes back to the system with it.")
+           "The same as a model to run, in memory that is returned to the system with it.")
       .def("convert_to", &convert_to, nb::arg("path"), nb::arg("progress").none() = nb::none(),
            nb::sig("def convert_to(self, path: str | os.PathLike, "
                    "progress: typing.Callable[[int, int], typing.Any] | None = None) -> None"),
            "Writes the file, which appears whole or not at all; weights stream into it.")
       .def(
           "to_text", [](const Converter& self) { return text_in_engine([&] { return self.to_text(); }); },
-          "One line per node, for people.");
+          "One line per node, to be read.");
   nb::class_<ConvertJob>(m, "ConvertJob", "leadline.convert() before it starts.")
       .def("__init__", &init_job, nb::arg("path"), nb::arg("signature_keys") = std::vector<std::string>(),
            nb::arg("allow_custom_ops") = false, nb::arg("budget").none() = nb::none())

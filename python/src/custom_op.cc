@@ -225,7 +225,7 @@ void init_custom_op(nb::module_& m) {
               "None: the data is not known yet.");
   m.def("register_op", &register_python_op, nb::arg("name"), nb::arg("make"),
         nb::sig("def register_op(name: str, make: typing.Callable[[str, int, str, int, bytes], typing.Any]) -> None"),
-        "Registers an op; make(op, index, name, version, options) gives the object for a node.");
+        "Registers an op; make(op, index, name, version, options) returns the object for a node.");
   m.def(
       "unregister_op", [](const std::string& name) { return unregister_op(name); }, nb::arg("name"),
       "Takes an op away again; False when there was none of this name. Interpreters that were made keep it.");

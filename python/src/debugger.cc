@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/debug_result.h and leadline/debug_model.h. Results cross as JSON; leadline/jobs/debug.py gives them a face.
+// leadline/debug_result.h and leadline/debug_model.h. Results cross as JSON; leadline/jobs/debug.py wraps them.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -87,7 +87,7 @@ void init_debugger(nb::module_& m) {
   nb::class_<DebugRun>(m, "DebugRun", "How a result came about, for its page.")
       .def(nb::new_(&make_run), nb::arg("float_model") = "", nb::arg("quantized_model") = "", nb::arg("data") = "",
            nb::arg("seconds") = 0.0, nb::arg("counted_bytes") = 0);
-  nb::class_<DebugResult>(m, "DebugResult", "What debugging found. leadline.DebugResult is the face for people.")
+  nb::class_<DebugResult>(m, "DebugResult", "What debugging found. The public class is leadline.DebugResult.")
       .def("to_json", [](const DebugResult& self) { return text_in_engine([&] { return self.to_json(); }); })
       .def("to_csv", [](const DebugResult& self) { return text_in_engine([&] { return self.to_csv(); }); })
       .def("to_text", [](const DebugResult& self) { return text_in_engine([&] { return self.to_text(); }); })

@@ -27,7 +27,7 @@ void init_doctor(nb::module_& m) {
       .def_prop_ro("why", [](const guard::Finding& self) { return to_str(self.why); })
       .def_prop_ro(
           "fix", [](const guard::Finding& self) { return to_str(self.fix); },
-          "The command that mends it, or what to do.")
+          "The command that fixes it, or what to do.")
       .def_ro("source", &guard::Finding::source, "The page that says so; may be empty.")
       .def("__repr__", [](const guard::Finding& self) {
         return to_str(std::string("<leadline.Finding ") + guard::severity_name(self.severity) + " " + self.id + ">");

@@ -10,7 +10,7 @@
 
 namespace leadline::python {
 
-/// Gives up the GIL, or all of Python would wait for a run; lets signals end the work where Python handles them, and
+/// Releases the GIL, or all of Python would wait for a run; lets signals end the work where Python handles them, and
 /// applies the thread's time limits.
 class EngineCall {
  public:
@@ -23,7 +23,7 @@ class EngineCall {
 };
 using InEngine = nb::call_guard<EngineCall>;
 
-/// The text that `make` gives, which may take long: a report of a large model.
+/// The text that `make` returns, which may take long: a report of a large model.
 template <typename Make>
 nb::str text_in_engine(const Make& make) {
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/interpreter.h. Tensors cross as flat buffers of bytes; leadline/_native/tensors.py gives them dtype and
+// leadline/interpreter.h. Tensors cross as flat buffers of bytes; leadline/_native/tensors.py adds dtype and
 // shape.
 #include "leadline/interpreter.h"
 
@@ -104,7 +104,7 @@ void init_interpreter(nb::module_& m) {
       .def_prop_ro("nbytes", [](const SharedTensor& self) { return self.memory.bytes; });
 
   nb::class_<Interpreter>(m, "Interpreter",
-                          "Runs one subgraph of a Model. leadline.lite.Interpreter is the face for people.")
+                          "Runs one subgraph of a Model. The public class is leadline.lite.Interpreter.")
       .def("__init__", &init, nb::arg("model"), nb::arg("num_threads") = 1, nb::arg("budget").none() = nb::none(),
            nb::arg("subgraph") = 0, nb::arg("preserve_all_tensors") = false,
            nb::arg("shares_state_with").none() = nb::none(), nb::arg("plan_only") = false, nb::arg("device") = "",
@@ -128,7 +128,7 @@ void init_interpreter(nb::module_& m) {
                    "Inputs whose sizes the file leaves open and resize_input() has not said.")
       .def("allocate", &Interpreter::allocate, InEngine(), "Takes the planned memory and packs the weights.")
       .def("resize_input", &resize_input, nb::arg("index"), nb::arg("shape"), nb::arg("strict") = false,
-           "Gives an input a new shape.")
+           "Sets the shape of an input.")
       .def_prop_ro("inputs", &Interpreter::inputs, nb::rv_policy::copy, InEngine())
       .def_prop_ro("outputs", &Interpreter::outputs, nb::rv_policy::copy, InEngine())
       .def_prop_ro("tensor_count", &Interpreter::tensor_count, InEngine())
@@ -142,7 +142,7 @@ void init_interpreter(nb::module_& m) {
                    " -> None"),
            "Lets an input, output or variable live in this buffer, which is held; its element type is not checked.")
       .def("unbind_tensor", &Interpreter::unbind, nb::arg("index"), InEngine(),
-           "Gives a tensor memory of the interpreter again.")
+           "Moves a tensor back to memory of the interpreter.")
       .def("tensor", &tensor, nb::arg("index"), InEngine(), "The memory of a tensor.")
       .def(
           "invoke", [](Interpreter& self) { self.invoke(); }, InEngine(),

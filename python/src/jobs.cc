@@ -25,7 +25,7 @@
 namespace leadline::python {
 namespace {
 
-/// Files are written straight into the memory of Python's bytes, which nobody else can see before they are done.
+/// Files are written straight into the memory of Python's bytes, which nothing else can see before they are done.
 class BytesFile {
  public:
   QuantizeJob::Allocate allocator() {

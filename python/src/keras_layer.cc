@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadline/keras_layer.h: Keras layers described in Python. leadline/keras_layers.py makes what people see of this.
+// leadline/keras_layer.h: Keras layers described in Python. The public side is leadline/keras_layers.py.
 #include "leadline/keras_layer.h"
 
 #include <nanobind/stl/map.h>
@@ -133,7 +133,7 @@ void init_keras_layer(nb::module_& m) {
           nb::arg("shape"))
       .def("converted", &KerasWeight::converted, nb::arg("dtype"));
   nb::class_<LayerCall>(m, "KerasLayerCall",
-                        "One call of a Keras layer; leadline.KerasLayerBuilder is the face for people.")
+                        "One call of a Keras layer; the public class is leadline.KerasLayerBuilder.")
       .def_prop_ro("name", [](const LayerCall& self) { return to_str(self.get().name()); })
       .def_prop_ro("class_name", [](const LayerCall& self) { return to_str(self.get().class_name()); })
       .def_prop_ro("path", [](const LayerCall& self) { return to_str(self.get().path()); })
@@ -164,7 +164,7 @@ void init_keras_layer(nb::module_& m) {
           nb::arg("part"), nb::arg("description"), nb::arg("inputs"));
   m.def("register_keras_layer", &register_layer, nb::arg("name"), nb::arg("function"),
         nb::sig("def register_keras_layer(name: str, function: typing.Callable[[KerasLayerCall], list[int]]) -> None"),
-        "Registers what a Keras layer computes; the function gives the numbers of its outputs.");
+        "Registers what a Keras layer computes; the function returns the indices of its outputs.");
   m.def(
       "unregister_keras_layer", [](const std::string& name) { return unregister_keras_layer(name); }, nb::arg("name"),
       "Takes a layer away again; False when there was none of this name.");

@@ -23,7 +23,7 @@ void init_laps(nb::module_& m) {
       .def_ro("allocated", &guard::LapSample::allocated, "Bytes in use in the C library's heap.")
       .def_ro("accounted", &guard::LapSample::accounted, "Leadline's own bytes.")
       .def_ro("objects", &guard::LapSample::objects, "Blocks of Python's allocator.");
-  nb::class_<guard::LapReport>(m, "LapReport", "Growth over the rounds. leadline.LapReport is the face for people.")
+  nb::class_<guard::LapReport>(m, "LapReport", "Growth over the rounds. The public class is leadline.LapReport.")
       .def_prop_ro(
           "verdict", [](const guard::LapReport& self) { return guard::growth_verdict_name(self.verdict); },
           "'grows', 'flat' or 'too few rounds'.")
@@ -35,8 +35,8 @@ void init_laps(nb::module_& m) {
       .def_ro("allocated", &guard::LapReport::allocated, "Of what is in use in the heap.")
       .def_ro("accounted", &guard::LapReport::accounted, "Of Leadline's own bytes.")
       .def_ro("objects", &guard::LapReport::objects, "Of the number of Python's blocks.")
-      .def_ro("text", &guard::LapReport::text, "For people.");
-  nb::class_<guard::Laps>(m, "Laps", "Samples of this process after each round. leadline.Laps is the face for people.")
+      .def_ro("text", &guard::LapReport::text, "As text.");
+  nb::class_<guard::Laps>(m, "Laps", "Samples of this process after each round. The public class is leadline.Laps.")
       .def(nb::init<>())
       .def("samples_next", &guard::Laps::samples_next, "Whether the next lap() takes a sample.")
       .def("lap", &guard::Laps::lap, nb::arg("objects") = -1, "Ends a round.")

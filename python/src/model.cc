@@ -154,7 +154,7 @@ void init_model(nb::module_& m) {
       .def_prop_ro("file_bytes", &Model::file_bytes)
       .def_prop_ro("memory_bytes", &Model::memory_bytes,
                    "Bytes charged now for the file, the graph and packed weights.")
-      .def("to_text", &to_text, "One line per node, for people.")
+      .def("to_text", &to_text, "One line per node, to be read.")
       .def("to_tflite", &to_tflite, "The model as the bytes of a new .tflite file.")
       .def_prop_ro("budget", &Model::budget, "What this model is charged to.")
       .def("__str__", &to_text)

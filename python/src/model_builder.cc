@@ -66,7 +66,7 @@ void add_signature(ModelBuilder& self, std::string key, int subgraph, const std:
 }  // namespace
 
 void init_model_builder(nb::module_& m) {
-  nb::class_<ModelBuilder>(m, "ModelBuilder", "A model in the making; leadline.ModelBuilder is the face for people.")
+  nb::class_<ModelBuilder>(m, "ModelBuilder", "A model being built; the public class is leadline.ModelBuilder.")
       .def(nb::init<>())
       .def("add_subgraph", &ModelBuilder::add_subgraph, nb::arg("name"), "The number of a new, empty subgraph.")
       .def("add_tensor", &ModelBuilder::add_tensor, nb::arg("subgraph"), nb::arg("info"), "The number of a new tensor.")

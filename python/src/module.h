@@ -24,7 +24,7 @@ namespace leadline::python {
 
 namespace nb = nanobind;
 
-/// Every call that may wait for another thread's run gives up the GIL, or all of Python would wait with it.
+/// Every call that may wait for another thread's run releases the GIL, or all of Python would wait with it.
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
 void init_error(nb::module_& m);
@@ -62,7 +62,7 @@ std::shared_ptr<Budget> to_budget(BudgetArgument budget);
 /// Text from a model file, which need not be UTF-8: what is not becomes U+FFFD.
 nb::str to_str(const std::string& text);
 
-/// Containers with the types that the stub gives their items.
+/// Containers with the types of their items in the stub.
 using IntTuple = nb::typed<nb::tuple, int, nb::ellipsis>;
 using StrList = nb::typed<nb::list, nb::str>;
 using BytesByName = nb::typed<nb::dict, nb::str, int>;
@@ -84,7 +84,7 @@ struct SharedTensor {
 /// Bytes by the name of their category, in the order of reports.
 BytesByName to_dict(std::span<const CategoryBytes> categories);
 
-/// Lets Ctrl-C through, and tells a Python function (or None) now and then. Python's lock is taken for that only.
+/// Lets Ctrl-C through, and calls a Python function (or None) now and then. The GIL is taken for that only.
 Progress progress_of(const nb::object& callback);
 /// The same of a job: the function is called with the phase, what is done of it and of how much, or None where that is
 /// not known. Of samples and trials it is told one by one.

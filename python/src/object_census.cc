@@ -24,7 +24,7 @@ class Pointers {
   Pointers(const Pointers&) = delete;
   Pointers& operator=(const Pointers&) = delete;
 
-  /// False: there is no more memory.
+  /// False: out of memory.
   bool add(PyObject* object) {
     if (size_ == capacity_ && !grow()) return false;
     data_[size_++] = object;

@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenCalls = std::chrono::milliseconds(50);
-// Taking the GIL costs up to 5 ms where other threads are busy with Python; Ctrl-C shall work within 100 ms.
+// Taking the GIL costs up to 5 ms where other threads are busy with Python; Ctrl-C must work within 100 ms.
 constexpr auto kBetweenSignals = std::chrono::milliseconds(40);
 
 /// `with time_limit(seconds):`.

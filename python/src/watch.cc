@@ -124,7 +124,7 @@ void bind_watch(nb::module_& m) {
            nb::arg("signals"), nb::arg("folder"), nb::arg("stack_signal"), nb::arg("alarm_signal"), nb::arg("facts"),
            "Starts it. An alarm sends `alarm_signal` to the main thread.")
       .def(
-          "stop", [](PythonWatch& self) { self.watch().stop(); }, WithoutGil(), "Ends it; the process goes on.")
+          "stop", [](PythonWatch& self) { self.watch().stop(); }, WithoutGil(), "Ends it; the process continues.")
       .def("take_alarm", &PythonWatch::take_alarm, nb::sig("def take_alarm(self) -> dict[str, typing.Any] | None"),
            "The alarm that is to be raised, or None. For the signal's handler.")
       .def(
@@ -204,7 +204,7 @@ void bind_postmortem(nb::module_& m) {
       .def_ro("started", &guard::Postmortem::started, "When it was first watched, in seconds since 1970.")
       .def_ro("last_sign", &guard::Postmortem::last_sign, "Its last sign of life.")
       .def_ro("command", &guard::Postmortem::command, "Its command line.")
-      .def_ro("session", &guard::Postmortem::session, "What tells one notebook's kernels from another's.")
+      .def_ro("session", &guard::Postmortem::session, "Distinguishes one notebook's kernels from another's.")
       .def_ro("folder", &guard::Postmortem::folder, "Where it ran.")
       .def_ro("cell", &guard::Postmortem::cell, "Number of the last cell; 0: none.")
       .def_ro("cell_line", &guard::Postmortem::cell_line, "Its first line.")
@@ -240,8 +240,8 @@ void init_watch(nb::module_& m) {
   m.def("postmortems", &guard::postmortems, nb::arg("folder") = "", nb::arg("most") = 100, WithoutGil(),
         "Of all recordings in a folder, newest first.");
   m.def("previous_death", &guard::previous_death, nb::arg("session"), nb::arg("folder"), WithoutGil(),
-        "The last death of the same session of which nobody was told: a list of none or one.");
-  m.def("mark_reported", &guard::mark_reported, nb::arg("file"), WithoutGil(), "Notes that this death was told.");
+        "The last death of the same session that was not reported yet: a list of none or one.");
+  m.def("mark_reported", &guard::mark_reported, nb::arg("file"), WithoutGil(), "Notes that this death was reported.");
   m.def("flights_folder", &guard::flights_folder, "Where recordings are kept.");
   m.def("accounted_bytes", &accounted_bytes, "Bytes charged now to all budgets of this process.");
 }

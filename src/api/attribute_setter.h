@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of a node from names and values that a user gives.
+// Attributes of a node from names and values of a user.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace leadline {
 
-/// Assigns the attributes that are named; what remains unused was no attribute of the op.
+/// Assigns the attributes that are named; what remains unused was not an attribute of the op.
 class AttributeSetter final : public ir::FieldVisitor {
  public:
   AttributeSetter(const std::string& op, const std::map<std::string, AttributeValue>& values)

@@ -35,7 +35,7 @@ void call_user(const std::string& node, const Body& body) {
     std::throw_with_nested(Error(ErrorCode::kRuntime, fmt::format("{}: {}", node, error.what())));
   } catch (...) {
     std::throw_with_nested(
-        Error(ErrorCode::kRuntime, fmt::format("{}: the op threw something that is no std::exception", node)));
+        Error(ErrorCode::kRuntime, fmt::format("{}: the op threw something that is not a std::exception", node)));
   }
 }
 
@@ -61,7 +61,7 @@ class Node final : public ops::UserNode {
     info_.options = OpOptions(node.custom_options);
     call_user(description_, [&] {
       op_ = factory(info_);
-      leadline::require(op_ != nullptr, kArgument, "the factory of the op gave no object");
+      leadline::require(op_ != nullptr, kArgument, "the factory of the op returned no object");
     });
   }
 
@@ -117,13 +117,13 @@ void Node::take_shapes(const InferCall& call, ops::InferContext& context) const 
   for (int i = 0; i < context.output_count(); ++i) {
     const std::optional<Shape>& shape = call.shapes()[static_cast<size_t>(i)];
     if (!shape) {
-      context.fail(kArgument, "the op gave no shape for output {} '{}'", i, context.output(i).value->name);
+      context.fail(kArgument, "the op returned no shape for output {} '{}'", i, context.output(i).value->name);
     }
     context.set_output_shape(i, *shape);
     if (dtype_bits(context.output(i).dtype()) > 0) continue;
     const int64_t bytes = call.string_bytes()[static_cast<size_t>(i)];
     if (bytes < 0) {
-      context.fail(kArgument, "the op gave no size in bytes for output {} '{}' of type {}", i,
+      context.fail(kArgument, "the op returned no size in bytes for output {} '{}' of type {}", i,
                    context.output(i).value->name, dtype_name(context.output(i).dtype()));
     }
     context.set_output_bytes(i, bytes);
@@ -244,12 +244,12 @@ void InferCall::set_output_bytes(int i, int64_t bytes) {
 }
 
 void InferCall::request_scratch(int64_t bytes) {
-  leadline::require(bytes >= 0, kArgument, "scratch of {} bytes", bytes);
+  leadline::require(bytes >= 0, kArgument, "scratch must have 0 bytes or more, got {}", bytes);
   scratch_bytes_ = bytes;
 }
 
 void InferCall::request_persistent(int64_t bytes) {
-  leadline::require(bytes >= 0, kArgument, "kept memory of {} bytes", bytes);
+  leadline::require(bytes >= 0, kArgument, "kept memory must have 0 bytes or more, got {}", bytes);
   kept_bytes_ = bytes;
 }
 

@@ -153,7 +153,7 @@ TEST(CustomOp, ShapesMayDependOnData) {
   EXPECT_FALSE(interpreter.plan().complete);
   EXPECT_EQ(run(interpreter, Floats{3, 0, 0, 0}), (Floats{-1, -1, -1}));
   EXPECT_EQ(interpreter.plan().peak_bytes, interpreter.counted_peak_bytes());
-  EXPECT_EQ(run(interpreter, Floats{1, 0, 0, 0}), (Floats{-2})) << "kept memory survives planning anew in the run";
+  EXPECT_EQ(run(interpreter, Floats{1, 0, 0, 0}), (Floats{-2})) << "kept memory survives planning again in the run";
   EXPECT_EQ(interpreter.plan().peak_bytes, interpreter.counted_peak_bytes());
   const auto thrown = thrown_by([&] { run(interpreter, Floats{9, 0, 0, 0}); });
   EXPECT_EQ(thrown.message, "Take #1 'b': count is out of range");
@@ -250,7 +250,7 @@ TEST(CustomOp, ExceptionsNameTheNodeAndTheInterpreterGoesOn) {
 TEST(CustomOp, ShapesAreChecked) {
   const Registered none("MyOp", op_of([](InferCall&) {}, double_it));
   const Model model = model_with("MyOp").load();
-  EXPECT_TRUE(thrown_by([&] { Interpreter i(model); }).names("MyOp #1 'b': the op gave no shape for output 0 'b'"));
+  EXPECT_TRUE(thrown_by([&] { Interpreter i(model); }).names("MyOp #1 'b': the op returned no shape for output 0 'b'"));
   const Registered huge(
       "MyOp",
       op_of([](InferCall& call) { call.set_output_shape(0, Shape{int64_t{1} << 40, int64_t{1} << 40}); }, double_it));
@@ -348,7 +348,7 @@ TEST(CustomOp, HeldMemoryOutlivesTheInterpreterAndMayBeLeftToItsHolder) {
     const auto first_held = held;  // keeps it: NOLINT(performance-unnecessary-copy-initialization)
     leave = false;
     EXPECT_EQ(run(interpreter, Floats{5, 6, 7, 8}), (Floats{-10, -12, -14, -16}));
-    EXPECT_EQ(first[0], 1.0F) << "nobody else uses the memory that was left";
+    EXPECT_EQ(first[0], 1.0F) << "nothing else uses the memory that was left";
     EXPECT_NE(first, seen);
   }
   EXPECT_EQ(seen[0], 5.0F);

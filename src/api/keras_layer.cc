@@ -139,9 +139,9 @@ std::vector<int> call_function(const KerasLayerFunction& function, keras::Call& 
   } catch (const std::exception& error) {
     std::throw_with_nested(Error(ErrorCode::kRuntime, error.what()));
   } catch (...) {
-    std::throw_with_nested(Error(ErrorCode::kRuntime, "the function threw something that is no std::exception"));
+    std::throw_with_nested(Error(ErrorCode::kRuntime, "the function threw something that is not a std::exception"));
   }
-  require(!outputs.empty(), kArgument, "the function that was registered for the layer gave no tensor");
+  require(!outputs.empty(), kArgument, "the function that was registered for the layer returned no tensor");
   for (const int tensor : outputs) static_cast<void>(call.e.builder().dims(tensor));
   return outputs;
 }

@@ -80,7 +80,7 @@ TEST(KerasLayer, TensorsThatDoNotExistAreRefused) {
     EXPECT_TRUE(testing::thrown_by([] { Converter::from_keras_config(kModel, weights); }).names("s (Scale)"));
   }
   const Registered nothing("Scale", [](KerasLayer&) { return std::vector<int>(); });
-  EXPECT_TRUE(testing::thrown_by([] { Converter::from_keras_config(kModel, weights); }).names("gave no tensor"));
+  EXPECT_TRUE(testing::thrown_by([] { Converter::from_keras_config(kModel, weights); }).names("returned no tensor"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
 
-/// Values that a function of the user's gives.
+/// Values that a user's function returns.
 class ReaderSource final : public ir::PlannedSource {
  public:
   ReaderSource(KerasWeight::Reader reader, int64_t bytes) : reader_(std::move(reader)), bytes_(bytes) {}
@@ -72,7 +72,7 @@ KerasWeight KerasWeight::transposed(const std::vector<int>& permutation) const t
   std::sort(sorted.begin(), sorted.end());
   bool good = static_cast<int>(sorted.size()) == shape().rank();
   for (size_t i = 0; good && i < sorted.size(); ++i) good = sorted[i] == static_cast<int>(i);
-  require(good, kArgument, "[{}] is no permutation of the {} axes of variable '{}'", fmt::join(permutation, ", "),
+  require(good, kArgument, "[{}] is not a permutation of the {} axes of variable '{}'", fmt::join(permutation, ", "),
           shape().rank(), name());
   Data data = *data_;
   for (size_t i = 0; i < permutation.size(); ++i) data.shape.set(static_cast<int>(i), shape()[permutation[i]]);

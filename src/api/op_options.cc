@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlexBuffers documents as OptionValues, from bytes nobody has checked, and the named reading of them.
+// FlexBuffers documents as OptionValues, from unchecked bytes, and reading them by name.
 #include <cmath>
 #include <limits>
 
@@ -161,7 +161,7 @@ const OptionValue* find(const OptionMap& map, std::string_view name) {
 }
 
 [[noreturn]] void wrong_kind(std::string_view name, const char* expected) {
-  fail(ErrorCode::kInvalidModel, "option '{}' is no {}", name, expected);
+  fail(ErrorCode::kInvalidModel, "option '{}' is not a {}", name, expected);
 }
 
 }  // namespace
@@ -196,7 +196,7 @@ int64_t OpOptions::integer(std::string_view name, int64_t fallback) const {
   if (const auto* whole = std::get_if<int64_t>(&option->value)) return *whole;
   if (const auto* flag = std::get_if<bool>(&option->value)) return *flag ? 1 : 0;
   if (const auto* real = std::get_if<double>(&option->value)) {
-    constexpr double kLimit = 9007199254740992.0;  // 2^53: beyond it a double does not tell integers apart
+    constexpr double kLimit = 9007199254740992.0;  // 2^53: beyond it a double cannot distinguish integers
     if (std::abs(*real) <= kLimit && *real == std::floor(*real)) return static_cast<int64_t>(*real);
   }
   wrong_kind(name, "integer");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes as users see them: names, observers that want every node, profiles, plans, and what is told of merged tensors.
+// Passes as users see them: names, observers that need every node, profiles, plans, and what is said about merged
+// tensors.
 #include <gtest/gtest.h>
 
 #include <algorithm>

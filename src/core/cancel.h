@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative cancellation: work asks the WorkLimits of its thread between pieces whether to go on.
+// Cooperative cancellation: work asks the WorkLimits of its thread between pieces whether to continue.
 #pragma once
 
 #include <cstddef>

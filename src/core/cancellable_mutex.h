@@ -10,7 +10,7 @@
 
 namespace leadline {
 
-/// Whoever waits can be ended by its WorkLimit, and gets an Error instead of waiting for ever when the holder is the
+/// A waiting thread can be ended by its WorkLimit, and gets an Error instead of waiting for ever when the holder is the
 /// same thread, or a thread of the process that this one was forked from.
 class CancellableMutex {
  public:

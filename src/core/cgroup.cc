@@ -129,7 +129,7 @@ std::optional<double> cpus_allowed(const Group& group) {
 
 std::optional<std::string> read_text_file(const std::string& path) {
   // Not a stream: iterators of one throw when a read fails, as it does for a process that ends meanwhile.
-  constexpr size_t kMost = size_t{16} << 20;  // what the kernel tells is small
+  constexpr size_t kMost = size_t{16} << 20;  // what the kernel writes is small
   struct Closing {
     ~Closing() { close(descriptor); }
     const int descriptor;

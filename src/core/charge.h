@@ -22,7 +22,7 @@ class Charge {
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
 
-  /// Charges up to `bytes`, or gives back down to it. Throws BudgetError and changes nothing when that is refused.
+  /// Raises or lowers the charge to `bytes`. Throws BudgetError and changes nothing when that is refused.
   void resize(int64_t bytes) {
     if (budget_ == nullptr) return;
     if (bytes > bytes_) budget_->charge(bytes - bytes_, category_);

@@ -11,7 +11,7 @@
 
 namespace leadline {
 
-/// Smallest and largest value of an integer type (unsigned 64 bits: as far as int64 goes); nothing for other types.
+/// Smallest and largest value of an integer type (unsigned 64 bits: up to the largest int64); nothing for other types.
 inline std::optional<std::pair<int64_t, int64_t>> integer_range(DType type) {
   using Range = std::pair<int64_t, int64_t>;
   switch (type) {

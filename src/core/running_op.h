@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes are running now, for whoever has to tell after the process is dead. Without a listener a node costs one
+// Which nodes are running now, to be read after the process is dead. Without a listener a node costs one
 // relaxed load.
 #pragma once
 

@@ -112,7 +112,7 @@ struct ThreadPool::State {
   const void* body = nullptr;
 
   alignas(64) std::atomic<int32_t> unfinished{0};  // parts that the caller still has to wait for
-  std::atomic<bool> abandoned{false};              // a part threw: nobody needs the others
+  std::atomic<bool> abandoned{false};              // a part threw: the others are not needed
   std::exception_ptr problem;                      // what it threw; written by who set the flag
 
   alignas(64) std::atomic<bool> busy{false};

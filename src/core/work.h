@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one place where long loops are cut: for_pieces() divides items into pieces by what they cost and asks the limits
-// of the thread between pieces whether to go on (core/cancel.h). ThreadPool::for_pieces() does the same on many
-// threads. Kernels know nothing of this. They take ranges and cannot fail; those who call them get the ranges here.
+// of the thread between pieces whether to continue (core/cancel.h). ThreadPool::for_pieces() does the same on many
+// threads. Kernels know nothing of this. They take ranges and cannot fail; their callers get the ranges here.
 #pragma once
 
 #include <algorithm>

@@ -38,7 +38,7 @@ TEST(ForPieces, AreCutByCostAndAskedBetween) {
   EXPECT_EQ(asked, 4);
   EXPECT_EQ(pieces_of(2, half), (Pieces{{0, 2}})) << "a piece in all";
   EXPECT_EQ(pieces_of(5, 0), (Pieces{{0, 5}}));
-  EXPECT_EQ(asked, 4) << "nobody is asked before the first piece or after the last";
+  EXPECT_EQ(asked, 4) << "no limit is asked before the first piece or after the last";
 }
 
 TEST(ForPieces, EndWhenALimitThrows) {

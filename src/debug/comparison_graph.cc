@@ -38,7 +38,7 @@ class JoinedBytes final : public ModelBytes {
   std::vector<std::shared_ptr<const ir::Graph>> parts_;
 };
 
-/// Gives the float model's calls and named variables a place of their own beside the quantized model's.
+/// Moves the float model's calls and named variables to a place of their own beside the quantized model's.
 class Relocation final : public ir::FieldVisitor {
  public:
   explicit Relocation(int subgraphs) : subgraphs_(subgraphs) {}

@@ -10,7 +10,7 @@ namespace leadline::debug {
 
 class LayerNames {
  public:
-  /// `names` are all tensor names of the model: they tell which endings its exporter added to every layer.
+  /// `names` are all tensor names of the model: they show which endings its exporter added to every layer.
   explicit LayerNames(const std::vector<std::string_view>& names);
   /// The layer that `name`, an output of a node, leads back to; the name itself when it has no scopes. `contraction`:
   /// the node multiplies and sums up, so that of several names the one of such an op counts.

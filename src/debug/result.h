@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From sums to the result that people read.
+// From sums to the result that users read.
 #pragma once
 
 #include <vector>

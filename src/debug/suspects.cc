@@ -12,7 +12,7 @@
 namespace leadline::debug {
 namespace {
 
-/// Less lost signal than this (-30 dB) in a layer is the price of 8 bits, and nobody's fault.
+/// Less lost signal than this (-30 dB) in a layer is the price of 8 bits, not a fault.
 constexpr double kNoticeable = 0.001;
 /// Largest over median channel beyond which one scale cannot serve all.
 constexpr double kOutlierSpread = 16.0;
@@ -99,7 +99,7 @@ bool channel_outlier(const LayerDebug& layer, Reason& reason) {
   return true;
 }
 
-/// What a layer loses by itself. Of results with a fixed range the small ones count as little as they are: nobody
+/// What a layer loses by itself. Of results with a fixed range the small ones count as little as they are: nothing
 /// misses the digits of a probability near 0.
 double score_of(const LayerDebug& layer) {
   if (!layer.own) return 0.0;

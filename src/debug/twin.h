@@ -22,8 +22,8 @@ class TwinBuilder {
   std::string obstacle(int n) const;
   /// Whether node `n` computes as before: a twin would give the same.
   bool unchanged(int n) const;
-  /// Appends the twin of node `n`, and what it reads, to the target. Gives its outputs. `mapped` tells where a value of
-  /// the quantized subgraph is in the target.
+  /// Appends the twin of node `n`, and what it reads, to the target. Returns its outputs. `mapped` says where a value
+  /// of the quantized subgraph is in the target.
   std::vector<int> add(int n, const std::vector<int>& mapped);
   /// A float32 form of value `v` of the quantized subgraph, in the target.
   int as_float(int v, const std::vector<int>& mapped);

@@ -102,7 +102,7 @@ int64_t CgroupScope::number(const char* file, const char* key) const {
 }
 
 int64_t CgroupScope::current_bytes() const {
-  // memory.current has the cache of every file that was read; it fills what the limit leaves, and goes when it must.
+  // memory.current has the cache of every file that was read; it fills what the limit leaves, and shrinks when it must.
   const std::optional<std::string> text = read_text_file(folder_ + "/memory.stat");
   if (!text) return number("memory.current", "");
   return find_number(*text, "anon").value_or(0) + find_number(*text, "shmem").value_or(0);

@@ -66,7 +66,7 @@ TEST(CgroupScope, ReadsCountersAndKills) {
   EXPECT_EQ(scope->peak_bytes(), 123456);
   EXPECT_EQ(scope->current_bytes(), 7);
   system.write(folder + "/memory.stat", "anon 5000\nfile 99999\nkernel 1\nshmem 300\n");
-  EXPECT_EQ(scope->current_bytes(), 5300) << "the cache of files is no use of memory";
+  EXPECT_EQ(scope->current_bytes(), 5300) << "the cache of files does not count as memory";
   EXPECT_EQ(scope->oom_kills(), 3);
   EXPECT_TRUE(scope->hit_process_limit());
   scope->kill_all();

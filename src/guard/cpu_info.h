@@ -10,7 +10,7 @@
 namespace leadline::guard {
 
 struct CpuInfo {
-  std::string model;                  ///< "unknown" when the file does not tell
+  std::string model;                  ///< "unknown" when the file does not say
   std::vector<std::string> features;  ///< every flag, as the kernel spells them
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything below on_crash() is async-signal-safe: system calls, memory of our own, and an unwinder that was used
-// before. A fault in here leads back to on_crash(), which goes on with the next step.
+// before. A fault in here leads back to on_crash(), which continues with the next step.
 #include "guard/crash_handler.h"
 
 #include <cxxabi.h>
@@ -36,7 +36,7 @@ namespace leadline::guard {
 namespace {
 
 constexpr std::array kFaults = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
-/// Requests to end: noted where nobody else listens to them.
+/// Requests to end: noted where nothing else handles them.
 constexpr std::array kRequests = {SIGTERM, SIGHUP, SIGXCPU};
 constexpr size_t kStackBytes = 256 * 1024;
 constexpr size_t kMostFrames = 64;
@@ -134,7 +134,7 @@ void add_frames(flight::Crash& crash, const Registers& registers) {
     if (unwound[i].interrupted) first = i;
   }
   size_t count = 0;
-  if (first == unwound_count) {  // a jump into nowhere: nobody can unwind from there, but the caller is known
+  if (first == unwound_count) {  // a jump into nowhere: there is no unwinding from there, but the caller is known
     crash.frames[count++].address = registers.pc;
     crash.frames[count++].address = registers.caller;
   }
@@ -219,7 +219,7 @@ void set_message(flight::Crash& crash, const char* text, size_t size) {
   crash.message_size = static_cast<uint32_t>(kept);
 }
 
-/// What was written to standard error last, where it is a file, or a pipe that nobody has read yet.
+/// What was written to standard error last, where it is a file, or a pipe that has not been read yet.
 void add_last_errors(flight::Crash& crash) {
   const int file = open("/proc/self/fd/2", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return;
@@ -313,7 +313,7 @@ void chain(int signal, const siginfo_t* info) {
 
 extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
-  if (signal == SIGBUS && repair_mapping(info)) {  // a model's file was cut off: an Error will tell, no crash
+  if (signal == SIGBUS && repair_mapping(info)) {  // a model's file was cut off: an Error will say so, not a crash
     errno = saved;
     return;
   }
@@ -334,7 +334,7 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
   errno = saved;
 }
 
-/// An exception that nobody catches: its words are gone by the time abort() raises its signal.
+/// An uncaught exception: its message is gone by the time abort() raises its signal.
 [[noreturn]] void on_terminate() {
   if (const std::type_info* const type = abi::__cxa_current_exception_type(); type != nullptr && enabled.load()) {
     int status = 0;

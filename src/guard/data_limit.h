@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The soft limit of private writable memory (RLIMIT_DATA) of this process, moved while a watch wants it.
+// The soft limit of private writable memory (RLIMIT_DATA) of this process, moved while a watch needs it.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,8 +9,8 @@
 namespace leadline::guard {
 
 /// Malloc then returns null and mmap ENOMEM for what passes the limit, which numpy, TensorFlow and others report as an
-/// error, where touching the memory later would end in the OOM killer. Not RLIMIT_AS: address space that nobody may
-/// write to costs nothing. A limit that somebody else changes meanwhile is left to them. Not thread-safe.
+/// error, where touching the memory later would end in the OOM killer. Not RLIMIT_AS: address space that nothing may
+/// write to costs nothing. A limit that other code changes meanwhile is left alone. Not thread-safe.
 class DataLimit {
  public:
   DataLimit() = default;

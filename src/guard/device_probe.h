@@ -20,7 +20,7 @@ struct ProbeResult {
 /// A probe that runs in a child from construction on.
 ///
 /// The child is a fork that runs no fork handlers: OpenBLAS's handler, for one, stops threads that the parent is using.
-/// Such a child can inherit a lock (of malloc, of the loader) that nobody will release, so it proves first that it can
+/// Such a child can inherit a lock (of malloc, of the loader) that is never released, so it proves first that it can
 /// allocate and look up symbols; one that cannot is replaced.
 class ChildProbe {
  public:

@@ -64,7 +64,7 @@ void apply_visibility(const std::string& visible, std::vector<Device>& gpus, std
   gpus = std::move(kept);
 }
 
-/// GPUs by NVML, or by /proc when NVML gives no answer.
+/// GPUs by NVML, or by /proc when NVML does not answer.
 std::vector<Device> nvidia_gpus(const DeviceSources& sources, ProbeResult nvml, const std::string& driver,
                                 std::vector<std::string>& notes) {
   if (!nvml.note.empty()) notes.push_back(nvml.note);

@@ -27,7 +27,7 @@ const char* severity_name(Severity severity) noexcept {
 
 const std::vector<DoctorCheck>& doctor_checks() {
   static const std::vector<DoctorCheck> checks{
-      {"python-unknown", "no Python, or one whose version cannot be told"},
+      {"python-unknown", "no Python, or one whose version is unknown"},
       {"python-version", "Python is outside the range the installed TensorFlow is made for"},
       {"python-requires", "a package asks for another Python (Requires-Python)"},
       {"tensorflow-duplicates", "more than one of tensorflow, -cpu, -gpu, -intel, -rocm, tf-nightly"},

@@ -33,7 +33,7 @@ void check_memory(const Subject& subject, Findings& findings) {
   if (machine.oom_kills.value_or(0) > 0) {
     findings.push_back(
         {"oom-kills", Severity::kWarning,
-         fmt::format("the kernel has killed {} process(es) of this container for want of memory", *machine.oom_kills),
+         fmt::format("the kernel has killed {} process(es) of this container for lack of memory", *machine.oom_kills),
          "this is how kernels die without a message",
          "find the job that takes too much: leadline guard --memory 2GB -- python job.py", ""});
   }
@@ -91,7 +91,7 @@ void check_machine(const Subject& subject, Findings& findings) {
   if (machine.shared_memory && *machine.shared_memory <= 64 * kMiB) {
     findings.push_back(
         {"shared-memory", Severity::kWarning,
-         fmt::format("/dev/shm has {} (64 MiB is what Docker gives)", format_bytes(*machine.shared_memory)),
+         fmt::format("/dev/shm has {} (64 MiB is Docker's default)", format_bytes(*machine.shared_memory)),
          "processes that exchange arrays (data loaders, NCCL) die with \"Bus error\" (SIGBUS) when it is full",
          "docker run --shm-size=2g   (on a machine: mount -o remount,size=2g /dev/shm)", ""});
   }

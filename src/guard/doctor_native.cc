@@ -334,7 +334,7 @@ void check_cuda(const Subject& subject, Findings& findings) {
       const std::optional<Version> version = library_version(folder, "libcudnn");
       if (!version) continue;
       any = true;
-      // "libcudnn.so.8" alone tells the major version only.
+      // "libcudnn.so.8" alone has the major version only.
       if (version->release_size() > 1 ||
           version->release(0) != Version::parse(row->cudnn).value_or(*version).release(0)) {
         check_cudnn(subject, *tensorflow, *row, *version, folder, findings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of doctor about which packages stand beside each other.
+// Checks of doctor about packages that are installed side by side.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -66,7 +66,7 @@ void check_keras(const Subject& subject, const Distribution& tensorflow, Finding
   if (tf_keras != nullptr && tf_keras->parsed && tf_keras->parsed->release(1) != tensorflow.parsed->release(1)) {
     findings.push_back(
         {"tf-keras-version", Severity::kWarning,
-         fmt::format("{} stands beside {}; their versions should agree", label(*tf_keras), label(tensorflow)),
+         fmt::format("{} is installed beside {}; their versions should agree", label(*tf_keras), label(tensorflow)),
          "tf_keras uses internals of the TensorFlow of the same number; with another one models fail to "
          "load or to train with AttributeError",
          fmt::format("{} install 'tf_keras~={}.{}.0'", subject.pip(), tensorflow.parsed->release(0),
@@ -94,7 +94,7 @@ void check_keras(const Subject& subject, const Distribution& tensorflow, Finding
   }
 }
 
-/// Where the package tells no requirements of its own (conda, builds by hand), the table knows those of its wheel.
+/// Where the package lists no requirements (conda, builds by hand), the table knows those of its wheel.
 void check_against_table(const Subject& subject, const Distribution& tensorflow, const TensorFlowRow& row,
                          Findings& findings) {
   if (!tensorflow.requirements.empty()) return;
@@ -148,8 +148,8 @@ void check_python(const Subject& subject, Findings& findings) {
   const PythonEnvironment& environment = subject.environment;
   const std::optional<Version> python = Version::parse(environment.version);
   if (!python) {
-    findings.push_back({"python-unknown", Severity::kWarning, "no Python was found, or its version cannot be told",
-                        "without it, packages cannot be held to the Python they are made for",
+    findings.push_back({"python-unknown", Severity::kWarning, "no Python was found, or its version is unknown",
+                        "without it, packages cannot be compared with the Python they are made for",
                         "leadline doctor --python PATH_OF_THE_INTERPRETER", ""});
     return;
   }
@@ -229,7 +229,7 @@ void check_lite(const Subject& subject, Findings& findings) {
   if (tensorflow != nullptr && !converters.empty()) {
     findings.push_back(
         {"litert-torch-beside-tensorflow", Severity::kProblem,
-         fmt::format("{} stands beside {}", labels_of(converters), label(*tensorflow)),
+         fmt::format("{} is installed beside {}", labels_of(converters), label(*tensorflow)),
          "both carry MLIR and TFLite in native code; importing both in one process is reported to end in a "
          "segmentation fault",
          fmt::format("python -m venv convert && convert/bin/python -m pip install {}   (an environment of "
@@ -241,7 +241,7 @@ void check_lite(const Subject& subject, Findings& findings) {
   if (tensorflow != nullptr && tflite_runtime != nullptr) {
     findings.push_back(
         {"tflite-runtime-beside-tensorflow", Severity::kWarning,
-         fmt::format("{} stands beside {}", label(*tflite_runtime), label(*tensorflow)),
+         fmt::format("{} is installed beside {}", label(*tflite_runtime), label(*tensorflow)),
          "TensorFlow has the same interpreter inside; two copies in one process can crash at import or "
          "when delegates are loaded",
          fmt::format("{} uninstall -y tflite-runtime   (use tf.lite, ai-edge-litert or leadline.lite)", subject.pip()),

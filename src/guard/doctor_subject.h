@@ -18,7 +18,7 @@
 
 namespace leadline::guard {
 
-/// The machine as far as checks ask; nothing or empty where it cannot be told.
+/// The machine as far as checks ask; nothing or empty where it is unknown.
 struct Machine {
   std::string architecture;            ///< "x86_64"
   std::set<std::string> cpu_features;  ///< flags of /proc/cpuinfo; empty: unknown

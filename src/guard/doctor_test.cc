@@ -22,7 +22,7 @@ const Finding* find(const Findings& findings, const std::string& id) {
   return found == findings.end() ? nullptr : &*found;
 }
 
-/// Findings with this id, after all have been held to what every finding must have.
+/// Findings with this id, after all have been checked for what every finding must have.
 size_t count(const Subject& subject, const std::string& id) {
   std::set<std::string> known;
   for (const DoctorCheck& check : doctor_checks()) known.insert(check.id);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostHeaders = 10000;
 constexpr uint64_t kMostSymbolBytes = uint64_t{512} << 20;
-constexpr uint64_t kMostFunction = uint64_t{1} << 24;  // bytes of one whose size the table does not tell
+constexpr uint64_t kMostFunction = uint64_t{1} << 24;  // bytes of one whose size is not in the table
 constexpr size_t kMostName = 2000;
 
 template <typename Header>

@@ -8,7 +8,7 @@
 
 namespace leadline::guard {
 
-/// One name for each offset in the file, from its symbol tables; empty where they do not tell. Nothing is loaded; a
+/// One name for each offset in the file, from its symbol tables; empty where they have none. Nothing is loaded; a
 /// file that is damaged, or no ELF file of 64 bits, has no names.
 std::vector<std::string> function_names(const std::string& path, const std::vector<uint64_t>& offsets);
 

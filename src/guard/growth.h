@@ -18,7 +18,7 @@ struct SeriesPoint {
 /// Fewer points than these are too few.
 inline constexpr size_t kFewestPoints = 12;
 
-/// The series grows when all of this holds for the points after the warm-up (a quarter of the rounds, 3 to 20):
+/// The series grows when all of this is true for the points after the warm-up (a quarter of the rounds, 3 to 20):
 /// - the median of all slopes between two points is at least `floor`, and its 99.5 % interval lies above 0;
 /// - the medians of the four quarters rise three times, none of them by less than a quarter of the mean rise: growth at
 ///   one or two places is a step;

@@ -18,7 +18,7 @@
 namespace leadline::guard {
 namespace {
 
-/// A program may keep a few numbers of every round: less than this a round is no leak.
+/// A program may keep a few numbers of every round: less than this per round is not a leak.
 constexpr double kLeastBytes = 1024;
 constexpr double kLeastPages = 4096;
 /// Of pages that nothing in the heap accounts for: holes between blocks of many sizes grow for a while by less.
@@ -26,7 +26,7 @@ constexpr double kLeastUnexplained = 32768;
 constexpr double kLeastObjects = 16;
 /// Of a small Python object, with its share of what holds it.
 constexpr double kBytesPerObject = 64;
-constexpr int kLargestShare = 20;  // one part in so many of the loop's time
+constexpr int kLargestShare = 20;  // one part in this many of the loop's time
 
 int64_t own_memory() {
   constexpr int64_t kKiB = 1024;
@@ -142,7 +142,7 @@ std::string describe(const LapReport& report) {
     text += fmt::format("\n  objects               {:.0f} more a round", report.objects.per_round);
   const bool only_pages = grows(report.memory) && !grows(report.allocated) && !grows(report.accounted) &&
                           !grows(report.objects) && report.allocated.verdict != GrowthVerdict::kTooFewRounds;
-  if (only_pages) text += "\n  not of the heap: mapped by a library, or pages that allocators cannot give back";
+  if (only_pages) text += "\n  not of the heap: mapped by a library, or pages that allocators cannot release";
   return text;
 }
 

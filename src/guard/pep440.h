@@ -14,7 +14,7 @@ namespace leadline::guard {
 /// A version by the order of PEP 440: 1.0.dev1 < 1.0a1 < 1.0rc1 < 1.0 < 1.0.post1 < 1.1.
 class Version {
  public:
-  /// Nothing when `text` is no version; "v1.0-beta" and other spellings that PEP 440 tolerates are read.
+  /// Nothing when `text` is not a version; "v1.0-beta" and other spellings that PEP 440 tolerates are read.
   static std::optional<Version> parse(std::string_view text);
 
   /// Part `index` of the release: 2 and 16 of "2.16.1"; 0 where there is none.

@@ -20,7 +20,7 @@ struct Requirement {
   Specifiers specifiers;
   std::string marker;
 
-  /// Nothing for a line that is no requirement, or one by URL.
+  /// Nothing for a line that is not a requirement, or one by URL.
   static std::optional<Requirement> parse(std::string_view line);
 };
 

@@ -193,7 +193,7 @@ int64_t tree_memory(const std::vector<Process>& tree, int64_t limit) {
 void kill_tree(pid_t root) {
   std::unordered_set<pid_t> stopped;
   std::vector<pid_t> tree;
-  // Top down: a stopped process starts nothing and reaps nobody, so what is found below it keeps its number.
+  // Top down: a stopped process neither starts nor reaps others, so what is found below it keeps its number.
   for (int round = 0; round < kRounds; ++round) {
     tree = whole_tree(root);
     bool grew = false;

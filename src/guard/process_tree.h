@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process and everything it started, as /proc shows it. Processes come and go while one looks: what cannot be read is
-// not there. The root is a child subreaper, so whoever loses a parent inside the tree stays in the tree.
+// not there. The root is a child subreaper, so a process that loses its parent inside the tree stays in the tree.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ struct ProcessMemory {
 };
 std::optional<ProcessMemory> process_memory(pid_t pid);
 
-/// A process. Its start, in the kernel's ticks, tells it from a later one of the same number.
+/// A process. Its start, in the kernel's ticks, separates it from a later one with the same id.
 struct Process {
   pid_t pid = 0;
   uint64_t start = 0;
@@ -32,7 +32,7 @@ std::vector<Process> process_tree(pid_t root);
 /// pass `limit` (0: plain sum), for that takes longer to find out.
 int64_t tree_memory(const std::vector<Process>& tree, int64_t limit);
 
-/// Kills what descends from `root`, then `root`. Everything is stopped first, so that nobody forks away.
+/// Kills what descends from `root`, then `root`. Everything is stopped first, so that nothing forks away.
 /// The root is an unreaped child of the caller, or the caller.
 void kill_tree(pid_t root);
 

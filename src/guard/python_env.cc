@@ -274,7 +274,7 @@ class Finder {
     }
     const std::string minor = minor_version(result_.version);
     if (minor.empty()) {
-      result_.notes.push_back("no Python was found whose version can be told; name one with --python");
+      result_.notes.push_back("no Python was found whose version is known; name one with --python");
       return;
     }
     const bool system = !result_.virtual_environment || value_of(settings_, "include-system-site-packages") == "true";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Python environment as its files tell it: interpreter, version, site-packages, installed distributions. No Python
-// runs and nothing is imported.
+// A Python environment as its files describe it: interpreter, version, site-packages, installed distributions. No
+// Python runs and nothing is imported.
 #pragma once
 
 #include <map>

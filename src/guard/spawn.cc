@@ -42,7 +42,7 @@ struct ChildPlan {
 
 constexpr int kJoined = -1;
 
-void tell(int pipe, int word) { [[maybe_unused]] const ssize_t written = write(pipe, &word, sizeof word); }
+void report(int pipe, int word) { [[maybe_unused]] const ssize_t written = write(pipe, &word, sizeof word); }
 
 void set_limit(int resource, rlim_t value) {
   rlimit limit{};
@@ -84,7 +84,7 @@ void close_on_exec() {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (plan.own_session) setsid();
   const bool joined = plan.cgroup_procs >= 0 && write(plan.cgroup_procs, "0", 1) == 1;
-  if (joined) tell(plan.news, kJoined);
+  if (joined) report(plan.news, kJoined);
   offer_to_oom_killer();
   set_limit(RLIMIT_CORE, 0);
   undo_data_limit();  // of a watch on this process
@@ -93,7 +93,7 @@ void close_on_exec() {
   for (size_t i = 0; i < plan.inherited_count; ++i) fcntl(plan.inherited[i], F_SETFD, 0);
   // The pipes' numbers are above 2: see make_pipe.
   if (dup2(plan.output, 1) < 0 || dup2(plan.errors, 2) < 0) {
-    tell(plan.news, errno);
+    report(plan.news, errno);
     _exit(127);
   }
   reset_signals();
@@ -101,7 +101,7 @@ void close_on_exec() {
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
   execve(plan.program, plan.arguments, plan.environment);
-  tell(plan.news, errno);
+  report(plan.news, errno);
   _exit(127);
 }
 
@@ -124,7 +124,7 @@ std::string find_program(const std::string& name) {
     if (access(path.c_str(), X_OK) == 0 && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) return path;
     rest.remove_prefix(std::min(size + 1, rest.size()));
   }
-  fail(ErrorCode::kIo, "cannot run '{}': there is no such program in PATH", name);
+  fail(ErrorCode::kIo, "cannot run '{}': no such program in PATH", name);
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
@@ -142,7 +142,7 @@ Pipe make_stream() {
   return stream;
 }
 
-/// What the child tells before its program runs: its errors end it.
+/// What the child reports before its program runs: its errors end it.
 int read_news(int pipe, bool& joined) {
   int error = 0;
   for (;;) {

@@ -33,7 +33,7 @@ Spawned spawn(const SpawnRequest& request);
 
 /// RLIMIT_DATA for a tree that may have `memory` resident bytes: more, for much that a process maps is never touched
 /// (stacks of threads, arenas). It is there to refuse a far too large allocation at once, with a MemoryError that the
-/// program can handle; the samples keep the limit itself. RLIMIT_AS would refuse address space nobody ever uses.
+/// program can handle; the samples keep the limit itself. RLIMIT_AS would refuse address space that is never used.
 int64_t data_limit(int64_t memory);
 
 }  // namespace leadline::guard

@@ -81,7 +81,7 @@ TEST(Spawn, SignalsOfTheCallerAreNotTheChilds) {
   unsigned long long blocks = 1;
   unsigned long long ignores = 1;
   ASSERT_EQ(std::sscanf(text.c_str(), "SigBlk: %llx SigIgn: %llx", &blocks, &ignores), 2) << text;
-  constexpr unsigned long long kOfTheCLibrary = 3ULL << 31;  // 32 and 33: nobody else may change them
+  constexpr unsigned long long kOfTheCLibrary = 3ULL << 31;  // 32 and 33: nothing else may change them
   EXPECT_EQ(blocks, 0U);
   EXPECT_EQ(ignores & ~kOfTheCLibrary, 0U);
 }

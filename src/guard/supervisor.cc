@@ -122,7 +122,7 @@ bool Supervisor::end_call() {
 }
 
 void Supervisor::send_signal(int signal, bool group) {
-  const std::lock_guard lock(mutex_);  // the number is the child's as long as nobody has reaped it
+  const std::lock_guard lock(mutex_);  // the id is the child's as long as it is not reaped
   if (ended_) return;
   if (!group || ::kill(-pid_, signal) != 0) ::kill(pid_, signal);
 }
@@ -275,7 +275,7 @@ void Supervisor::kill_tree(GuardCause cause) {
   if (cgroup_) survives([&] { cgroup_->kill_all(); });
 }
 
-/// The child is dead or about to be; what it left behind goes too.
+/// The child is dead or about to be; what it left behind is removed too.
 void Supervisor::finish() {
   siginfo_t info{};
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {

@@ -52,7 +52,7 @@ std::optional<WatchAlarm> WatchRule::take(const MemorySample& sample, bool busy)
   alarm.growth = sample.resident - begin_.resident;
   alarm.since = sample.seconds - begin_.seconds;
   alarm.bytes_per_second = bytes_per_second();
-  // In a container whoever grows is most likely ours: worker processes, files in memory.
+  // In a container what grows is most likely ours: worker processes, files in memory.
   const bool others = !over_own && sample.container && sample.used() - begin_.used() >= needed_growth(alarm.limit);
   if (alarm.growth < needed_growth(alarm.limit) && !others) return std::nullopt;
   return alarm;

@@ -11,7 +11,7 @@
 namespace leadline::guard {
 
 /// An alarm needs two things: memory near a limit, and a cell that made it grow. Memory that others use, or that was
-/// used before the cell began, is no reason to stop it. One alarm per episode: the next one comes after memory has
+/// used before the cell began, is not a reason to stop it. One alarm per episode: the next one comes after memory has
 /// fallen, for another cell, or when what was told to stop grows on.
 class WatchRule {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that samples memory, tells when it comes near a limit, and keeps the flight recorder fed.
+// The thread that samples memory, reports when it comes near a limit, and feeds the flight recorder.
 #pragma once
 
 #include <sys/types.h>
@@ -91,7 +91,7 @@ class Watchdog {
   int64_t episode_limit_ = -1;  // the data limit of an episode; -1: none
   double cost_ = 0.0;           // CPU seconds of a look, lately
 
-  std::unique_ptr<std::thread> thread_;  // leaked in a forked child: nobody can join it there
+  std::unique_ptr<std::thread> thread_;  // leaked in a forked child: it cannot be joined there
 };
 
 }  // namespace leadline::guard

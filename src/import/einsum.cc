@@ -175,7 +175,8 @@ std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vec
     std::string dots;
     if (in(terms[i], '.')) {
       require(terms[i].find("...") != std::string::npos && terms[i].size() - 3 <= rank, kBad,
-              "the equation '{}' is wrong", printable(text));
+              "the equation '{}' has the term '{}' for a tensor of rank {}", printable(text), printable(terms[i]),
+              rank);
       const size_t count = rank - (terms[i].size() - 3);
       for (size_t k = 0; k < count; ++k) dots += static_cast<char>('0' + static_cast<int>(count - 1 - k));
       if (dots.size() > widest.size()) widest = dots;
@@ -205,8 +206,9 @@ std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vec
   }
   for (const char c : result) {
     const bool known = std::any_of(terms.begin(), terms.end(), [&](const std::string& t) { return in(t, c); });
-    require(known && std::count(result.begin(), result.end(), c) == 1, kBad, "the equation '{}' is wrong",
-            printable(text));
+    require(known && std::count(result.begin(), result.end(), c) == 1, kBad,
+            "the equation '{}' has a result with axis '{}', expected each of its axes once there and in a term",
+            printable(text), c);
   }
   return terms;
 }
@@ -215,7 +217,9 @@ std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vec
 
 int einsum(Emitter& e, const std::string& equation, const std::vector<int>& operands) {
   std::string result;
-  require(!operands.empty() && equation.size() < 1000, kBad, "the equation '{}' is wrong", printable(equation));
+  require(!operands.empty() && equation.size() < 1000, kBad,
+          "an equation of {} characters for {} tensors; expected fewer than 1000 characters and some tensors",
+          equation.size(), operands.size());
   const std::vector<std::string> axes = read_terms(e, equation, operands, result);
   Term term{axes[0], operands[0]};
   for (size_t i = 1; i < operands.size(); ++i) {

@@ -72,7 +72,7 @@ int Emitter::scalar_like(int like, double value) {
     case DType::kFloat32:
       return scalar(static_cast<float>(value));
     default:
-      fail(ErrorCode::kUnsupported, "arithmetic on {} with a number", dtype_name(dtype(like)));
+      fail(ErrorCode::kUnsupported, "arithmetic with a constant is not converted for type {}", dtype_name(dtype(like)));
   }
 }
 
@@ -241,7 +241,7 @@ int Emitter::take(int x, int axis, int64_t index) {
   std::vector<int32_t> to(r, 0);
   const auto bit = static_cast<int32_t>(1U << static_cast<unsigned>(axis));
   from[static_cast<size_t>(axis)] = narrow(index);
-  to[static_cast<size_t>(axis)] = narrow(index + 1);  // not read for the axis that goes
+  to[static_cast<size_t>(axis)] = narrow(index + 1);  // not read for the axis that is removed
   ops::StridedSliceAttributes attributes;
   attributes.begin_mask = attributes.end_mask = static_cast<int32_t>((1U << r) - 1) & ~bit;
   attributes.shrink_axis_mask = bit;

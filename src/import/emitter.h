@@ -74,7 +74,7 @@ class Emitter {
   int pad(int x, const std::vector<std::pair<int64_t, int64_t>>& before_after, double value = 0.0);
   /// Along one axis from `begin` to `end`; an end of INT64_MAX is the axis's own.
   int slice(int x, int axis, int64_t begin, int64_t end, int64_t step = 1);
-  /// Element `index` along `axis`, which goes.
+  /// Element `index` along `axis`, which is removed.
   int take(int x, int axis, int64_t index);
   int gather(int x, int indices, int axis);
   std::vector<int> split(int x, int axis, int parts);

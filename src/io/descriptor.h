@@ -23,7 +23,7 @@ class Descriptor {
   }
 
   int get() const { return fd_; }
-  /// Gives the descriptor up to the caller.
+  /// Hands the descriptor over to the caller.
   int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
   void close() {

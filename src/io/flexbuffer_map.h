@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reader for the options of custom ops: a FlexBuffers map of numbers, texts and lists of numbers, from
-// bytes nobody has checked.
+// unchecked bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces of the FlexBuffers format, read from bytes nobody has checked.
+// The pieces of the FlexBuffers format, read from unchecked bytes.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ enum Type : uint8_t {
   kFlexVectorBool = 36,
 };
 
-/// Reads with bounds checks; every function gives nothing outside the bytes.
+/// Reads with bounds checks; every function returns nothing outside the bytes.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -45,7 +45,7 @@ class InputFile final : public RandomAccess {
   int descriptor_ = -1;
 };
 
-/// Bytes in memory: a mapped file, or memory somebody handed over.
+/// Bytes in memory: a mapped file, or memory that was handed over.
 class InputMemory final : public RandomAccess {
  public:
   InputMemory(std::string path, std::shared_ptr<const ModelBytes> bytes);

@@ -225,7 +225,8 @@ class Reader {
   static bool is_large(std::string_view digits) {
     const size_t exponent_at = digits.find_first_of("eE");
     if (exponent_at != std::string_view::npos) {
-      // Its sign decides, unless there are as many digits: nobody writes such numbers, but they may be asked for.
+      // Its sign decides, unless there are as many digits: such numbers are not written in practice, but may be asked
+      // for.
       const std::string_view mantissa = digits.substr(0, exponent_at);
       std::string_view exponent = digits.substr(exponent_at + 1);
       if (exponent.starts_with('+')) exponent.remove_prefix(1);

@@ -79,7 +79,7 @@ class MappedBytes final : public ModelBytes {
 
  private:
   /// The end of the file may have moved within a page, which raises no signal: the rest of the page is zeros then.
-  /// A file that was renamed or replaced is nobody's to change through this path.
+  /// A file that was renamed or replaced must not be changed through this path.
   bool changed() const {
     struct stat now{};
     if (stat(path_.c_str(), &now) != 0 || now.st_ino != file_.st_ino || now.st_dev != file_.st_dev) return false;
@@ -117,7 +117,7 @@ class OwnBytes final : public ModelBytes {
  public:
   explicit OwnBytes(int64_t bytes) {
     try {
-      // Counted by whoever has the model, with what it has besides.
+      // Counted by the owner of the model, with what else it has.
       memory_ = Buffer(Budget::with_limit(std::numeric_limits<int64_t>::max()), bytes, MemoryCategory::kModelFile);
     } catch (const BudgetError&) {
       throw BudgetError(fmt::format("the system refused {} for the bytes of a model", format_bytes(bytes)), bytes,
@@ -135,7 +135,7 @@ class OwnBytes final : public ModelBytes {
 
 std::shared_ptr<ModelBytes> ModelBytes::map_file(const std::string& path) {
   if (path.find('\0') != std::string::npos) fail_io(path.c_str(), "the path contains a zero byte");
-  // O_NONBLOCK: opening a pipe nobody writes to would wait for ever; files do not heed it.
+  // O_NONBLOCK: opening a pipe without a writer would wait for ever; files ignore it.
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail_errno(path, errno);
   struct stat info{};

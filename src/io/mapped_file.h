@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a model: a file mapped read-only, or memory somebody handed over.
+// Bytes of a model: a file mapped read-only, or memory that was handed over.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class ModelBytes {
  public:
   virtual ~ModelBytes() = default;
   std::span<const std::byte> span() const noexcept { return bytes_; }
-  /// Tells the system that [begin, begin+bytes) will not be read soon; resident pages of a mapped file
+  /// Advises the system that [begin, begin+bytes) will not be read soon; resident pages of a mapped file
   /// may be dropped and come back from the file on the next access. Does nothing for other memory.
   virtual void drop_pages(const std::byte* /*begin*/, int64_t /*bytes*/) const noexcept {}
 
@@ -29,7 +29,7 @@ class ModelBytes {
   /// Whether the bytes could change: those of a mapped file.
   virtual bool may_change() const noexcept { return false; }
 
-  /// Maps a file read-only. Throws Error(kIo) with the path and the system's reason. Whoever changes the file
+  /// Maps a file read-only. Throws Error(kIo) with the path and the system's reason. A program that changes the file
   /// must replace it (rename) and not write into it: the mapping shows the file, not a copy.
   static std::shared_ptr<ModelBytes> map_file(const std::string& path);
   /// Borrows memory that `owner` keeps alive and unchanged.

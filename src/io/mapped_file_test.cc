@@ -58,7 +58,7 @@ class MappedFile : public testing::Test {
   std::filesystem::path directory_;
 };
 
-/// Pages of [data, data + bytes) present in this process's mapping; mincore would tell of the page cache.
+/// Pages of [data, data + bytes) present in this process's mapping; mincore would report the page cache.
 std::vector<bool> present_pages(const std::byte* data, size_t bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);

@@ -89,7 +89,7 @@ MappingWatch::~MappingWatch() {
 bool MappingWatch::damaged() const noexcept { return entry_->damaged.load(std::memory_order_acquire); }
 
 bool repair_mapping(const siginfo_t* info) noexcept {
-  if (info->si_code <= 0) return false;  // sent by somebody
+  if (info->si_code <= 0) return false;  // sent by a process
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   for (MappingWatch::Entry* entry = entries.load(std::memory_order_acquire); entry != nullptr; entry = entry->next) {
     const uintptr_t end = entry->end.load(std::memory_order_acquire);

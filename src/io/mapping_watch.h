@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mapped files that others may cut off. Reading a page of a mapping that the file no longer has, or that cannot be read
 // from its disk, raises SIGBUS, which ends the process. In mappings that are registered here it is answered instead:
-// zeros take the place of the rest of the mapping, and the mapping is marked. Whoever used it has to look at the mark
+// zeros take the place of the rest of the mapping, and the mapping is marked. Code that used it has to look at the mark
 // before a result leaves.
 #pragma once
 
@@ -29,7 +29,7 @@ class MappingWatch {
   Entry* entry_;
 };
 
-/// For handlers of SIGBUS that come before ours: true when the fault was in a mapping and the program can go on.
+/// For handlers of SIGBUS that come before ours: true when the fault was in a mapping and the program can continue.
 /// Async-signal-safe.
 bool repair_mapping(const siginfo_t* info) noexcept;
 

@@ -127,7 +127,7 @@ Shape parse_shape(Literal& literal, const std::string& where) {
   return shape;
 }
 
-/// Walks over the elements in Fortran order and gives the place of each in C order.
+/// Walks over the elements in Fortran order and returns the place of each in C order.
 class FortranWalk {
  public:
   explicit FortranWalk(const Shape& shape) : shape_(shape) {

@@ -56,7 +56,7 @@ class ArrayReader {
   std::unique_ptr<ByteSource> source_;
   std::string where_;
   ArrayHeader header_;
-  int64_t done_ = 0;  // bytes that read_next() gave
+  int64_t done_ = 0;  // bytes that read_next() returned
 };
 
 struct NamedArray {

@@ -27,7 +27,7 @@ class Npy : public testing::Test {
     std::ifstream file(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  /// The message of the Error(kIo) that opening and reading everything gives; empty when there is none.
+  /// The message of the Error(kIo) of opening and reading everything; empty when there is none.
   std::string problem() const {
     try {
       for (NamedArray& a : open_arrays(path_)) {
@@ -101,7 +101,7 @@ TEST_F(Npy, ReadsStrings) {
   EXPECT_EQ(open_arrays(path_)[0].array->read_strings(), (std::vector<std::string>{"a", "\xC3\xA9\xF0\x9F\x9A\xA2"}));
 }
 
-/// Nine megabytes of single letters would be 300 megabytes of strings.
+/// Nine megabytes of single characters would be 300 megabytes of strings.
 TEST_F(Npy, RefusesStringsThatTakeFarMoreMemoryThanTheFile) {
   save(npy(
       "{'descr': '|S1', 'fortran_order': False, 'shape': (9000000,)}",  // NOLINTNEXTLINE(bugprone-string-constructor)

@@ -28,7 +28,7 @@ class OutputFile {
   [[noreturn]] void fail_with_errno(const char* what) const;
 
   std::string path_;
-  std::string written_path_;  // beside `path_` until finish(); `path_` itself where that is no regular file
+  std::string written_path_;  // beside `path_` until finish(); `path_` itself where that is not a regular file
   std::FILE* file_ = nullptr;
   int64_t position_ = 0;
 };

@@ -204,7 +204,7 @@ int64_t data_start(const RandomAccess& file, const ZipEntry& entry) {
   return start;
 }
 
-/// A part of memory that stays alive with the whole, and gives back its pages.
+/// A part of memory that stays alive with the whole, and releases its pages.
 class PartOfBytes final : public ModelBytes {
  public:
   PartOfBytes(std::shared_ptr<const ModelBytes> whole, std::span<const std::byte> part) : whole_(std::move(whole)) {
@@ -291,7 +291,7 @@ std::shared_ptr<const ModelBytes> entry_bytes(const std::shared_ptr<const Random
     const auto start = static_cast<size_t>(data_start(*file, entry));
     const std::span<const std::byte> view = memory->span().subspan(start, static_cast<size_t>(entry.bytes));
     uint32_t crc = 0;
-    // In pieces whose pages are given back, so that checking a large archive does not keep it in memory.
+    // In pieces whose pages are released, so that checking a large archive does not keep it in memory.
     for (size_t at = 0; at < view.size(); at += kCheckedPiece) {
       const std::span<const std::byte> piece = view.subspan(at, std::min(kCheckedPiece, view.size() - at));
       check_cancelled();

@@ -64,13 +64,13 @@ class Attributes {
   virtual ~Attributes() = default;
   virtual void visit(FieldVisitor& visitor) = 0;
   virtual std::unique_ptr<Attributes> clone() const = 0;
-  /// Tells structs apart: the address that T::tag() gives.
+  /// Identifies the struct: the address that T::tag() returns.
   virtual const void* type() const = 0;
   /// Bytes beyond those of a few plain fields.
   virtual int64_t extra_bytes() const { return 0; }
 };
 
-/// Gives a struct with `fields(FieldVisitor&)` its place in a Node.
+/// Holds a struct with `fields(FieldVisitor&)` in a Node.
 template <typename T>
 struct AttributeSet : Attributes {
   void visit(FieldVisitor& visitor) final { static_cast<T*>(this)->fields(visitor); }

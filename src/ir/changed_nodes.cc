@@ -13,7 +13,7 @@ bool equal(const Node& a, const Node& b) {
 }
 
 /// For each absorbed node the one that does its work now: the one that writes its result, or the one that a reader of
-/// its result became; -1 when nobody needs the result.
+/// its result became; -1 when the result is not needed.
 std::vector<int> find_heirs(const Subgraph& subgraph, const NodeOverlay& overlay) {
   const size_t count = subgraph.nodes.size();
   const auto after = [&](size_t n) -> const Node& {

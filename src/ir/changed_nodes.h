@@ -12,7 +12,7 @@ namespace leadline::ir {
 struct ChangedNode {
   int number = 0;  // of the node it stands for
   Node node;
-  std::vector<int> merged;  // numbers of the nodes whose work it does besides its own
+  std::vector<int> merged;  // indices of the nodes whose work it does besides its own
 };
 
 /// What became of one subgraph's nodes; by number.
@@ -38,7 +38,7 @@ using NodeOverlay = std::map<int, Node>;
 
 /// What stands for the nodes of a graph, given an overlay for each subgraph.
 ChangedNodes changed_nodes(const Graph& graph, const std::vector<NodeOverlay>& overlays);
-/// The graph with the nodes of the overlays in place, for whoever verifies it.
+/// The graph with the nodes of the overlays in place, to be verified.
 Graph with_overlays(const Graph& graph, const std::vector<NodeOverlay>& overlays);
 
 }  // namespace leadline::ir

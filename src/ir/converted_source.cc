@@ -97,7 +97,7 @@ To element(N value) {
     return static_cast<To>(value);
   } else if constexpr (std::is_floating_point_v<N>) {
     if (std::isnan(value)) return 0;
-    // The largest 64-bit integers are no floats: compare with the power of two behind them.
+    // The largest 64-bit integers are not floats: compare with the power of two above them.
     const N end = std::ldexp(N{1}, std::numeric_limits<To>::digits);
     if (value >= end) return std::numeric_limits<To>::max();
     if (value <= static_cast<N>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
@@ -169,8 +169,8 @@ Source converted_source(Source source, DType from, DType to) {
   if (from == to) return source;
   const int64_t size = dtype_bits(from) / 8;
   require(source != nullptr && source->bytes() % size == 0 && source->bytes() / size <= INT64_MAX / 16,
-          ErrorCode::kInvalidArgument, "{} bytes are no constant of type {}", source == nullptr ? 0 : source->bytes(),
-          dtype_name(from));
+          ErrorCode::kInvalidArgument, "{} bytes are not a constant of type {}",
+          source == nullptr ? 0 : source->bytes(), dtype_name(from));
   return std::make_shared<Converted>(std::move(source), from, to);
 }
 

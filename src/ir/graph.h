@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verified form of a model. Whoever holds a Graph may rely on it: every index is in range, every
+// The verified form of a model. Users of a Graph may rely on it: every index is in range, every
 // shape fits in memory arithmetic, every constant has exactly its tensor's bytes, nodes are in an order
 // in which every input is computed before it is used, and subgraph calls have no cycles.
 #pragma once
@@ -50,7 +50,7 @@ struct Value {
   bool variable = false;  // state kept between runs, zero at first
   Quantization quantization;
   std::shared_ptr<const Sparsity> sparsity;
-  // Constant bytes, inside Graph::bytes or Graph::storage. `constant` tells an empty constant from none.
+  // Constant bytes, inside Graph::bytes or Graph::storage. `constant` separates an empty constant from none.
   bool constant = false;
   std::span<const std::byte> data;
   // Instead of `data`, in graphs that are being built: the bytes are made when the file is written.
@@ -125,7 +125,7 @@ int64_t graph_bytes(const Graph& graph);
 /// The part of graph_bytes that one value takes, itself included.
 int64_t value_bytes(const Value& value);
 
-/// A text form for people and tests: one line per node.
+/// A text form for readers and tests: one line per node.
 std::string to_text(const Graph& graph);
 
 }  // namespace leadline::ir

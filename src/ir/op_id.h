@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which op a node is. Builtin ops are told apart by their number, custom ops and ops that only runs have by their name.
+// Which op a node is. Builtin ops are identified by their code, custom ops and ops that only runs have by their name.
 // Ops of different kinds are never equal: a custom op called CONV_2D is not the builtin CONV_2D.
 #pragma once
 

@@ -29,7 +29,8 @@ std::vector<int64_t> blocked_sizes(const Value& value, const std::string& where)
     const int32_t d = s.traversal_order[i];
     require(d >= 0 && d < static_cast<int32_t>(n + k) && !seen[static_cast<size_t>(d)] &&
                 (d >= static_cast<int32_t>(n)) == (i >= n),
-            kBad, "{}: the traversal order of its sparsity is no permutation of outer, then block dimensions", where);
+            kBad, "{}: the traversal order of its sparsity is not a permutation of outer, then block dimensions",
+            where);
     seen[static_cast<size_t>(d)] = true;
     if (i < n) continue;
     const int32_t axis = s.block_map[static_cast<size_t>(d) - n];

@@ -198,8 +198,8 @@ void verify_signatures(const Graph& graph) {
     auto check = [&](const auto& entries, const std::vector<int>& allowed, const char* what) {
       for (const auto& [name, value] : entries) {
         require(std::find(allowed.begin(), allowed.end(), value) != allowed.end(), kBad,
-                "signature '{}': {} '{}' is tensor {}, which is no {} of subgraph {}", signature.key, what, name, value,
-                what, signature.subgraph);
+                "signature '{}': {} '{}' is tensor {}, which is not an {} of subgraph {}", signature.key, what, name,
+                value, what, signature.subgraph);
       }
     };
     check(signature.inputs, subgraph.inputs, "input");

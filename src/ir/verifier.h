@@ -12,7 +12,7 @@ namespace leadline::ir {
 ///  - quantization of integer tensors has matching counts, a legal axis, finite positive scales and zero points that
 ///    the type can hold;
 ///  - sparsity belongs to a constant and describes exactly the values that are stored, inside the dense shape;
-///  - a value has at most one producer, which is no graph input or constant, no node reads what it
+///  - a value has at most one producer, and none if it is a graph input or constant, no node reads what it
 ///    writes, and every input of a node is available when the node runs;
 ///  - every subgraph output is available at the end;
 ///  - subgraph calls have no cycle, and nest and branch within the bounds below;

@@ -301,7 +301,7 @@ TEST(VerifierSparsity, HasOneLevelPerDimension) {
 
 TEST(VerifierSparsity, TheTraversalOrderIsAPermutation) {
   for (const std::vector<int32_t>& order : {std::vector<int32_t>{0, 0}, {0, 2}, {-1, 0}}) {
-    expect_sparsity_rejected([&](Sparsity& s) { s.traversal_order = order; }, {"no permutation"});
+    expect_sparsity_rejected([&](Sparsity& s) { s.traversal_order = order; }, {"not a permutation"});
   }
 }
 

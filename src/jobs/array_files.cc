@@ -18,7 +18,7 @@ namespace {
 
 constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
 
-/// The samples that an array holds for an input.
+/// The samples in an array for an input.
 struct Split {
   int64_t samples = 0;
   Shape shape;  // of one

@@ -133,7 +133,7 @@ struct Calibrator::State final : Observer {
   }
 
   /// Results that follow from the input shapes alone are computed when the run is planned, and no node shows them.
-  /// Those of constants alone are no business of samples.
+  /// Those of constants alone do not depend on samples.
   void record_folded(const Interpreter& runs, int subgraph) {
     const ir::Subgraph& source = graph.subgraphs[static_cast<size_t>(subgraph)];
     const auto is_given = [&](int v) { return v == ir::kAbsent || source.values[static_cast<size_t>(v)].constant; };

@@ -56,7 +56,7 @@ TEST(Calibration, HoldsInputsAndOutputsOfNodes) {
   const Calibration calibration = calibrator.calibration();
   EXPECT_EQ(calibration.samples(), 2);
   const auto tensors = calibration.tensors();
-  ASSERT_EQ(tensors.size(), 4U) << "the index is no float";
+  ASSERT_EQ(tensors.size(), 4U) << "the index is not a float";
   expect_range(find(tensors, 0, "x"), 8, -4, 8);
   expect_range(find(tensors, 0, "a"), 8, 0, 8);
   expect_range(find(tensors, 0, "picked"), 2, 2, 8);

@@ -124,7 +124,7 @@ class JpegDecoder final : public PictureDecoder {
   }
   static void on_message(j_common_ptr, int) {}
 
-  /// Whether the work may go on: neither a limit nor the number of scans speaks against it.
+  /// Whether the work may continue: neither a limit nor the number of scans speaks against it.
   static void on_progress(j_common_ptr info) {
     JpegDecoder& self = of(info);
     if (self.info_.input_scan_number > kMaxScans) {

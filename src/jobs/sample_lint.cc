@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kFewSamples = 32;
 constexpr size_t kRememberedMagnitudes = 256;
-// A sample this many times as large as the usual one is told of; the model begins with a factor below 1/64 where it
+// A sample this many times as large as the usual one is reported; the model begins with a factor below 1/64 where it
 // scales pixels itself.
 constexpr double kOutlier = 1000;
 constexpr double kScalesPixels = 64;

@@ -248,7 +248,7 @@ const Sample* SampleReader::next() try {
   s.sample = {};
   const bool more = (s.options.limit == 0 || s.count < s.options.limit) && s.source.next(s.sample);
   if (!more) {
-    require(s.count > 0, kBadArgument, "the representative dataset is empty: it gave no sample");
+    require(s.count > 0, kBadArgument, "the representative dataset is empty: it has no samples");
     if (!s.finished && s.options.lint) s.lint.finish(s.count, s.inputs);
     s.finished = true;
     return nullptr;

@@ -9,7 +9,7 @@
 namespace leadline::model {
 
 /// Fills `attributes` from `table`, whose vtable the verifier has checked; null leaves the defaults. Every field is
-/// bounds-checked here. Throws Error(kInvalidModel) naming the field. Gives the bytes of lists and strings it copied.
+/// bounds-checked here. Throws Error(kInvalidModel) naming the field. Returns the bytes of lists and strings it copied.
 int64_t read_options(const flatbuffers::Table* table, flatbuffers::Verifier& verifier, ir::Attributes& attributes);
 
 /// Writes a table with every field. The builder must not be inside another table.

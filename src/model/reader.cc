@@ -38,7 +38,7 @@ OpIdentity identify(const tfl::OperatorCode& entry) {
   OpIdentity op;
   // Codes above 127 did not fit the first field; writers fill both and the larger one counts.
   op.code = std::max<int32_t>(entry.deprecated_builtin_code(), entry.builtin_code());
-  require(op.code >= 0, kBad, "an operator code is {}", op.code);
+  require(op.code >= 0, kBad, "an operator code is {}, expected 0 or more", op.code);
   op.version = entry.version();
   if (op.code == ir::kCustomOp) {
     const flatbuffers::String* name = entry.custom_code();
@@ -117,7 +117,7 @@ class GraphReader {
     return subgraph;
   }
 
-  /// What a node writes is no constant, though some converters leave a buffer behind; and what nobody writes and has no
+  /// What a node writes is not a constant, though some converters leave a buffer behind; what no node writes and has no
   /// bytes is an empty constant.
   static void settle_constants(ir::Subgraph& subgraph) {
     std::vector<bool> written(subgraph.values.size());
@@ -273,8 +273,8 @@ std::shared_ptr<const ir::Graph> read(std::shared_ptr<ModelBytes> bytes) {
   constexpr size_t kSmallestFile = 16;  // root offset, identifier, a vtable and a table
   require(file.size() >= kSmallestFile, kBad, "the file is truncated: it has {} bytes, a model needs more",
           file.size());
-  require(std::memcmp(data + 4, tfl::ModelIdentifier(), 4) == 0, kBad,
-          "this is no .tflite file: bytes 4 to 7 are not '{}'", tfl::ModelIdentifier());
+  require(std::memcmp(data + 4, tfl::ModelIdentifier(), 4) == 0, kBad, "not a .tflite file: bytes 4 to 7 are not '{}'",
+          tfl::ModelIdentifier());
   // A flatbuffer ends below 2 GiB; what lies behind it is reached through Buffer.offset, which is checked there.
   flatbuffers::Verifier verifier(data, std::min<size_t>(file.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1));
   if (!tfl::VerifyModelBuffer(verifier)) throw Error(kBad, describe_damage(file));

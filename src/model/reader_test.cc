@@ -25,7 +25,7 @@ std::shared_ptr<const ir::Graph> read_bytes(const std::vector<std::byte>& bytes)
   return read(ModelBytes::copy(bytes));
 }
 
-/// y = x + w, with what a test wants to be odd about it. w is buffer 1.
+/// y = x + w, with what is odd about it in a test. w is buffer 1.
 struct RawModel {
   std::vector<uint8_t> data = std::vector<uint8_t>(12, 1);
   uint64_t offset = 0;  // of buffer 1, behind the flatbuffer
@@ -135,7 +135,7 @@ TEST(Reader, OtherFilesHaveAnotherIdentifier) {
   bytes[4] = std::byte{'X'};
   const Thrown thrown = thrown_by([&] { read_bytes(bytes); });
   EXPECT_EQ(thrown.code, ErrorCode::kInvalidModel);
-  EXPECT_TRUE(thrown.names("no .tflite file") && thrown.names("TFL3")) << thrown.message;
+  EXPECT_TRUE(thrown.names("not a .tflite file") && thrown.names("TFL3")) << thrown.message;
 }
 
 TEST(Reader, FormatVersionMustBeKnown) {

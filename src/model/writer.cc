@@ -272,7 +272,7 @@ struct FileWriter::Layout {
   int64_t bytes = 0;
 
   /// Constants follow the structure: first those that belong to the flatbuffer, each behind its length, then the
-  /// others. Gives the size of the flatbuffer.
+  /// others. Returns the size of the flatbuffer.
   int64_t place() {
     places.assign(writer.buffers().size(), 0);
     bytes = static_cast<int64_t>(writer.structure().size());

@@ -14,7 +14,7 @@
 
 namespace leadline::model {
 
-/// The size from which a flatbuffer cannot grow; its reader must be able to tell positions apart with 31 bits.
+/// The size from which a flatbuffer cannot grow; positions in it must fit 31 bits.
 inline constexpr int64_t kFlatbufferLimit = (int64_t{1} << 31) - 2;
 
 /// Lays the file out, so that its exact size is known before memory is taken, then writes it. Constants that share

@@ -64,7 +64,7 @@ void merge_rows(Products& p) {
   p.batch = Shape();
 }
 
-/// The right-hand side is quantized per tensor or per column. LiteRT gives zeros for columns of int8 and int16
+/// The right-hand side is quantized per tensor or per column. LiteRT returns zeros for columns of int8 and int16
 /// products; here they have their scales.
 void check_scales(const OpContext& c) {
   const Operand& lhs = c.input(0);

@@ -38,7 +38,7 @@ void infer_tile(InferContext& c) {
   std::vector<int64_t> dims;
   for (int d = 0; d < input.rank(); ++d) {
     const int64_t count = copies[static_cast<size_t>(d)];
-    c.require(count >= 0, "dimension {} is repeated {} times", d, count);
+    c.require(count >= 0, "dimension {} is repeated {} times, expected 0 or more", d, count);
     dims.push_back(checked_multiply(c, input[d], count));
   }
   c.set_output_shape(0, checked_shape(c, dims));

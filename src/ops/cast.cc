@@ -80,7 +80,7 @@ To convert(From element) {
   }
 }
 
-/// Calls body with an element of the type, or gives a null result for types that are not whole bytes.
+/// Calls body with an element of the type, or returns a null result for types that are not whole bytes.
 template <typename Body>
 std::unique_ptr<Kernel> visit_element(DType type, const Body& body) {
   switch (type) {

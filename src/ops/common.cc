@@ -109,7 +109,7 @@ std::vector<int64_t> broadcast_strides(const Shape& from, const Shape& to) {
   int64_t stride = 1;
   for (int i = from.rank() - 1, j = to.rank() - 1; i >= 0; --i, --j) {
     if (from[i] != 1) strides[static_cast<size_t>(j)] = stride;
-    // Only a tensor without elements can overflow here, and nobody walks it.
+    // Only a tensor without elements can overflow here, and nothing walks it.
     stride = static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(from[i]));
   }
   return strides;

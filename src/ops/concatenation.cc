@@ -53,8 +53,8 @@ void infer_concatenation(InferContext& c) {
   check_quantization(c);
   const Shape& first = c.input(0).shape;
   for (int i = 1; i < c.input_count(); ++i) {
-    c.require(c.input(i).shape.rank() == first.rank(), "inputs have ranks {} and {}", first.rank(),
-              c.input(i).shape.rank());
+    c.require(c.input(i).shape.rank() == first.rank(), "inputs have ranks {} and {}, expected the same rank",
+              first.rank(), c.input(i).shape.rank());
   }
   if (first.rank() == 0) {
     c.require(attributes.axis == 0, "axis {} is outside scalars", attributes.axis);

@@ -2,7 +2,7 @@
 // CALL_ONCE, IF, WHILE, STABLEHLO_CASE, STABLEHLO_COMPOSITE: nodes that run other subgraphs.
 //
 // When the callee's shapes do not depend on data its memory is the node's scratch, so the plan covers it. Otherwise the
-// node is deferred, the callee runs while its outputs are inferred (that is what tells their shapes), and the kernel
+// node is deferred, the callee runs while its outputs are inferred (which finds their shapes), and the kernel
 // only copies the results.
 #include "ops/control_flow.h"
 
@@ -20,7 +20,7 @@ struct CaseAttributes : ir::AttributeSet<CaseAttributes> {
   void fields(ir::FieldVisitor& v) { v.subgraphs("branch_subgraph_indices", branches); }
 };
 
-/// A composite means what its decomposition computes; name and attributes tell others how to recognise it.
+/// A composite means what its decomposition computes; name and attributes let others recognise it.
 struct CompositeAttributes : ir::AttributeSet<CompositeAttributes> {
   std::string name;
   int32_t decomposition_subgraph = 0;
@@ -58,11 +58,11 @@ std::vector<TensorView> input_views(const OpContext& c, int first) {
   return views;
 }
 
-/// The callee takes this node's inputs from `first` on and, where `outputs`, gives this node's outputs.
+/// The callee takes this node's inputs from `first` on and, where `outputs`, returns this node's outputs.
 void check_callee(const OpContext& c, int subgraph, int first, bool outputs) {
   const Callee& callee = c.callee(subgraph);
-  c.require(callee.input_count() == c.input_count() - first, "subgraph {} has {} inputs, the node gives it {}",
-            subgraph, callee.input_count(), c.input_count() - first);
+  c.require(callee.input_count() == c.input_count() - first, "subgraph {} has {} inputs, the node passes {}", subgraph,
+            callee.input_count(), c.input_count() - first);
   for (int i = first; i < c.input_count(); ++i) {
     c.require(c.input(i).present(), "input {} is absent", i);
     c.require(callee.input_type(i - first) == c.input(i).dtype(), "input {} is {}, subgraph {} expects {}", i,
@@ -72,7 +72,7 @@ void check_callee(const OpContext& c, int subgraph, int first, bool outputs) {
   c.require(callee.output_count() == c.output_count(), "subgraph {} has {} outputs, the node has {}", subgraph,
             callee.output_count(), c.output_count());
   for (int i = 0; i < c.output_count(); ++i) {
-    c.require(callee.output_type(i) == c.output(i).dtype(), "output {} is {}, subgraph {} gives {}", i,
+    c.require(callee.output_type(i) == c.output(i).dtype(), "output {} is {}, subgraph {} returns {}", i,
               dtype_name(c.output(i).dtype()), subgraph, dtype_name(callee.output_type(i)));
   }
 }
@@ -231,7 +231,7 @@ bool condition_holds(Callee& cond, std::span<const TensorView> state, std::byte*
   return is_true(result);
 }
 
-/// Runs the loop and gives views of the final state: the inputs themselves when no round was run.
+/// Runs the loop and returns views of the final state: the inputs themselves when no round was run.
 std::vector<TensorView> run_loop(Host& host, Callee& cond, Callee& body, std::vector<TensorView> state,
                                  std::byte* cond_workspace, std::byte* body_workspace) {
   while (condition_holds(cond, state, cond_workspace)) {
@@ -249,14 +249,15 @@ void infer_while(InferContext& c) {
   const Callee& cond = c.callee(a.cond_subgraph);
   c.require(cond.output_count() == 1 && cond.output_type(0) == DType::kBool,
             "condition subgraph {} has {} outputs, expected one of type bool", a.cond_subgraph, cond.output_count());
-  c.require(c.input_count() == c.output_count(), "{} inputs but {} outputs", c.input_count(), c.output_count());
+  c.require(c.input_count() == c.output_count(), "it has {} inputs and {} outputs, expected as many of each",
+            c.input_count(), c.output_count());
   for (int i = 0; i < c.input_count(); ++i) {
     c.require(c.output(i).dtype() == c.input(i).dtype(), "input {} is {}, output {} is {}", i,
               dtype_name(c.input(i).dtype()), i, dtype_name(c.output(i).dtype()));
   }
   if (plan_loop(c)) {
     c.require(c.callee(a.cond_subgraph).output_shape(0).elements() == 1,
-              "condition subgraph {} gives shape {}, expected one value", a.cond_subgraph,
+              "condition subgraph {} returns shape {}, expected one value", a.cond_subgraph,
               c.callee(a.cond_subgraph).output_shape(0).to_string());
     c.callee(a.body_subgraph).forget_results();
     for (int i = 0; i < c.output_count(); ++i) c.set_output_shape(i, c.input(i).shape);
@@ -264,7 +265,7 @@ void infer_while(InferContext& c) {
   }
   // Each run of a callee takes the memory in which the results of the last one are.
   if (a.cond_subgraph == a.body_subgraph) {
-    c.fail(ErrorCode::kUnsupported, "condition and body are both subgraph {}, which gives other shapes than it takes",
+    c.fail(ErrorCode::kUnsupported, "condition and body are both subgraph {}, which returns other shapes than it takes",
            a.body_subgraph);
   }
   if (!all_known(c)) return c.defer();

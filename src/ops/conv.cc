@@ -144,7 +144,7 @@ ConvLayout conv_layout(const PrepareContext& c, const Contraction& f, const kern
   return layout;
 }
 
-/// Tells packings apart.
+/// Identifies a packing.
 const char* layout_name(kernels::ConvMethod method) {
   switch (method) {
     case kernels::ConvMethod::kWinograd2:

@@ -204,7 +204,7 @@ int64_t run_regular(const RunContext& c, const Options& o, int64_t count, const 
       Found* const end = w.found + found;
       Found* const place =
           std::upper_bound(w.found, end, entry, [](const Found& a, const Found& b) { return a.score > b.score; });
-      if (place - w.found >= o.max_detections) return false;  // the rest of this class is no better
+      if (place - w.found >= o.max_detections) return false;  // the rest of this class is not better
       found = std::min(found + 1, o.max_detections);
       std::move_backward(place, std::min(end, w.found + found - 1), w.found + found);
       *place = entry;

@@ -40,7 +40,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   const auto to = element_strides(output);
   kernels::StridedCopy block;
   for (int d = 0; d < input.rank(); ++d) {
-    // The last element lies at the end of its axis, which gives the dilation back.
+    // The last element lies at the end of its axis, which is how the dilation is found.
     const int64_t dilation = input[d] > 1 ? (output[d] - 1) / (input[d] - 1) : 1;
     block.add(input[d], from[static_cast<size_t>(d)], to[static_cast<size_t>(d)] * dilation);
   }

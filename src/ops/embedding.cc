@@ -42,7 +42,7 @@ void check_block_scales(const OpContext& c) {
   c.require(block_bits % 8 == 0, "blocks of {} {} values do not fill whole bytes", q.block_size,
             dtype_name(table.dtype()));
   const ir::Value& scales = c.value(q.block_scales);
-  c.require(scales.constant && scales.dtype == DType::kFloat16, "the block scales '{}' are no float16 constant",
+  c.require(scales.constant && scales.dtype == DType::kFloat16, "the block scales '{}' are not a float16 constant",
             scales.name);
   const int64_t count = checked_multiply(c, table.shape[0], columns / q.block_size);
   c.require(static_cast<int64_t>(scales.data.size() / sizeof(uint16_t)) >= count,

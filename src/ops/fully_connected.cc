@@ -95,7 +95,7 @@ bool fuses_tanh(const OpContext& c, Arithmetic arithmetic) {
          c.attributes<FullyConnectedAttributes>().activation == ir::Activation::kTanh;
 }
 
-/// Takes the tanh of what another kernel gives.
+/// Takes the tanh of what another kernel computes.
 class TanhAfter final : public Kernel {
  public:
   explicit TanhAfter(std::unique_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {}
@@ -115,7 +115,8 @@ class TanhAfter final : public Kernel {
 
 void infer(InferContext& c) {
   const auto& a = c.attributes<FullyConnectedAttributes>();
-  c.require(c.output_count() == (is_shuffled(c) ? 2 : 1), "there are {} outputs", c.output_count());
+  c.require(c.output_count() == (is_shuffled(c) ? 2 : 1), "there are {} outputs, expected {}", c.output_count(),
+            is_shuffled(c) ? 2 : 1);
   const MatmulShape s = fully_connected_shape(c);
   Arithmetic arithmetic = Arithmetic::kHybrid;
   if (has_block_weights(c)) {
@@ -140,8 +141,8 @@ bool xnnpack_runs(const Contraction& f, int64_t k) {
   return f.weight_type != DType::kUInt8 && f.all_fixed() && k % per_byte == 0;
 }
 
-/// Shuffled weights. The second output receives the input as the kernel for ARM wants it: 16 columns of one row after
-/// the other, less 128.
+/// Shuffled weights. The second output receives the input in the layout of the kernel for ARM: 16 columns of one row
+/// after the other, less 128.
 std::unique_ptr<Kernel> prepare_shuffled(const OpContext& c, const MatmulShape& s) {
   const Contraction f =
       make_contraction(c, fully_connected_rule(c), c.attributes<FullyConnectedAttributes>().activation);

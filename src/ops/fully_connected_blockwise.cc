@@ -138,7 +138,8 @@ void check_block_weights(const OpContext& c, const MatmulShape& shape) {
             dtype_name(scales.dtype), scales.shape.to_string(), count);
   for (int64_t i = 0; i < count; ++i) {
     const float scale = half_to_float(reinterpret_cast<const uint16_t*>(scales.data.data())[i]);
-    c.require(std::isfinite(scale) && scale > 0.0F, "block scale {} of '{}' is {}", i, weights.value->name, scale);
+    c.require(std::isfinite(scale) && scale > 0.0F, "block scale {} of '{}' is {}, expected a finite number above 0", i,
+              weights.value->name, scale);
   }
   if (!c.has_input(2)) return;
   c.require_input_type(2, {DType::kFloat32, DType::kFloat16});

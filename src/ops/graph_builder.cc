@@ -32,8 +32,8 @@ void check_dims(const std::string& name, const Dims& dims, bool may_be_unknown) 
   require(dims.size() <= kMaxRank, ErrorCode::kUnsupported, "'{}' has rank {}, Leadline handles up to {}", name,
           dims.size(), kMaxRank);
   for (int64_t size : dims) {
-    require(size >= (may_be_unknown ? -1 : 0) && size <= INT32_MAX, kBadArgument, "'{}' has a dimension of {}", name,
-            size);
+    require(size >= (may_be_unknown ? -1 : 0) && size <= INT32_MAX, kBadArgument,
+            "'{}' has a dimension of {}, expected one that fits int32", name, size);
   }
 }
 
@@ -253,7 +253,7 @@ std::vector<int> GraphBuilder::add(NodeSpec spec) {
     const OpDef* row = spec.custom ? registry().find(ir::OpId::custom(spec.op)) : registry().find_named(spec.op);
     const bool described = !spec.outputs.empty() && std::all_of(spec.outputs.begin(), spec.outputs.end(),
                                                                 [](const NodeOutput& o) { return o.dims.has_value(); });
-    require(row != nullptr || described, kBadArgument, "there is no op called '{}'", spec.op);
+    require(row != nullptr || described, kBadArgument, "unknown op '{}'", spec.op);
     for (int v : spec.inputs) {
       if (v != ir::kAbsent) check_index(v);
     }
@@ -375,7 +375,7 @@ std::shared_ptr<ir::Graph> GraphBuilder::finish(const SignatureNames& inputs, co
   return in_context([&] {
     require(current_.size() == 1, ErrorCode::kInternal, "subgraph '{}' is still open", subgraph().name);
     subgraph().outputs.clear();
-    // A value may be several outputs: whoever counts outputs finds each at its place.
+    // A value may be several outputs: each is found at its place.
     for (const auto& [name, v] : outputs) subgraph().outputs.push_back(v);
     graph_->signatures = {{key, 0, inputs, outputs}};
     ir::verify(*graph_);

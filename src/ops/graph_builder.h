@@ -89,7 +89,7 @@ class GraphBuilder {
   int constant(const std::string& name, DType dtype, const Dims& dims, std::shared_ptr<const ir::ConstantSource> source,
                Quantization quantization = {});
 
-  /// Adds a node and gives its outputs. Throws what the op's validation finds.
+  /// Adds a node and returns its outputs. Throws what the op's validation finds.
   std::vector<int> add(NodeSpec spec);
   /// Adds op `op` with one output called `name`, of the type of its first input unless `dtype` says otherwise.
   int node(const std::string& op, const std::vector<int>& inputs, const std::string& name);
@@ -105,7 +105,7 @@ class GraphBuilder {
     return node(op, inputs, name, std::make_shared<A>(std::move(attributes)), dtype);
   }
 
-  /// Opens a subgraph for a body of WHILE or IF; calls go to it until end_subgraph(). Gives its number. Bodies nest.
+  /// Opens a subgraph for a body of WHILE or IF; calls go to it until end_subgraph(). Returns its index. Bodies nest.
   int begin_subgraph(const std::string& name);
   void end_subgraph(const std::vector<int>& outputs);
   /// Takes back the subgraphs from number `first` on, which must be closed.

@@ -115,7 +115,7 @@ TEST(GraphBuilder, ShapeArithmeticFolds) {
   const int zero = ints({0});
   const int product = b.node("REDUCE_PROD", {tail, zero}, "product");
   EXPECT_EQ(b.known_ints(product), std::vector<int64_t>{20});
-  // A shape computed from unknown sizes still tells what is known.
+  // A shape computed from unknown sizes still has what is known.
   const int batch = b.node("SLICE", {shape, ints({0}), ints({1})}, "batch");
   ConcatenationAttributes join;
   const int flat = b.node("RESHAPE", {product, ints({1})}, "one");
@@ -160,8 +160,8 @@ TEST(GraphBuilder, ErrorsNameTheirScope) {
     const auto layer = b.scope("dense (Dense)");
     b.node("NO_SUCH_OP", {x}, "y");
   });
-  EXPECT_TRUE(thrown.names("model/dense (Dense): there is no op")) << thrown.message;
-  EXPECT_TRUE(thrown_by([&] { b.node("NO_SUCH_OP", {x}, "y"); }).names("model: there"));
+  EXPECT_TRUE(thrown.names("model/dense (Dense): unknown op")) << thrown.message;
+  EXPECT_TRUE(thrown_by([&] { b.node("NO_SUCH_OP", {x}, "y"); }).names("model: unknown op"));
 }
 
 TEST(GraphBuilder, ShapesThatDependOnDataMustBeGiven) {

@@ -19,7 +19,7 @@ bool widened(DType type, uint32_t activations, size_t input) {
   return type == DType::kFloat16 && input < kMaxInputs && (activations >> input & 1U) != 0;
 }
 
-/// The node as the op's own functions shall see it. It owns the values they may keep pointers to.
+/// The node as the op's own functions see it. It owns the values they may keep pointers to.
 class WidenedNode : public OpContext {
  public:
   WidenedNode(const OpContext& c, uint32_t activations)

@@ -29,7 +29,7 @@ void check_types(const OpContext& c, const Operand& keys, const Operand& values)
 /// The table that the first input names, while running.
 int32_t table_id(const RunContext& run) {
   const int32_t id = *run.input(kHandle).as<int32_t>();
-  run.require(run.host().resources().is_table(id), "its resource is no table of this model");
+  run.require(run.host().resources().is_table(id), "its resource is not a table of this model");
   return id;
 }
 
@@ -63,7 +63,7 @@ std::unique_ptr<Kernel> prepare_table(PrepareContext& c) {
 void infer_import(InferContext& c) {
   check_handle(c);
   check_types(c, c.input(kKeys), c.input(kValues));
-  c.require(c.input(kKeys).shape == c.input(kValues).shape, "keys of shape {} for values of shape {}",
+  c.require(c.input(kKeys).shape == c.input(kValues).shape, "the keys have shape {}, expected that of the values, {}",
             c.input(kKeys).shape.to_string(), c.input(kValues).shape.to_string());
 }
 
@@ -111,7 +111,7 @@ void infer_find(InferContext& c) {
   }
   Resources& resources = c.host().resources();
   const int32_t id = c.input(kHandle).values<int32_t>()[0];
-  c.require(resources.is_table(id), "its resource is no table of this model");
+  c.require(resources.is_table(id), "its resource is not a table of this model");
   c.require(resources.table_key(id) == DType::kInt64, "the table has string keys, the key is int64");
   const LookupTable* table = resources.table(id);
   if (table == nullptr) return c.defer_for_state("nothing was imported into the table");
@@ -130,7 +130,7 @@ void find_texts(const RunContext& run, const LookupTable& table) {
   for_each_text(table, numbers, fallback,
                 [&](std::string_view text) { characters += static_cast<int64_t>(text.size()); });
   run.require(string_tensor_bytes(keys.elements(), characters) == out.bytes,
-              "the table was filled anew since its strings were measured");
+              "the table was filled again since its strings were measured");
   StringTensorWriter writer({out.data, static_cast<size_t>(out.bytes)}, keys.elements());
   for_each_text(table, numbers, fallback, [&](std::string_view text) { writer.add(text); });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HASHTABLE_LOOKUP: rows of a table by sorted int32 keys; a key that is missing gives zeros, or an empty string.
+// HASHTABLE_LOOKUP: rows of a table by sorted int32 keys; a missing key becomes zeros, or an empty string.
 #include <algorithm>
 
 #include "ops/families.h"
@@ -41,8 +41,8 @@ void infer_hashtable_lookup(InferContext& c) {
   const bool strings = values.dtype() == DType::kString;
   c.require(values.shape.rank() >= 1 && (!strings || values.shape.rank() == 1),
             "the values have shape {}, expected rank 1{}", values.shape.to_string(), strings ? "" : " or more");
-  c.require(values.shape[0] == c.input(kKeys).shape[0], "{} keys for {} values", c.input(kKeys).shape[0],
-            values.shape[0]);
+  c.require(values.shape[0] == c.input(kKeys).shape[0], "there are {} keys, expected {}, one for each value",
+            c.input(kKeys).shape[0], values.shape[0]);
   std::vector<int64_t> dims(values.shape.begin(), values.shape.end());
   dims[0] = lookups;
   c.set_output_shape(kResult, checked_shape(c, dims));

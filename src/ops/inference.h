@@ -18,7 +18,7 @@ namespace leadline::ops {
 inline constexpr int64_t kSmallConstant = 4096;
 
 /// Runs a node whose infer() has set `outputs`. Nothing when its results or its workspace are larger than `limit`, or
-/// when the run fails: then the error is left to whoever runs the node.
+/// when the run fails: then the error is left to the run of the node.
 std::optional<std::vector<std::vector<std::byte>>> evaluate(const ir::Subgraph& subgraph, int node, const OpDef& op,
                                                             std::span<const Operand> inputs, std::span<Operand> outputs,
                                                             Host& host, int64_t limit);

@@ -35,7 +35,7 @@ std::unique_ptr<Kernel> checked(std::unique_ptr<Kernel> kernel, Good good, const
 
 void infer_pow(InferContext& c) { infer_binary(c, {DType::kFloat32, DType::kInt32, DType::kInt64}); }
 
-/// Powers that do not fit are the smallest number: what TFLite's conversion from double gives on x86.
+/// Powers that do not fit are the smallest number: what TFLite's conversion from double returns on x86.
 int32_t rounded_pow(int32_t base, int32_t exponent) {
   const double power = std::pow(static_cast<double>(base), static_cast<double>(exponent));
   return std::abs(power) < 0x1.0p31 ? static_cast<int32_t>(power) : std::numeric_limits<int32_t>::min();
@@ -182,7 +182,7 @@ struct And {
 template <typename F>
 std::unique_ptr<Kernel> prepare_bits(PrepareContext& c) {
   if (c.input(0).dtype() == DType::kBool) {
-    // Any byte but 0 is true, also one that is no valid bool.
+    // Any byte but 0 is true, also one that is not a valid bool.
     return binary_kernel<uint8_t, uint8_t>(c,
                                            [](uint8_t a, uint8_t b) { return F{}(uint8_t{a != 0}, uint8_t{b != 0}); });
   }

@@ -238,7 +238,7 @@ class IntegerMatmul final : public Kernel {
 
   Products p_;
   bool hybrid_;
-  const std::byte* fixed_rhs_;  // null: packed anew in every run
+  const std::byte* fixed_rhs_;  // null: packed in every run
   int64_t threads_;
   bool by_batch_ = false;    // many products: one per thread at a time
   int64_t columns_ = 0;      // of a packed block

@@ -25,7 +25,7 @@ void infer_lsh(InferContext& c) {
   c.require(items.rank() >= 1 && items[0] >= 1, "the items have shape {}, expected at least one", items.to_string());
   if (c.has_input(kWeights)) {
     c.require_input_type(kWeights, {DType::kFloat32});
-    c.require(c.input(kWeights).shape == Shape{items[0]}, "weights of shape {} for {} items",
+    c.require(c.input(kWeights).shape == Shape{items[0]}, "the weights have shape {}, expected [{}], one for each item",
               c.input(kWeights).shape.to_string(), items[0]);
   }
   const LshProjectionType type = c.attributes<LshProjectionAttributes>().type;

@@ -45,7 +45,7 @@ struct LstmOptions {
 };
 
 /// Checks every operand of a cell that reads `batch` rows of `inputs` values of the type of input 0 (and `aux_inputs`
-/// values more), and gives its sizes. Throws when anything does not fit.
+/// values more), and returns its sizes. Throws when anything does not fit.
 LstmShape check_lstm(const OpContext& c, const LstmLayout& layout, const LstmOptions& options, int64_t batch,
                      int64_t inputs, int64_t aux_inputs = 0);
 

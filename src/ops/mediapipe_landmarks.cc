@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MediaPipe's ops on landmarks, versions 1 and 2:
-//   Landmarks2TransformMatrix  finds the turned box around some landmarks, gives the 4x4 matrix [1,4,4] that takes
+//   Landmarks2TransformMatrix  finds the turned box around some landmarks, returns the 4x4 matrix [1,4,4] that takes
 //   pixels
 //                              of a crop to pixels of the image
 //   TransformLandmarks         takes landmarks through the first two rows of such a matrix; a third coordinate stays

@@ -30,7 +30,7 @@ TransposeConvAttributes read_options(const OpContext& c) {
 constexpr ContractionOperands kOperands = {
     .kind = ContractionKind::kTransposed, .activations = kInput, .weights = kFilter, .bias = kBias};
 
-/// True when a convolution from `output` pixels gives `input` pixels.
+/// True when a convolution of `output` pixels has `input` pixels.
 bool fits(const TransposeConvAttributes& a, int64_t output, int64_t filter, int64_t stride, int64_t input) {
   if (a.padding == ir::Padding::kSame) return (output + stride - 1) / stride == input;
   return output >= filter && (output - filter) / stride + 1 == input;

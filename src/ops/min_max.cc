@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MAXIMUM, MINIMUM and their StableHLO twins. Quantized operands are compared as they are: the format gives all
+// MAXIMUM, MINIMUM and their StableHLO twins. Quantized operands are compared as they are: the format requires all
 // three tensors the same scale.
 #include "kernels/elementwise/binary_f32.h"
 #include "ops/elementwise.h"
@@ -42,7 +42,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
                                              int64_t count) { row(a, a_step, b, b_step, out, count, 0.0F, 0.0F); });
   }
   if (type == DType::kBool) {
-    // Any byte but 0 is true, also one that is no valid bool.
+    // Any byte but 0 is true, also one that is not a valid bool.
     return binary_kernel<uint8_t, uint8_t>(
         c, [](uint8_t a, uint8_t b) { return Choose<kMaximum>{}(uint8_t{a != 0}, uint8_t{b != 0}); });
   }

@@ -146,7 +146,7 @@ constexpr NamedRow kRows[] = {
     {.id = op::kStablehloCbrt},
 };
 
-/// Why the op does not run, where that is no gap of Leadline's.
+/// Why the op does not run, where that is not a gap of Leadline's.
 std::string_view reason_of(const ir::OpId& op) {
   if (is_one_of(op, {op::kConcatEmbeddings, op::kCall}))
     return "never executable in LiteRT, which has no kernel for it";

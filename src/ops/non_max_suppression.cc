@@ -42,7 +42,7 @@ void infer(InferContext& c) {
   c.require_output_type(outputs - 1, {DType::kInt32});
   if (!c.known(kMaxOutput)) return c.defer();
   const int64_t room = known_ints(c, kMaxOutput)[0];
-  c.require(room >= 0, "max_output_size is {}", room);
+  c.require(room >= 0, "max_output_size is {}, expected 0 or more", room);
   c.set_output_shape(0, {room});
   if (soft(c)) c.set_output_shape(1, {room});
   c.set_output_shape(outputs - 1, {});

@@ -45,7 +45,7 @@ void infer(InferContext& c) {
   c.set_output_shape(0, input.shape);
 }
 
-/// A loop over elements that gives each its real value.
+/// A loop over elements that computes the real value of each.
 template <typename T>
 void subtract(const RunContext& run) {
   const TensorView& input = run.input(0);

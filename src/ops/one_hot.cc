@@ -30,7 +30,7 @@ void infer_one_hot(InferContext& c) {
   const int axis = one_hot_axis(c);
   if (!c.known(kDepth)) return c.defer();
   const int64_t depth = known_ints(c, kDepth)[0];
-  c.require(depth >= 0, "the depth is {}", depth);
+  c.require(depth >= 0, "the depth is {}, expected 0 or more", depth);
   const Shape& indices = c.input(kIndices).shape;
   std::vector<int64_t> dims(indices.begin(), indices.end());
   dims.insert(dims.begin() + axis, depth);

@@ -65,7 +65,7 @@ class Callee {
   virtual const Shape& output_shape(int i) const = 0;
   /// Memory that run() needs from its caller after a successful plan().
   virtual int64_t workspace_bytes() const = 0;
-  /// Copies the inputs, runs, and gives views of the outputs. They stay valid until the next run() or plan(), and do
+  /// Copies the inputs, runs, and returns views of the outputs. They stay valid until the next run() or plan(), and do
   /// not overlap the copied inputs, so they may be the next run's inputs. Without a workspace the callee takes memory
   /// of its own from the budget; it must, when plan() returned false.
   virtual std::span<const TensorView> run(std::span<const TensorView> inputs, std::byte* workspace) = 0;
@@ -78,7 +78,7 @@ class Callee {
   virtual DType output_type(int i) const = 0;
 };
 
-/// What control-flow and resource ops may ask of whoever runs them.
+/// What control-flow and resource ops may ask of the code that runs them.
 class Host {
  public:
   virtual ~Host() = default;
@@ -208,7 +208,7 @@ class PrepareContext : public OpContext {
   void request_scratch(int64_t bytes) { scratch_bytes_ = bytes; }
   /// Asks for memory whose contents are kept between runs, zero at first: see RunContext::persistent().
   void request_persistent(int64_t bytes) { persistent_bytes_ = bytes; }
-  /// Asks for memory that pack() fills once and that is kept. `layout` tells packings of the same node apart.
+  /// Asks for memory that pack() fills once and that is kept. `layout` identifies one of several packings of a node.
   void request_packed(int64_t bytes, std::string_view layout) {
     packed_bytes_ = bytes;
     packed_layout_ = layout;
@@ -450,7 +450,7 @@ struct OpDef {
   int max_version = 1;
   int min_inputs = 0;
   int max_inputs = 0;       // -1: any number
-  int required_inputs = 0;  // the first so many may not be absent
+  int required_inputs = 0;  // this many of the first may not be absent
   int min_outputs = 1;
   int max_outputs = 1;  // -1: any number
   OptionsTable options = {};

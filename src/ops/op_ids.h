@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The builtin ops of the .tflite format, all of them, by number and name; Leadline's own fused ops, and the custom ops
-// that other folders ask for. Rows of the registry, and whoever asks which op a node is, use these constants, never
+// that other folders ask for. Rows of the registry, and code that asks which op a node is, use these constants, never
 // names.
 #pragma once
 

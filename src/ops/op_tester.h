@@ -149,7 +149,7 @@ class OpTester {
     kernel->run(context);
   }
 
-  /// Only infer; gives the shape of output `i`, or throws. Deferred ops count as unknown: returns false.
+  /// Only infer; returns the shape of output `i`, or throws. Deferred ops count as unknown: returns false.
   bool infer(bool all_known) {
     subgraph_.nodes = {node_};
     inputs_.clear();

@@ -38,8 +38,8 @@ std::vector<Border> borders(const OpContext& c) {
   std::vector<Border> result(values.size() / 2);
   for (size_t i = 0; i < result.size(); ++i) {
     result[i] = {values[2 * i], values[2 * i + 1]};
-    c.require(result[i].before >= 0 && result[i].after >= 0, "dimension {} is padded by {} and {}", i, result[i].before,
-              result[i].after);
+    c.require(result[i].before >= 0 && result[i].after >= 0, "dimension {} is padded by {} and {}, expected 0 or more",
+              i, result[i].before, result[i].after);
   }
   return result;
 }
@@ -103,7 +103,7 @@ Rows make_rows(const OpContext& c, const std::vector<Border>& border) {
   return rows;
 }
 
-/// Calls body(output row, input row) with the input's row, or -1 where `map` gives -1 for an outer index.
+/// Calls body(output row, input row) with the input's row, or -1 where `map` returns -1 for an outer index.
 template <typename Map, typename Body>
 void for_rows(const Rows& rows, int64_t begin, int64_t end, const Map& map, const Body& body) {
   for (int64_t r = begin; r < end; ++r) {

@@ -3,10 +3,10 @@
 //
 // Seeding: each of the first three has a Philox stream whose key is `seed` and whose counter starts at `seed2` * 2^64.
 // Of each the lower 32 bits count, with their sign, as in TFLite. If both are then 0, both are drawn from the system's
-// entropy instead, so that every interpreter gives other numbers. With seeds, the numbers are TFLite's: bit for bit, as
-// long as the C library's logarithm, sine, cosine and exponential are the same. The stream goes on from run to run and
-// starts again when an interpreter plans for other input shapes.
-// STABLEHLO_RNG_BIT_GENERATOR has no state of its own: it is in its operands.
+// entropy instead, so that every interpreter has other numbers. With seeds, the numbers are TFLite's: bit for bit, as
+// long as the C library's logarithm, sine, cosine and exponential are the same. The stream continues from run to run
+// and starts again when an interpreter plans for other input shapes. STABLEHLO_RNG_BIT_GENERATOR has no state of its
+// own: it is in its operands.
 #include "ops/random.h"
 
 #include <algorithm>
@@ -119,7 +119,7 @@ void infer_multinomial(InferContext& c) {
             c.input(kSamples).shape.to_string());
   if (!c.known(kSamples)) return c.defer();
   const int64_t samples = c.input(kSamples).values<int32_t>()[0];
-  c.require(samples >= 0, "the number of samples is {}", samples);
+  c.require(samples >= 0, "the number of samples is {}, expected 0 or more", samples);
   c.set_output_shape(0, {logits[0], samples});
 }
 

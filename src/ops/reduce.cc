@@ -250,7 +250,7 @@ std::unique_ptr<Kernel> quantized_sum_kernel(const PrepareContext& c, const Redu
     T* out = run.output(0).mutable_as<T>();
     run_reduce<T>(run, plan, kernels::SumOp<T>{}, [&](uint64_t sum, int64_t o) {
       const float real = std::round(static_cast<float>(static_cast<int64_t>(sum)) * scale + bias);
-      // An infinite scale times zero is no number; the lowest value is as good as any then.
+      // An infinite scale times zero is not a number; the lowest value is as good as any then.
       const float level = std::isnan(real) ? -std::numeric_limits<float>::max() : real;
       out[o] = static_cast<T>(std::clamp(level + static_cast<float>(out_zero),
                                          static_cast<float>(std::numeric_limits<T>::min()),

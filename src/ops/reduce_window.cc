@@ -203,7 +203,8 @@ void size_axis(const OpContext& c, int d, int64_t high, Axis& axis) {
             "padding {} and {} of axis {} is too large", axis.low, high, d);
   const int64_t dilated = axis.input == 0 ? 0 : checked_multiply(c, axis.input - 1, axis.dilation) + 1;
   const int64_t padded = dilated + axis.low + high;
-  c.require(padded >= 0 && padded <= kMaxExtent, "axis {} has size {} after dilation and padding", d, padded);
+  c.require(padded >= 0 && padded <= kMaxExtent, "axis {} has size {} after dilation and padding, expected 0 to {}", d,
+            padded, kMaxExtent);
   const int64_t extent = checked_multiply(c, axis.window - 1, axis.window_dilation) + 1;
   axis.output = padded < extent ? 0 : (padded - extent) / axis.stride + 1;
 }

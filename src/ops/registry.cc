@@ -37,7 +37,7 @@ const OpDef* Registry::find_builtin(ir::OpCode code) const {
 
 ir::Node make_node(const ir::OpId& op, std::vector<int> inputs, std::vector<int> outputs) {
   const OpDef* row = registry().find(op);
-  require(row != nullptr, ErrorCode::kInternal, "there is no op called '{}'", op.name());
+  require(row != nullptr, ErrorCode::kInternal, "unknown op '{}'", op.name());
   ir::Node node;
   node.op = op;
   node.inputs = std::move(inputs);

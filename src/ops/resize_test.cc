@@ -26,7 +26,7 @@ std::vector<T> bilinear(bool align_corners, bool half_pixel_centers) {
   return t.result<T>(0);
 }
 
-// Results of TensorFlow Lite. The tester's inputs are no constants of the file: XNNPACK would not run this.
+// Results of TensorFlow Lite. The tester's inputs are not constants of the file: XNNPACK would not run this.
 TEST(Resize, BilinearInt8OfSizeGivenAtRunTime) {
   EXPECT_EQ(bilinear<int8_t>(false, false),
             (std::vector<int8_t>{60, -84, 62, -67, 63, -59, -28, -12, 29, 6, 58, 16, -72, 24, 13, 43, 55, 53}));

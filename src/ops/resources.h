@@ -35,7 +35,7 @@ class Resources {
   bool valid(int32_t id) const { return exists(id) && !variables_[static_cast<size_t>(id)].is_table; }
   bool is_table(int32_t id) const { return exists(id) && variables_[static_cast<size_t>(id)].is_table; }
 
-  /// A plan begins, or goes on in the middle of a run (`running`): until it reserves something, variables have the
+  /// A plan begins, or continues in the middle of a run (`running`): until it reserves something, variables have the
   /// shapes they hold, which are certain only when running.
   void begin_plan(bool running);
   bool running() const { return running_; }
@@ -65,8 +65,8 @@ class Resources {
   /// The table, or null when nothing was imported yet.
   const LookupTable* table(int32_t id) const;
 
-  /// The generator of a random op, which goes on from run to run also where the node is planned anew in each; null on
-  /// first use, for the op to make it.
+  /// The generator of a random op, which continues from run to run also where the node is planned again in each; null
+  /// on first use, for the op to make it.
   std::shared_ptr<kernels::Philox>& generator(const ir::Node& node) { return generators_[&node]; }
   /// No op planned so far has variables, tables or random numbers.
   bool empty() const { return variables_.empty() && generators_.empty(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RFFT2D: the Fourier transform of the two innermost axes of a real tensor, cut or padded with zeros to the lengths of
-// input 1. Computed in double precision, as TFLite does; lengths that are no power of two, which TFLite refuses, run
+// input 1. Computed in double precision, as TFLite does; lengths that are not a power of two, which TFLite refuses, run
 // too.
 #include <algorithm>
 

@@ -56,7 +56,7 @@ void check_weights(const OpContext& c, int i, const Shape& shape, DType type, co
   if (type != DType::kFloat32) c.require_quantized(o, what);
 }
 
-/// Checks the operands of one cell and gives its sizes.
+/// Checks the operands of one cell and returns its sizes.
 Pass checked_pass(const OpContext& c, CellLayout layout, int64_t batch, int64_t inputs, int64_t aux_inputs) {
   c.require_input_type(0, {DType::kFloat32});
   const int weights = layout.first;

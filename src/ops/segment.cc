@@ -103,7 +103,7 @@ void check_types(const InferContext& c) {
   require_same_type(c, c.input(kData), c.output(0));
 }
 
-/// Ids begin at 0 and grow by at most 1, so the last one tells how many segments there are.
+/// Ids begin at 0 and grow by at most 1, so the last one shows how many segments there are.
 void infer_sorted(InferContext& c) {
   check_types(c);
   const Shape& data = c.input(kData).shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SKIP_GRAM: all sequences of n words of a text that leave out at most so many words between two neighbours.
+// SKIP_GRAM: all sequences of n words of a text that leave out at most this many words between two neighbours.
 #include "ops/skip_gram.h"
 
 #include <algorithm>

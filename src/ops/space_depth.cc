@@ -10,7 +10,7 @@
 namespace leadline::ops {
 namespace {
 
-/// Checks what both ops ask for; gives the block size.
+/// Checks what both ops ask for; returns the block size.
 int64_t check_image(const InferContext& c) {
   require_movable(c, c.input(0), {});
   require_same_type(c, c.input(0), c.output(0));

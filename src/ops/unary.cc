@@ -145,7 +145,7 @@ std::unique_ptr<Kernel> prepare_log(PrepareContext& c) {
   if (!is_small_integer(c.input(0).dtype())) return float_function(c, [](auto v) { return std::log(v); });
   const Affine out = affine(c.output(0));
   const int32_t lowest = level_range(c.input(0).dtype()).first;
-  // Where there is no logarithm TFLite gives the smallest number the output can hold.
+  // Where there is no logarithm TFLite returns the smallest number the output can hold.
   const float smallest = static_cast<float>(lowest - out.zero_point) * out.scale;
   return real_lut_kernel(c, [smallest](float v) { return v <= 0.0F ? smallest : std::log(v); });
 }

@@ -34,7 +34,7 @@ uint64_t bits_of(T value) {
   return static_cast<uint64_t>(value);
 }
 
-/// Calls visit(element, place, is_new) for every element in order; gives the number of different values.
+/// Calls visit(element, place, is_new) for every element in order; returns the number of different values.
 template <typename T, typename Visit>
 int64_t for_each_place(const T* values, int64_t count, std::byte* workspace, const Visit& visit) {
   auto* slots = reinterpret_cast<Slot*>(workspace);
@@ -45,7 +45,7 @@ int64_t for_each_place(const T* values, int64_t count, std::byte* workspace, con
   int32_t found = 0;
   int64_t i = 0;
   uint64_t at = count > 0 ? first_slot(0) : 0;
-  // Step by step, since all elements may want the same slot.
+  // Step by step, since all elements may need the same slot.
   repeat_while(16, [&] {
     if (i == count) return false;
     const bool is_new = slots[at].first < 0;

@@ -27,7 +27,7 @@ void check_resource(const OpContext& c, int i) {
 }
 
 void check_id(const OpContext& c, int32_t id) {
-  c.require(c.host().resources().valid(id), "its resource is no variable of this model");
+  c.require(c.host().resources().valid(id), "its resource is not a variable of this model");
 }
 
 void infer_handle(InferContext& c) {
@@ -70,7 +70,7 @@ std::unique_ptr<Kernel> prepare_read(PrepareContext& c) {
     const TensorView held = run.host().resources().read(id);
     const TensorView& out = run.output(0);
     if (held.quantization == nullptr) {
-      // TFLite gives zeros for a variable that was never assigned.
+      // TFLite returns zeros for a variable that was never assigned.
       if (out.bytes > 0) fill_bytes(out.data, std::byte{0}, out.bytes);
       return;
     }

@@ -32,7 +32,7 @@ struct ConvGeometry {
 /// that is not known.
 inline std::optional<std::pair<int64_t, int64_t>> same_padding(const ConvAxis& axis, int64_t size) {
   const int64_t reach = (axis.filter - 1) * axis.dilation + 1;
-  int64_t total = reach - 1;  // with stride 1 any size gives the same
+  int64_t total = reach - 1;  // with stride 1 any size has the same
   if (axis.stride != 1) {
     if (size < 0) return {};
     const int64_t outputs = (size + axis.stride - 1) / axis.stride;

@@ -20,7 +20,7 @@ namespace leadline::passes {
 /// Sizes of a value; -1 where they are not known before a run.
 std::vector<int64_t> dims_of(const ir::Value& value);
 
-/// Whether the node gives the elements of its first input another shape, and nothing else.
+/// Whether the node only changes the shape of its first input.
 bool is_reshape(const ir::Node& node);
 
 /// Whether running the node twice, or not at all, makes no difference but to its outputs.
@@ -71,7 +71,7 @@ class Editor {
   const std::set<int>& consumers(int v) const { return consumers_[static_cast<size_t>(v)]; }
   bool is_output(int v) const { return is_output_[static_cast<size_t>(v)]; }
   bool is_input(int v) const { return is_input_[static_cast<size_t>(v)]; }
-  /// One node reads `v`, in one of its operands, and nobody else.
+  /// One node reads `v`, in one of its operands, and nothing else does.
   bool used_once(int v) const;
 
   void set_inputs(int n, std::vector<int> inputs);
@@ -84,7 +84,8 @@ class Editor {
               std::shared_ptr<const ir::Attributes> attributes = nullptr);
   /// The node reads and writes nothing any more.
   void remove(int n);
-  /// Node `n` writes `v` instead of its only output, which nobody uses any more. Whoever wrote `v` is removed before.
+  /// Node `n` writes `v` instead of its only output, which is not used any more. The node that wrote `v` is removed
+  /// before.
   void set_output(int n, int v);
   /// Every reader of `from` reads `to` instead. False, and nothing changed, when `from` is an output of the subgraph
   /// and `to` cannot take its place.
@@ -131,7 +132,7 @@ class Editor {
   std::vector<bool> removed_;
 };
 
-/// Calls `rewrite(editor, subgraph)` for every subgraph; the sum of what it gives.
+/// Calls `rewrite(editor, subgraph)` for every subgraph; the sum of what it returns.
 template <typename Rewrite>
 int for_each_subgraph(PassTarget target, Rewrite&& rewrite) {
   int changes = 0;
@@ -142,7 +143,7 @@ int for_each_subgraph(PassTarget target, Rewrite&& rewrite) {
   return changes;
 }
 
-/// Calls `rewrite(editor, node)` for every node that is not removed, in order; how often it gave true.
+/// Calls `rewrite(editor, node)` for every node that is not removed, in order; how often it returned true.
 template <typename Rewrite>
 int for_each_node(Editor& editor, Rewrite&& rewrite) {
   int changes = 0;

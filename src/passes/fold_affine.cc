@@ -36,7 +36,7 @@ bool is_float_contraction(Editor& e, const ir::Node& node, const ops::Contractio
 
 /// An op with a constant, as x * scale + shift per channel.
 struct Affine {
-  int data = 0;              // the value that is no constant
+  int data = 0;              // the value that is not a constant
   std::vector<float> scale;  // empty: 1
   std::vector<float> shift;  // empty: 0
   ir::Activation activation = ir::Activation::kNone;
@@ -158,7 +158,7 @@ class Folder {
     return static_cast<int>(node.inputs.size()) > c.bias ? node.inputs[static_cast<size_t>(c.bias)] : ir::kAbsent;
   }
 
-  /// The bias as numbers, zeros when there is none; nothing when it is no constant vector.
+  /// The bias as numbers, zeros when there is none; nothing when it is not a constant vector.
   std::optional<std::vector<float>> bias_of(const ir::Node& node, const ops::ContractionOperands& c, int64_t channels) {
     const int bias = bias_value(node, c);
     if (bias == ir::kAbsent) return std::vector<float>(static_cast<size_t>(channels));

@@ -48,7 +48,7 @@ bool fold_small(Editor& e, ops::Inference& inference, int n) {
     results = inference.compute(n, kLargestResult);
   } catch (const Error& error) {
     rethrow_if_fatal(error);
-    return false;  // whoever runs the node will say it better
+    return false;  // running the node reports it better
   }
   if (!results) return false;
   const std::vector<int> outputs = node.outputs;

@@ -23,7 +23,7 @@ class Pattern {
     if (last.outputs.size() != 1 || !is_float(last.outputs[0])) return false;
     return joined(last) || centered(last.outputs[0]);
   }
-  /// Everything between x and the result is nobody else's.
+  /// Nothing else uses what is between x and the result.
   bool is_closed() {
     return std::all_of(nodes_.begin() + 1, nodes_.end(), [&](int n) {
       const int v = e_.node(n).outputs[0];

@@ -68,7 +68,7 @@ TEST(MergeLayerNorm, OthersStay) {
   const int e = shown.node("SUB", {shown.x, m}, "d");
   EXPECT_EQ(ops_of_run(shown, {shown.node("MUL", {e, shown.inverse(shown.node("SQUARE", {e}, "s"))}, "y"), m}).size(),
             8U);
-  Norm full;  // a sum with a whole tensor is no part of it
+  Norm full;  // a sum with a whole tensor is not part of it
   const int n = full.mean_of(full.x, "mean");
   const int f = full.node("SUB", {full.x, n}, "d");
   const int y = full.node("MUL", {f, full.inverse(full.node("SQUARE", {f}, "s"))}, "y");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function of one 8-bit tensor has 256 values. They are computed by the kernels of the nodes themselves, so the table
-// gives what the nodes give.
+// returns what the nodes return.
 #include <algorithm>
 
 #include "ops/fused.h"
@@ -45,7 +45,7 @@ struct Chain {
   int root = ir::kAbsent;
 };
 
-/// The longest chain that ends with node `last`, all of whose inner values nobody else reads.
+/// The longest chain that ends with node `last`, whose inner values nothing else reads.
 Chain find_chain(Editor& e, int last) {
   Chain found;
   std::vector<int> nodes = {last};
@@ -142,7 +142,7 @@ bool merge(Editor& e, int last) {
     std::transform(results->begin(), results->end(), attributes->table.begin(),
                    [](std::byte b) { return std::to_integer<uint8_t>(b); });
   } catch (const Error&) {
-    return false;  // what is wrong with a node is told when it is planned
+    return false;  // what is wrong with a node is reported when it is planned
   }
   for (size_t i = 1; i < chain.nodes.size(); ++i) e.remove(chain.nodes[i]);
   e.become(last, op::kLookup, {chain.root}, std::move(attributes));

@@ -84,7 +84,7 @@ TEST(MergeLookups, HardSwishWithNumbers) {
   s.outputs({s.binary("MUL", product, s.number(127, 1.0F / 6 / 127, 0), 0.03F, -30)});
   const Model model = s.load();
   EXPECT_EQ(ops_of_run(s), Ops{"LOOKUP"});
-  Interpreter interpreter(model);  // as broadcasting with a constant of rank 3 gives it
+  Interpreter interpreter(model);  // the result of broadcasting with a constant of rank 3
   EXPECT_EQ(interpreter.tensor(interpreter.outputs()[0]).shape, (Shape{1, 4, 64}));
 }
 

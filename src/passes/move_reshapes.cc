@@ -11,7 +11,7 @@ namespace leadline::passes {
 namespace {
 
 /// The operand that node `n` changes element by element, the others being constants that vary along the last axis only
-/// and have no higher rank than `rank`; -1 when the node is no such thing.
+/// and have no higher rank than `rank`; -1 otherwise.
 int changed_operand(Editor& e, const ir::Node& node, int rank) {
   const ops::OpDef* op = ops::row_of(node);
   if (op != nullptr && op->activation) return 0;

@@ -20,7 +20,7 @@ namespace {
 // Constants first: the others look for them. Whole ops are looked for before their parts are folded into neighbours.
 // Activations last: a fused one is in the way of fold_affine.
 constexpr std::array kPasses = {
-    Pass{"remove_dead", "nodes and values that nobody needs go", remove_dead},
+    Pass{"remove_dead", "removes unused nodes and values", remove_dead},
     Pass{"fold_constants", "nodes of constants alone are computed", fold_constants},
     Pass{"merge_constants", "equal constants become one", merge_constants},
     Pass{"merge_nodes", "nodes that compute the same become one", merge_nodes},
@@ -41,7 +41,7 @@ template <const auto&... Ops>
 constexpr std::array<ir::OpId, sizeof...(Ops)> kOps = {Ops...};
 
 // Equal nodes first, before others change them. Then tables, which stand
-// for what other passes would look for. Dead nodes last: what became of no use goes.
+// for what other passes would look for. Dead nodes last: what became unused is removed.
 constexpr std::array kPassesForRuns = {
     Pass{"merge_nodes", "nodes that compute the same become one", merge_nodes},
     Pass{"merge_movement", "reshapes and transposes one after the other become one, or none", merge_movement,
@@ -55,7 +55,7 @@ constexpr std::array kPassesForRuns = {
          kOps<op::kPad, op::kPadV2>},
     Pass{"fuse_activations", "RELUs become the activation of the node before", fuse_activations,
          kOps<op::kRelu, op::kRelu6, op::kReluN1To1>},
-    Pass{"remove_dead", "nodes and values that nobody needs go", remove_dead},
+    Pass{"remove_dead", "removes unused nodes and values", remove_dead},
 };
 
 #ifdef NDEBUG
@@ -102,7 +102,7 @@ PassNames pass_names(std::span<const std::string> names, const std::vector<PassN
     std::vector<std::string_view> all;
     for (const PassName& pass : known) all.emplace_back(pass.name);
     require(name == "all" || found != known.end(), ErrorCode::kInvalidArgument,
-            "there is no pass called '{}'; there are {}, and 'all'", name, fmt::join(all, ", "));
+            "unknown pass '{}'; expected one of: {}, all", name, fmt::join(all, ", "));
     if (name == "all") {
       result.insert(all.begin(), all.end());
     } else {

@@ -15,9 +15,9 @@
 
 namespace leadline::passes {
 
-/// Every function gives the number of rewrites it made.
+/// Every function returns the number of rewrites it made.
 
-/// Removes nodes whose results nobody needs, and values that no node uses.
+/// Removes nodes whose results are not needed, and values that no node uses.
 int remove_dead(PassTarget target);
 /// Computes nodes whose inputs are constants: small results at once, large ones of TRANSPOSE, RESHAPE, CAST and
 /// DEQUANTIZE (float16) as sources.

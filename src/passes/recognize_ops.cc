@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds, from their last node, the forms in which frameworks write down ops that LiteRT has whole. A node that is
-// recognized reads the data itself; what stood between is removed when nobody else reads it.
+// recognized reads the data itself; what was between is removed when nothing else reads it.
 #include <algorithm>
 #include <cmath>
 
@@ -243,7 +243,7 @@ bool frees_memory(Editor& e, int n, const std::vector<int>& inputs) {
   });
 }
 
-/// Removes the nodes that made these values, and what they alone read, where nobody reads them any more.
+/// Removes the nodes that made these values, and what they alone read, where nothing reads them any more.
 void remove_unread(Editor& e, std::vector<int> values) {
   while (!values.empty()) {
     const int v = values.back();

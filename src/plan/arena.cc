@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena placement: checks, rounding, and which component is asked for what. The algorithm is told in arena.h.
+// Arena placement: checks, rounding, and which component is asked for what. The algorithm is described in arena.h.
 #include "plan/arena.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena placement: gives every buffer of a plan an offset in one block of memory, so that two buffers that are alive
-// at the same step never share a byte. A pure function of its arguments: no clock, no randomness, no global state.
+// Arena placement: finds an offset in one block of memory for every buffer of a plan, so that two buffers that are
+// alive at the same step never share a byte. A pure function of its arguments: no clock, no randomness, no global
+// state.
 //
 // How it works, in plain words:
 //  1. Sizes are rounded up to the alignment. Time is compressed to the "sections" that matter: the steps at which the

@@ -16,7 +16,7 @@ constexpr int64_t kUnplaced = -1;
 
 enum class Fit { kLowest, kTightest };
 
-// The larger key goes first; ties keep the order of `otherwise`, which is by size.
+// The larger key comes first; ties keep the order of `otherwise`, which is by size.
 template <typename Key>
 std::vector<int> sorted_by(std::vector<int> otherwise, Key key) {
   std::stable_sort(otherwise.begin(), otherwise.end(), [&](int a, int b) { return key(a) > key(b); });

@@ -99,7 +99,7 @@ class Improver {
     }
   }
 
-  // Attempts until one answers or `budget` steps of the shared effort are spent; keeps what the answer tells.
+  // Attempts until one answers or `budget` steps of the shared effort are spent; keeps what the answer shows.
   Answer ask(int64_t capacity, int64_t budget, Sequence& sequence) {
     const int64_t stop_at = std::min(effort_.limit, effort_.used + budget);
     while (effort_.used < stop_at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depth-first search for a layout within a capacity. Internal to arena placement; the rules are told in arena.h.
+// Depth-first search for a layout within a capacity. Internal to arena placement; the rules are described in arena.h.
 #pragma once
 
 #include <cstdint>

@@ -158,7 +158,7 @@ bool Lifetimes::share_slot(int position, int value) {
   return true;
 }
 
-/// A part of an input that is nobody's result: memory of this segment, or of an input or output of the subgraph.
+/// A part of an input that no node computes: memory of this segment, or of an input or output of the subgraph.
 bool Lifetimes::share_cut(int position, int value) {
   if (!use_parts_[static_cast<size_t>(position)]) return false;
   const ir::Node& node = node_at(position);

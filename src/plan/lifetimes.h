@@ -26,8 +26,8 @@ class Lifetimes {
   /// For `segment`, which comes after those of `plan`.
   Lifetimes(const Outline& outline, const PlanOptions& options, const SubgraphPlan& plan, const Segment& segment);
 
-  /// Gives every output of the segment a storage, and every piece of arena memory its life. Tensors lie inside others
-  /// where use_parts[position] holds. Returns the most bytes alive at one step, scratch included.
+  /// Finds a storage for every output of the segment, and the lifetime of every piece of arena memory. Tensors lie
+  /// inside others where use_parts[position] holds. Returns the most bytes alive at one step, scratch included.
   int64_t assign(const std::vector<bool>& use_parts);
 
   /// The result: values of the whole subgraph, without offsets of this segment.

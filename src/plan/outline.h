@@ -27,7 +27,7 @@ class Outline {
   const ops::OpDef* row(int index) const { return rows_[static_cast<size_t>(index)]; }
   /// Null: the node is as in the file.
   const ir::ChangedNode* changed(int index) const;
-  /// False: others do its work, or nobody needs it.
+  /// False: others do its work, or it is not needed.
   bool has_step(int index) const { return has_step_[static_cast<size_t>(index)]; }
   /// Nodes whose work others do.
   int absorbed_count() const;
@@ -38,7 +38,7 @@ class Outline {
   bool is_output(int value) const { return is_output_[static_cast<size_t>(value)]; }
   /// The node that reads `value` last, through views too; -1: none, node_count(): it is an output of the subgraph.
   int last_use(int value) const { return last_use_[static_cast<size_t>(value)]; }
-  /// Nobody makes `value`, because passes merged the nodes around it.
+  /// Nothing computes `value`, because passes merged the nodes around it.
   bool is_merged_away(int value) const;
 
  private:

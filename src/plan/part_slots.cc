@@ -56,7 +56,7 @@ bool PartSlots::is_cut(int position, int value) const {
   });
 }
 
-/// `overwritten`: something else is computed over it, so nobody else may read it.
+/// `overwritten`: something else is computed over it, so nothing else may read it.
 bool PartSlots::may_move(int value, bool overwritten) const {
   const auto v = static_cast<size_t>(value);
   if (value == ir::kAbsent || maker_[v] < 0 || slots_[v].outer >= 0) return false;

@@ -17,14 +17,14 @@ struct Slot {
 };
 
 /// A value gets a slot in the output of CONCATENATION, PACK and the like when it is computed in the same segment and is
-/// nobody's input, output, constant or variable. What it is computed from in place, or is a view of, gets the same
+/// not an input, output, constant or variable. What it is computed from in place, or is a view of, gets the same
 /// slot. A slot belongs to one value and those: a value that is joined twice is copied the second time.
 class PartSlots {
  public:
   /// Refers to all three; only sizes, shapes and which values are variables are read of `values`.
   PartSlots(const Outline& outline, const Segment& segment, const std::vector<PlannedValue>& values);
 
-  /// Gives slots to the inputs of the steps for which use[position] holds.
+  /// Assigns slots to the inputs of the steps for which use[position] is true.
   void assign(const std::vector<bool>& use);
   /// Where `value` lies in the outermost value that has it; outer -1: nowhere.
   Slot resolve(int value) const;

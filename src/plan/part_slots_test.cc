@@ -162,7 +162,7 @@ TEST(PartSlots, PartsThatAreCutAreViews) {
   expect_inside(plan, "b", "a", 0);
   expect_inside(plan, "c", "a", kBytes);
   expect_inside(plan, "d", "x", 12);
-  expect_inside(plan, "e", "a", 0);  // overwrites b: nobody reads a any more
+  expect_inside(plan, "e", "a", 0);  // overwrites b: nothing reads a any more
   EXPECT_EQ(plan.arena_bytes, 2 * kBytes);
   EXPECT_EQ(testing::run(interpreter, std::vector<float>(512, 100.0F)), std::vector<float>(256, -98.0F));
 }

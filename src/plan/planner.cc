@@ -15,7 +15,7 @@ namespace {
 
 /// Results up to this size are computed while planning. Enough for shape arithmetic, small enough not to matter.
 constexpr int64_t kFoldLimit = 4096;
-/// A kernel that wants more workspace than this is not run while planning.
+/// A kernel that needs more workspace than this is not run while planning.
 constexpr int64_t kFoldWorkspace = 16384;
 
 /// No tensor and no workspace is larger, so that sums over a whole plan stay inside int64.

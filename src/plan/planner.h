@@ -83,7 +83,7 @@ class Planner {
   std::vector<ops::Operand> input_operands(const ir::Node& node, const ComputedValues* computed) const;
   std::vector<ops::Operand> output_operands(const ir::Node& node) const;
   void note_outputs(int index, std::span<const ops::Operand> outputs);
-  /// Gives a sparse constant that `node` reads its dense form, once.
+  /// Makes a sparse constant that `node` reads dense, once.
   void make_dense(int value, int node);
   bool reads_fixed_only(const ir::Node& node) const;
   bool try_fold(int index, std::span<const ops::Operand> inputs, std::span<const ops::Operand> outputs,

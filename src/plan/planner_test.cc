@@ -32,8 +32,8 @@ const PlannedTensor& tensor(const Plan& plan, const std::string& name) {
   return *it;
 }
 
-/// Who lives where, worked out from the nodes alone: a tensor is alive from the step that writes it to the last step
-/// that reads it or anything that shares its memory.
+/// Which tensor is where, worked out from the nodes alone: a tensor is alive from the step that writes it to the last
+/// step that reads it or anything that shares its memory.
 void expect_sound(const Plan& plan) {
   struct Life {
     int64_t begin, end;

@@ -32,7 +32,7 @@ struct SegmentLayout {
 /// The layout of `segment`, which comes after those of `plan`; the nodes of its steps, and the shapes of their outputs,
 /// are planned already. Steps:
 ///  1. every output of every step gets a storage; a view takes its input's memory, an in-place op may take the memory
-///     of an input that nobody reads afterwards, a part of a tensor may lie in it;
+///     of an input that nothing reads afterwards, a part of a tensor may lie in it;
 ///  2. each piece of arena memory gets an interval from the step that first writes to the last that reads;
 ///  3. scratch is a piece that lives for one step;
 ///  4. place() finds offsets.

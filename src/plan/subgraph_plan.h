@@ -46,7 +46,7 @@ struct Step {
   std::vector<int> replaced_inputs;  // value indices
   std::vector<ops::TensorPart> parts;
   int64_t live_bytes = 0;
-  bool initializer = false;  // gives variables their first state from constants: runs once
+  bool initializer = false;  // sets variables to their first state from constants: runs once
 };
 
 struct Segment {

@@ -29,7 +29,7 @@ struct ChannelSums {
 /// Means of the channels of a tensor of the float graph; empty when they are not known.
 using MeansOf = std::function<std::vector<double>(int subgraph, int tensor)>;
 
-/// Gives layers of subgraph 0 that will be integers (OpDef::is_integer_layer) biases that make up for the rounding of
+/// Changes biases of layers of subgraph 0 that will be integers (OpDef::is_integer_layer) to offset the rounding of
 /// their constant weights. Nodes without a bias get one. Returns how many were corrected. Takes the
 /// memory of one tensor of weights at a time.
 int correct_biases(ir::Graph& graph, const Treatments& treatments, const MeansOf& means_of,

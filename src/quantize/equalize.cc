@@ -133,7 +133,7 @@ double balance(Layer& first, Layer& second) {
 
 std::vector<float> rounded(const std::vector<double>& factors) { return {factors.begin(), factors.end()}; }
 
-/// Gives a layer its constants times its factors.
+/// Multiplies the constants of a layer by its factors.
 void apply(passes::Editor& e, const Layer& layer) {
   const ir::Node node = e.node(layer.node);
   const auto weights_at = static_cast<size_t>(layer.operands.weights);

@@ -11,9 +11,10 @@
 
 namespace leadline::quantize {
 
-/// Equalizes pairs of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED nodes with float32 constants where nobody else
+/// Equalizes pairs of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED nodes with float32 constants where nothing else
 /// reads the values between them, and the first has no activation or RELU. RELU6 bounds what it lets pass, so such
-/// pairs stay as they are. Weights become sources that are scaled while the file is written. Gives the number of pairs.
+/// pairs stay as they are. Weights become sources that are scaled while the file is written. Returns the number of
+/// pairs.
 int equalize(ir::Graph& graph);
 
 }  // namespace leadline::quantize

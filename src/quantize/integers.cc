@@ -29,7 +29,7 @@ DType type_of(QuantizationMode mode) { return mode == QuantizationMode::kInt16x8
 
 bool is_8bit(DType type) { return type == DType::kInt8 || type == DType::kUInt8; }
 
-/// Whether LiteRT's QUANTIZE goes from one integer type to the other at once.
+/// Whether LiteRT's QUANTIZE converts one integer type to the other directly.
 bool rescales(DType from, DType to) {
   return (is_8bit(from) && is_8bit(to)) || (from == DType::kInt16 && (to == DType::kInt16 || to == DType::kInt8));
 }
@@ -293,7 +293,7 @@ class Rewrite {
     }
     std::vector<QuantizedConstant>& all = constants_[static_cast<size_t>(v)];
     ir::Value made;
-    // Names lead back to the float model: the first one keeps it, and the float one is dropped if nobody needs it.
+    // Names lead back to the float model: the first one keeps it, and the float one is dropped if it is not needed.
     made.name = all.empty() ? value(v).name : new_name(value(v).name, "_" + std::to_string(all.size()));
     made.dtype = type;
     made.shape = value(v).shape;

@@ -20,14 +20,13 @@ struct IntegerOptions {
 /// The axis of an op's weights with a scale for each slice; -1: one scale for all.
 int channel_axis(const IntegerOptions& options, const ops::OpDef& op, const Shape& weights);
 
-/// Gives up the integer form of nodes with an activation of which no range is known; they get a reason.
+/// Leaves nodes float that have an activation without a known range; they get a reason.
 void resolve_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of);
 
-/// Gives nodes of subgraph 0 with the treatments kInt8 and kInt16 their integer form. Other nodes, those with other
-/// treatments too, see the float values they saw. `treatments` are settled and have an entry for each node; the result
-/// is in step with the new nodes. Constants become sources that are read while the file is written.
-/// Names: inputs and outputs of the graph keep theirs; where they stay float, the integer beside them ends in "_int8"
-/// or
+/// Turns nodes of subgraph 0 with the treatments kInt8 and kInt16 into their integer form. Other nodes, those with
+/// other treatments too, see the float values they saw. `treatments` are settled and have an entry for each node; the
+/// result is in step with the new nodes. Constants become sources that are read while the file is written. Names:
+/// inputs and outputs of the graph keep theirs; where they stay float, the integer beside them ends in "_int8" or
 /// "_int16". Values between nodes keep their names; "_float" and "_requantized" mark what conversions make of them.
 /// Throws Error(kUnsupported), naming the tensor, for constants that are not finite.
 Treatments quantize_integers(ir::Graph& graph, const Treatments& treatments, const RangeOf& range_of,

@@ -109,7 +109,7 @@ class QuantizedSource final : public ir::PlannedSource {
         const auto zero = static_cast<double>(quantization_.zero_point[static_cast<size_t>(channel)]);
         for (int64_t i = 0; i < inner_; ++i, ++at, to += sizeof(T)) {
           const double level = std::round(static_cast<double>(floats[at]) * inverse) + zero;
-          // 2^63 is no int64: the limits are compared before the conversion. NaN becomes the zero point.
+          // 2^63 is not an int64: the limits are compared before the conversion. NaN becomes the zero point.
           const T value = level >= high  ? static_cast<T>(highest(type_))
                           : level > low  ? static_cast<T>(level)
                           : level <= low ? static_cast<T>(lowest(type_) + (narrow_ ? 1 : 0))

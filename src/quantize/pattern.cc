@@ -239,7 +239,7 @@ class Parser {
   size_t position_ = 0;
 };
 
-/// Writes the program from its end: each piece is told where to go on, and says where it starts.
+/// Writes the program from its end: each piece knows where to continue, and says where it starts.
 class Compiler {
  public:
   Compiler(std::string_view text, std::vector<Bytes>& sets, std::vector<Pattern::Instruction>& program)

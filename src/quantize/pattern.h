@@ -16,7 +16,7 @@ namespace leadline::quantize {
 
 class Pattern {
  public:
-  /// Throws Error(kInvalidArgument) that shows the pattern and the place for what is no pattern, or one beyond 4096
+  /// Throws Error(kInvalidArgument) that shows the pattern and the place for what is not a pattern, or one beyond 4096
   /// characters, 100 nested groups or 20,000 steps.
   explicit Pattern(std::string_view text);
 
@@ -30,8 +30,8 @@ class Pattern {
   struct Instruction {
     Step step = Step::kMatch;
     size_t set = 0;    // of kBytes: index of the accepted bytes
-    size_t next = 0;   // where to go on
-    size_t other = 0;  // of kSplit: where to go on too
+    size_t next = 0;   // where to continue
+    size_t other = 0;  // of kSplit: where to continue too
   };
 
  private:

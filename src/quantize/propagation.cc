@@ -15,7 +15,7 @@ const ops::QuantizationRule& rule_of(const ir::Node& node) {
   return op == nullptr ? kNone : op->quantize;
 }
 
-/// One run over a subgraph. Values know their range ("seen") or not; some of those ranges are given up in favour of
+/// One run over a subgraph. Values know their range ("seen") or not; some of those ranges are dropped in favour of
 /// parameters that come from elsewhere; then parameters spread until nothing changes.
 class Propagation {
  public:
@@ -52,7 +52,7 @@ class Propagation {
       firm_[v] = true;
     }
     spread();
-    // What was given up for parameters that never came.
+    // What was dropped for parameters that never came.
     for (size_t v = 0; v < ranges.size(); ++v) {
       if (!scales_.values[v] && seen_[v]) scales_.values[v] = activation_parameters(*ranges[v], type_);
     }
@@ -125,7 +125,7 @@ class Propagation {
     }
   }
 
-  /// Gives a node's operands the parameters they have to have, once these are known.
+  /// Sets the parameters that a node's operands must have, once these are known.
   void settle(int n) {
     if (!takes_part_[index(n)] || done_[index(n)]) return;
     if (shares_scale(n)) {
@@ -143,7 +143,7 @@ class Propagation {
     }
   }
 
-  /// Parameters that all operands of a node shall have: firm ones first, and a single operand or result before one of
+  /// Parameters that all operands of a node must have: firm ones first, and a single operand or result before one of
   /// many.
   std::optional<Parameters> shared_parameters(int n) const {
     const ir::Node& at = node(n);

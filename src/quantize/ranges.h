@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From statistics to the range that integers shall cover.
+// From statistics to the range that integers must cover.
 #pragma once
 
 #include "leadline/names.h"

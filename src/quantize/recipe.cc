@@ -24,7 +24,7 @@ constexpr size_t kDeepestJson = 20;     // rules of ai-edge-quantizer have 4 lev
 class Entry {
  public:
   Entry(const Json& json, size_t number) : json_(json), number_(number) {
-    if (!json.is_object()) bad("is no object");
+    if (!json.is_object()) bad("is not an object");
   }
 
   [[noreturn]] void bad(std::string_view what) const {
@@ -44,7 +44,8 @@ class Entry {
   void allow_only(const Json& object, const std::string& where, std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : object.members()) {
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-      bad(fmt::format("has the unknown key '{}{}'; known are {}", where, key.substr(0, 80), fmt::join(keys, ", ")));
+      bad(fmt::format("has the unknown key '{}{}'; expected one of: {}", where, key.substr(0, 80),
+                      fmt::join(keys, ", ")));
     }
   }
   const Json& json() const { return json_; }
@@ -252,7 +253,7 @@ Recipe::Recipe(const std::vector<RecipeRule>& rules) {
     const std::string& op = rules[i].op;
     if (!op.empty() && op != "*") {
       const ops::OpDef* row = ops::registry().find_named(op);
-      require(row != nullptr, ErrorCode::kInvalidArgument, "recipe: rule {}: there is no op '{}'", i, op.substr(0, 80));
+      require(row != nullptr, ErrorCode::kInvalidArgument, "recipe: rule {}: unknown op '{}'", i, op.substr(0, 80));
       compiled.op = row->id;
     }
     require(rules[i].node >= -1, ErrorCode::kInvalidArgument, "recipe: rule {}: there is no node {}", i, rules[i].node);

@@ -99,7 +99,7 @@ TEST(Recipe, ErrorsNameLineRuleAndKey) {
   EXPECT_NE(complaint(R"([{"mode": "int8", "node": "x"}])").find("'node'"), std::string::npos);
   EXPECT_NE(complaint(R"([{"mode": "int8", "node": 1e300}])").find("'node'"), std::string::npos);
   EXPECT_NE(complaint(R"([{"mode": "int8", "node": 1e400}])").find("too large"), std::string::npos);
-  EXPECT_NE(complaint(R"([{"mode": "int8", "op": "CONV2D"}])").find("no op 'CONV2D'"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8", "op": "CONV2D"}])").find("unknown op 'CONV2D'"), std::string::npos);
   EXPECT_NE(complaint(R"([{"mode": "int8"}, {"mode": "int8", "name": "a("}])").find("rule 1"), std::string::npos);
   EXPECT_NE(complaint(R"([{"regex": "", "operation": "*", "op_config": {"weight_tensor_config": {"num_bits": 3}}}])")
                 .find("3 bits"),
@@ -110,7 +110,7 @@ TEST(Recipe, ErrorsNameLineRuleAndKey) {
   EXPECT_NE(complaint(R"([{"regex": "", "algorithm_key": "GPTQ"}])").find("'GPTQ'"), std::string::npos);
 }
 
-/// A message shows what it found, and goes through it by recursion.
+/// A message shows what it found, and walks through it by recursion.
 TEST(Recipe, DeepNestingIsAnError) {
   const std::string deep = std::string(500000, '[') + std::string(500000, ']');
   EXPECT_NE(complaint(std::string(500000, '[')).find("levels"), std::string::npos);

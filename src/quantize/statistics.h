@@ -82,7 +82,7 @@ struct TensorStatistics {
   Observation all;
   std::vector<Range> recent;  // of the last samples that had finite values, oldest first
 
-  /// Takes the memory that adding `more`, of so many samples, needs: after this, add_sample() or merge() cannot fail.
+  /// Takes the memory that adding `more`, of this many samples, needs: after this, add_sample() or merge() cannot fail.
   void make_room(const Observation& more, size_t samples);
   void add_sample(const Observation& sample);
   void merge(const TensorStatistics& later);

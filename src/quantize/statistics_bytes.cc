@@ -81,7 +81,7 @@ class Reader {
 
   static void check(bool ok) {
     require(ok, ErrorCode::kInvalidArgument,
-            "these bytes are no calibration of this version of Leadline, or they are damaged");
+            "these bytes are not a calibration of this version of Leadline, or are damaged");
   }
   std::span<const std::byte> raw(int64_t size) {
     check(size >= 0 && size <= static_cast<int64_t>(left_.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics as bytes, to be kept or sent to another process, and the number that tells models apart. Equal statistics
+// Statistics as bytes, to be kept or sent to another process, and the number that identifies a model. Equal statistics
 // give equal bytes.
 #pragma once
 

@@ -23,7 +23,7 @@ using Treatments = std::vector<std::vector<NodeTreatment>>;
 
 struct TreatmentOptions {
   QuantizationMode mode = QuantizationMode::kInt8;  // of nodes that the recipe does not name
-  /// The recipe: what it wants of a node; nothing when it does not say. May be empty.
+  /// The recipe: what it asks for a node; nothing when it does not say. May be empty.
   std::function<std::optional<QuantizationMode>(int subgraph, int node)> recipe;
   /// Why a node's weights cannot have a mode that keeps float activations; an empty text when they can.
   std::function<std::string(const ir::Subgraph&, const ir::Node&, QuantizationMode)> weights_obstacle;

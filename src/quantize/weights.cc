@@ -167,7 +167,7 @@ class Decider {
         form.axis >= rank || form.axis < 0) {
       form.axis = -1;
     }
-    // One slice is the whole tensor, and slices of one element each are no compression.
+    // One slice is the whole tensor, and slices of one element each do not compress.
     if (form.axis >= 0 && (rank < 2 || weights.shape[form.axis] == 1)) form.axis = -1;
     return form;
   }

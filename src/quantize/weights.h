@@ -22,7 +22,7 @@ struct WeightOptions {
 std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, QuantizationMode mode,
                              const WeightOptions& options);
 
-/// Gives nodes with the treatments kFloat16, kHybrid, kWeightOnlyInt8 and kWeightOnlyInt4 their new constants, which
+/// Replaces constants of nodes with the treatments kFloat16, kHybrid, kWeightOnlyInt8 and kWeightOnlyInt4; new ones
 /// are made while the file is written. Other nodes, those with an obstacle, and what others use as float, stay as they
 /// are. `treatments` has an entry for each node of each subgraph. Values keep their numbers; nodes are added in front
 /// of and behind others: the result is `treatments` in step with them, kFloat for new nodes. Throws

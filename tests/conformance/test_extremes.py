@@ -28,7 +28,7 @@ SHOWN_FAILURES = 20
 
 @dataclass(frozen=True)
 class Variant:
-    """Factors on the scales of a case (biases follow inputs and weights), or one scale for all; zero points anew."""
+    """Factors on the scales of a case (biases follow inputs and weights), or one scale for all; new zero points."""
 
     name: str
     given: float = 1.0
@@ -62,7 +62,7 @@ def is_quantized(t: Tensor | None) -> bool:
 
 # Input 1 holds weights, and the scales of a bias are the products of the others'.
 WEIGHTED = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"}
-# The format wants equal parameters of input and output; integers are moved, averaged or compared as they are.
+# The format requires equal parameters of input and output; integers are moved, averaged or compared as they are.
 UNSCALED = {
     "AVERAGE_POOL_2D", "BATCH_TO_SPACE_ND", "BROADCAST_TO", "DEPTH_TO_SPACE", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP",
     "EXPAND_DIMS", "GATHER", "GATHER_ND", "MAXIMUM", "MAX_POOL_2D", "MINIMUM", "MIRROR_PAD", "ONE_HOT", "PACK", "PAD", "RESHAPE", "RESIZE_BILINEAR",
@@ -124,7 +124,7 @@ def comparable(case: Case) -> bool:
     if case.op in COARSE_IN_16_BITS and of_16_bits:
         return False
     if case.op in WEIGHTED and np.any(np.atleast_1d(case.inputs[1].zero_points)) and case.inputs[1].dtype != np.uint8:
-        return False  # the format wants 0; TFLite's convolutions do not look
+        return False  # the format requires 0; TFLite's convolutions do not look
     if case.op in UNSCALED or (case.op == "CONCATENATION" and of_16_bits):
         parameters = {(*np.atleast_1d(t.scales), *np.atleast_1d(t.zero_points)) for t in [*quantized, *case.outputs]}
         return len(parameters) == 1

@@ -127,7 +127,7 @@ TEST(Concurrency, OneInterpreterTakesTurns) {
     }
   });
   EXPECT_EQ(done, kThreads * 20);
-  // Views of tensors take no turns: they may be read when nobody runs.
+  // Views of tensors take no turns: they may be read when nothing runs.
   EXPECT_EQ(get<float>(interpreter, interpreter.outputs()[0]), expected);
 }
 

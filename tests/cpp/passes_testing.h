@@ -122,7 +122,8 @@ inline void expect_inferred_shapes(const ir::Graph& graph) {
   }
 }
 
-/// Runs all passes on what was built, checks results, signature and names of outputs, and gives the ops that are left.
+/// Runs all passes on what was built, checks results, signature and names of outputs, and returns the ops that are
+/// left.
 inline std::vector<std::string> ops_after_passes(GraphBuilder& b, const std::vector<int>& outputs) {
   const auto graph = b.finish(outputs);
   const ir::Graph before = *graph;
@@ -141,7 +142,7 @@ inline std::vector<std::string> ops_after_passes(GraphBuilder& b, const std::vec
 
 using Ops = std::vector<std::string>;
 
-/// Runs the graph with and without passes for runs, checks results and memory, and gives the ops that run.
+/// Runs the graph with and without passes for runs, checks results and memory, and returns the ops that run.
 inline Ops ops_of_run(const ir::Graph& graph) {
   changes_for_runs(graph, {}, true);  // verifies
   const Model model = Model::from_bytes(model::write(graph));

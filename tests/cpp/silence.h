@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long work goes on without asking whether to go on. Time is that of the thread, which a busy machine does not
+// How long work continues without asking whether to continue. Time is that of the thread, which a busy machine does not
 // stretch.
 #pragma once
 
@@ -26,7 +26,7 @@ inline double thread_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-/// How long nobody was asked, at most.
+/// The longest time without a question.
 struct Silence {
   double begin = thread_ms();
   double last = begin;

@@ -28,7 +28,7 @@ class Sketch {
   /// Begins with an empty subgraph 0.
   Sketch();
 
-  /// Later calls add to a new subgraph; gives its number.
+  /// Later calls add to a new subgraph; returns its index.
   int next_subgraph(const std::string& name);
   int value(const std::string& name, DType dtype, const Shape& shape);
   int input(const std::string& name, DType dtype, const Shape& shape);

@@ -200,7 +200,7 @@ TEST(AllocationFaults, Variables) {
     const Model model = from(file);
     Interpreter interpreter = interpreter_of(model);
     set(interpreter, interpreter.inputs()[0], x);
-    // A run that fails may have assigned before: the state is set anew.
+    // A run that fails may have assigned before: the state is set again.
     const auto twice = [&] {
       interpreter.invoke();
       interpreter.invoke();

@@ -16,10 +16,10 @@ void disarm_allocator();
 /// Whether a request was refused since it was armed.
 bool allocation_refused();
 int64_t allocations_counted();
-/// Blocks from operator new, malloc and mmap that nobody has given back.
+/// Blocks from operator new, malloc and mmap that were not returned.
 int64_t live_allocations();
 
-/// Called instead of refusing, when set: for what shall happen at the n-th allocation other than its failure.
+/// Called instead of refusing, when set: for what is to happen at the n-th allocation other than its failure.
 extern void (*instead_of_refusal)();
 
 /// What the test itself allocates on this thread while this lives is neither counted nor refused.

@@ -40,7 +40,7 @@ bool meets(SystemFault fault, const char* name) noexcept {
   return true;
 }
 
-/// True, with errno set, when the call shall fail.
+/// True, with errno set, when the call is to fail.
 bool refused(const char* name, int error) noexcept {
   if (!meets(SystemFault::kRefuse, name)) return false;
   errno = error;

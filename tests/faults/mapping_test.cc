@@ -176,12 +176,12 @@ TEST_F(CutOff, SavedModels) {
 
 using CutOffDeathTest = CutOff;
 
-/// What is not ours goes to whoever had the signal before.
+/// What is not ours is passed to the earlier handler of the signal.
 TEST_F(CutOffDeathTest, MappingsOfOthersAreNotTouched) {
   const Model model = Model::load(path_);
   const std::string other = folder_.path() + "/other";
   std::ofstream(other) << std::string(10'000, 'x');
-  // By the signal, or by a sanitizer that tells of it; reading zeros would end it with 0.
+  // By the signal, or by a sanitizer that reports it; reading zeros would end it with 0.
   EXPECT_EXIT(
       {
         const int file = open(other.c_str(), O_RDONLY);

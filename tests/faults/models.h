@@ -20,7 +20,7 @@ Bytes wide_model();
 Bytes string_model();
 /// while (i < 4) x = concat(x, x), then one of two branches: i, x [2], which -> y [?].
 Bytes control_flow_model();
-/// The places of what is not zero: x [4] -> [?, 1]; shapes that only a run tells.
+/// The places of what is not zero: x [4] -> [?, 1]; shapes that are known during a run.
 Bytes data_dependent_model();
 /// A variable that counts: x [2] -> y [2].
 Bytes stateful_model();

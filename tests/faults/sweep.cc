@@ -31,7 +31,7 @@ struct Balance {
   int64_t accounted = accounted_bytes();
 };
 
-/// 0: every request. Otherwise a sweep takes about so many of them, evenly spread.
+/// 0: every request. Otherwise a sweep takes about this many of them, evenly spread.
 int64_t most_per_sweep() {
   const char* const text = std::getenv("LEADLINE_FAULTS");
   return text == nullptr ? 0 : std::atoll(text);
@@ -177,7 +177,7 @@ void sweep_system(const char* name, const Job& job, const std::string& folder, c
         if (::testing::Test::HasFailure()) return;
       }
       if (fault != SystemFault::kRefuse) {
-        EXPECT_EQ(errors_seen, errors_before) << name << ": short and interrupted transfers are no errors";
+        EXPECT_EQ(errors_seen, errors_before) << name << ": short and interrupted transfers are not errors";
       }
     }
   }

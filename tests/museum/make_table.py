@@ -41,8 +41,8 @@ HEAD = """\
 
 Public reports about TensorFlow Lite, LiteRT, their converter, calibrator and debugger, and all published advisories.
 Each is a test in `tests/museum`: the same input, written by Leadline's own writer or cut from such a file, ends in the
-right result (held to a plain statement in numpy) or in a `leadline.Error` whose text names the cause; the process
-lives, and every byte that was charged is given back. Sources: `tf#N` is an issue of tensorflow/tensorflow, `lt#N` of
+right result (compared with a plain statement in numpy) or in a `leadline.Error` whose text names the cause; the process
+lives, and every byte that was charged is released. Sources: `tf#N` is an issue of tensorflow/tensorflow, `lt#N` of
 google-ai-edge/litert-torch; "public PoC" was published without a number. L: loading, I: running, K: converting,
 M: tflite-micro, S: seen when Leadline began.
 

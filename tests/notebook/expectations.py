@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each program gives: on leadline.tf, and on TensorFlow in a guarded cell with 3 GB.
+"""The outcome of each program: on leadline.tf, and on TensorFlow in a guarded cell with 3 GB.
 
 The seeds are the programs of ../shared/seeds/examples, by number; the others are those of tests/notebook/programs.
 """

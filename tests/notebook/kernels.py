@@ -2,7 +2,7 @@
 """Jupyter kernels for tests: started by jupyter_client as a notebook server does, spoken to in its messages.
 
 A kernel has a folder and sockets of its own (no ports), and ends with everything it started: close() kills what is left
-and tells it, so that a test fails that leaves a process behind.
+and reports it, so that a test fails that leaves a process behind.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Result:
 
 
 class MemoryGroup:
-    """A control group that may take so many bytes; `wrapper` starts a program in it. Use it with `with`.
+    """A control group that may take this many bytes; `wrapper` starts a program in it. Use it with `with`.
 
     `made` is False where no such group can be made."""
 
@@ -171,7 +171,7 @@ class Kernel:
 
     @property
     def exit_code(self) -> int | None:
-        """As subprocess gives it: negative for a signal; None while it runs."""
+        """As subprocess returns it: negative for a signal; None while it runs."""
         process = self._manager.provisioner.process
         return process.poll() if process is not None else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a notebook shows of Leadline: reports as HTML in the kernel's messages and in a browser, bars while work goes on,
+"""What a notebook shows of Leadline: reports as HTML in the kernel's messages and in a browser, bars while work continues,
 and the stop button."""
 
 import gc

@@ -106,7 +106,7 @@ void fuzz(const std::string& path, int count, unsigned seed) {
     std::vector<char> mutated(bytes.begin(), bytes.end());
     for (unsigned i = 0; i <= random() % 4; ++i) {
       size_t place = random() % mutated.size();
-      // Most of a file is zeros that nobody reads.
+      // Most of a file is zeros that nothing reads.
       for (int again = 0; again < 20 && mutated[place] == 0; ++again) place = random() % mutated.size();
       mutated[place] = static_cast<char>(random() % 2 == 0 ? random() : kEdges[random() % kEdges.size()]);
     }

@@ -47,7 +47,7 @@ def bools(*shape) -> Spec:
 @dataclass(frozen=True)
 class Case:
     id: str
-    function: Callable  # of the inputs, gives the outputs
+    function: Callable  # of the inputs, returns the outputs
     inputs: list = field(default_factory=list)
     tolerance: float = 1e-4
     randomize: bool = True

@@ -118,7 +118,7 @@ def where() -> bytes:
 
 
 def custom() -> bytes:
-    """A legal model with an op nobody knows."""
+    """A legal model with an unknown op."""
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", F32, [2])

@@ -34,7 +34,7 @@ def test_arrays_are_read_and_written_where_they_are():
     assert plan.to_dict()["bound_bytes"] == 32
     interpreter.invoke()
     assert y.tolist() == [[1, 2, 3, 4]]
-    x += 1  # no call tells the interpreter
+    x += 1  # without a call to the interpreter
     interpreter.invoke()
     assert y.tolist() == [[2, 3, 4, 5]]
     assert interpreter.get_tensor(Y).tolist() == y.tolist()
@@ -85,7 +85,7 @@ def test_arrays_are_held_until_they_are_replaced():
     references = sys.getrefcount(x)
     interpreter.bind_tensor(X, x)
     assert sys.getrefcount(x) > references
-    interpreter.bind_tensor(X, np.zeros((1, 4), F32))  # nobody else holds this one
+    interpreter.bind_tensor(X, np.zeros((1, 4), F32))  # nothing else holds this one
     gc.collect()
     assert sys.getrefcount(x) == references
     interpreter.allocate_tensors()

@@ -313,7 +313,7 @@ def test_calibrations_travel_as_bytes_and_pickles():
         assert copy.to_bytes() == content
         assert copy.is_of(leadline.Model.from_bytes(DENSE))
     for damaged in (b"", b"LLCALIB1", content[:-1], content + b"\0", content[:50] + b"\1" + content[51:]):
-        with pytest.raises(leadline.InvalidArgumentError, match="no calibration"):
+        with pytest.raises(leadline.InvalidArgumentError, match="not a calibration"):
             leadline.Calibration.from_bytes(damaged)
     with pytest.raises(leadline.BudgetError):
         leadline.Calibration.from_bytes(content, leadline.Budget(10_000))

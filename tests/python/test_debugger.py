@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""leadline.debug, QuantizationDebugger and tune: what TensorFlow's debugger gets wrong, and what goes beyond it."""
+"""leadline.debug, QuantizationDebugger and tune: what TensorFlow's debugger gets wrong, and what exceeds it."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ def dataset():
 
 
 def convnet(outlier: float = 1.0, spoiled: float = 1.0) -> bytes:
-    """conv1 -> conv2 -> dense. With an outlier, channel 3 of conv2 has weights so many times as large, and nobody reads it. Spoiled, conv2
+    """conv1 -> conv2 -> dense. With an outlier, channel 3 of conv2 has weights this many times as large, and nothing reads it. Spoiled, conv2
     has such weights for an input that is always 0: they set the scale of all others, and do nothing else."""
     rng = np.random.default_rng(1)
     b = leadline.ModelBuilder()
@@ -45,7 +45,7 @@ def convnet(outlier: float = 1.0, spoiled: float = 1.0) -> bytes:
     b.node("MEAN", [x, b.constant("axes", np.array([1, 2], np.int32))], [pooled])
     weights = rng.normal(0, 0.5, (5, 8)).astype(np.float32)
     if outlier != 1.0:
-        weights[:, 3] = 0  # nobody needs it: only the range it takes does harm
+        weights[:, 3] = 0  # it is not needed: only the range it takes does harm
     result = b.tensor("model/dense/MatMul", np.float32, [1, 5])
     b.node("FULLY_CONNECTED", [pooled, b.constant("dense/kernel", weights), -1], [result])
     b.output(result)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"
 
 
 def in_child(work) -> str:
-    """What `work` gives, or the exception's class and text, in a forked process that has 30 seconds."""
+    """What `work` returns, or the exception's class and text, in a forked process that has 30 seconds."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: there are other threads
@@ -68,7 +68,7 @@ def test_a_fork_during_a_run_gives_an_error_in_the_child():
     assert "forked" in answer and "make a new one" in answer
     assert "TimeLimitError" in in_child(lambda: ready(endless()).invoke(timeout=0.1))  # a new one works
     thread.join()
-    with pytest.raises(leadline.TimeLimitError):  # and here it goes on as before
+    with pytest.raises(leadline.TimeLimitError):  # and here it continues as before
         interpreter.invoke(timeout=0.1)
 
 

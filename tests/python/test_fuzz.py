@@ -40,11 +40,11 @@ def bases(tmp_path_factory) -> Path:
 
 def test_mutants_end_in_success_or_an_error(bases, tmp_path):
     text = run("--bases", bases, "--seed", 9, "--count", MUTANTS, "--jobs", 2, "--findings", tmp_path, "--slow", 10)
-    figures = text.splitlines()[-1]
-    assert f"{MUTANTS} mutants" in figures and "0 findings" in figures
+    results = text.splitlines()[-1]
+    assert f"{MUTANTS} mutants" in results and "0 findings" in results
     # A fair part of them gets past the checks, else nothing is tested.
-    ran = int(figures.split(" ran ")[1].split(",")[0])
-    assert ran > MUTANTS / 5, figures
+    ran = int(results.split(" ran ")[1].split(",")[0])
+    assert ran > MUTANTS / 5, results
 
 
 def test_what_was_found_before_stays_fixed(tmp_path):

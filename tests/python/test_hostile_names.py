@@ -35,7 +35,7 @@ def float_model(name: str) -> bytes:
 
 
 def custom_model(name: str) -> bytes:
-    """An op that nobody knows."""
+    """An op that is unknown."""
     b = leadline.ModelBuilder()
     x = b.input(f"{name}.x", np.float32, [4])
     y = b.tensor(f"{name}.y", np.float32, [4])

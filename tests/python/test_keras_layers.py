@@ -29,7 +29,7 @@ REFUSED = {
     "TorchModuleWrapper": "another library",
     "Wrapper": "computes nothing",
 }
-# No layers, or layers that functional models cannot hold: Equalization gives its own input, and boxes are no tensors.
+# No layers, or layers that functional models cannot hold: Equalization gives its own input, and boxes are not tensors.
 NO_LAYERS = {"InputLayer", "InputSpec", "Equalization", "MaxNumBoundingBoxes", "Pipeline"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every real model that LiteRT runs gives LiteRT's outputs, with 1 and 2 threads, and takes what was planned."""
+"""Every real model that LiteRT runs computes LiteRT's outputs, with 1 and 2 threads, and takes what was planned."""
 
 import numpy as np
 import pytest

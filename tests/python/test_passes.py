@@ -80,7 +80,7 @@ def test_names():
     assert {p.name for p in leadline.list_passes() if p.converts} > {"fold_affine", "merge_padding"}
     for name in PASSES:
         Interpreter(model_content=swish(), disabled_passes=[name]).allocate_tensors()
-    with pytest.raises(leadline.InvalidArgumentError, match="no pass called 'merge'; there are merge_nodes, "):
+    with pytest.raises(leadline.InvalidArgumentError, match="unknown pass 'merge'; expected one of: merge_nodes, "):
         Interpreter(model_content=swish(), disabled_passes=["merge"]).allocate_tensors()
 
 

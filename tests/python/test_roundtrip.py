@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every real model goes file -> Graph -> file; LiteRT loads the result and computes the same from it, to the bit."""
+"""Every real model is read and written back; LiteRT loads the result and computes the same from it, to the bit."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads: Python goes on while a model runs, interpreters run in parallel, and two threads on one take turns."""
+"""Threads: Python continues while a model runs, interpreters run in parallel, and two threads on one take turns."""
 
 import threading
 import time

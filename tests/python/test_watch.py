@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""leadline.watch: what grows too far ends in MemoryError, and everything else goes on."""
+"""leadline.watch: what grows too far ends in MemoryError, and everything else continues."""
 
 import gc
 import mmap

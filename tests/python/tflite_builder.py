@@ -190,7 +190,7 @@ class Subgraph:
 
 
 class ModelBuilder:
-    """A model in the making."""
+    """A model being built."""
 
     def __init__(self):
         self._subgraphs: list[Subgraph] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every form of a Keras model gives a file that computes what Keras does and is as small as TFLiteConverter's.
 
-LEADLINE_LONG=1 takes all of keras.applications; bench/conversion_parity.py prints the figures.
+LEADLINE_LONG=1 takes all of keras.applications; bench/conversion_parity.py prints the results.
 """
 
 import gc

@@ -143,7 +143,7 @@ class Block(keras.layers.Layer):
 
 
 def block(builder, layer, x):
-    """By the order of variables, which is all that an .h5 tells."""
+    """By the order of variables, which is all that an .h5 has."""
     first, second = layer.weights[0:2], layer.weights[2:4]
     y = builder.node("FULLY_CONNECTED", [x, first[0].T, first[1]])
     return builder.node("FULLY_CONNECTED", [builder.node("RELU", [y]), second[0].T, second[1]])

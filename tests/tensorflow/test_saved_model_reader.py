@@ -120,7 +120,7 @@ class Rebuilder:
 
 
 def check(directory, tmp_path, *signatures, variables=None, inputs=None):
-    """Compares every signature of the dump with TensorFlow's own; gives the dump."""
+    """Compares every signature of the dump with TensorFlow's own; returns the dump."""
     model = dump(directory, tmp_path / "dump", *signatures)
     loaded = tf.saved_model.load(str(directory))
     rebuilder = Rebuilder(model)
@@ -155,7 +155,7 @@ def test_module(tmp_path):
             super().__init__()
             self.w = tf.Variable(tf.random.normal([4, 3]), name="w")
             self.b = tf.Variable(tf.random.normal([3]), name="b")
-            # Equal names: only the objects tell these apart.
+            # Equal names: only the objects distinguish these.
             self.deep = [tf.Variable(tf.random.normal([3, 3]), name="w"), {"k": tf.Variable(np.arange(5), name="k")}]
             self.bfloat = tf.Variable(tf.cast(tf.random.normal([3]), tf.bfloat16))
             self.half = tf.Variable(tf.cast(tf.random.normal([3]), tf.float16))

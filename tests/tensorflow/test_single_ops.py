@@ -42,7 +42,7 @@ GROUP = 16  # functions in one SavedModel: saving takes time for each model, rea
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """Gives for the name of a case the directory it is saved in, its inputs and its wanted output."""
+    """Returns for the name of a case the directory it is saved in, its inputs and its wanted output."""
     names = NAMES
     made = {}
 

@@ -21,7 +21,7 @@ struct Finding {
   Severity severity = Severity::kNote;
   std::string what;    ///< what was found
   std::string why;     ///< what it does to a running program
-  std::string fix;     ///< the command that mends it, or what to do
+  std::string fix;     ///< the command that fixes it, or what to do
   std::string source;  ///< the page that says so; may be empty
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether a loop leaks: memory after each round, and a fit that tells growth from warm-up, noise and single
-// steps.
+// Finds out whether a loop leaks: memory after each round, and a fit that separates growth from warm-up, noise and
+// single steps.
 //   leadline::guard::Laps laps;
 //   for (int i = 0; i < 50; ++i) { work(); laps.lap(); }
 //   std::cout << laps.report().text << '\n';  // "grows 3.2 MiB a round ..." or "flat ..."
@@ -47,7 +47,7 @@ struct LapReport {
   Growth allocated;
   Growth accounted;
   Growth objects;
-  std::string text;  ///< for people, without a final newline
+  std::string text;  ///< as text, without a final newline
 };
 
 /// Takes a sample after each round. Its own memory does not grow: after kMostSamples it keeps every second sample, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a watched process (see watch.h) is no longer there, from what its flight recorder and the system still know.
+// Why a watched process (see watch.h) died, from what its flight recorder and the system still know.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class DeathCause {
   kBusError,            ///< SIGBUS
   kArithmetic,          ///< SIGFPE
   kIllegalInstruction,  ///< SIGILL
-  kSignal,              ///< another signal: somebody asked it to end
+  kSignal,              ///< another signal asked it to end
   kReboot,              ///< the machine was restarted
   kUnknown,             ///< the file is damaged or of another version
 };
@@ -55,7 +55,7 @@ struct Postmortem {
   double started = 0.0;    ///< seconds since 1970
   double last_sign = 0.0;  ///< of life, or the moment of the crash
   std::string command;
-  std::string session;  ///< what tells one notebook's kernels from another's
+  std::string session;  ///< distinguishes one notebook's kernels from another's
   std::string folder;   ///< where it ran
   int cell = 0;         ///< number of the last cell; 0: none
   std::string cell_line;
@@ -93,11 +93,11 @@ Postmortem postmortem_of(const std::string& file);
 /// All recordings in a folder (empty: flights_folder()), newest first, at most `most`.
 std::vector<Postmortem> postmortems(const std::string& folder = {}, size_t most = 100);
 
-/// The death of the newest process of the same session, or else of one in the same folder, unless somebody was told of
-/// it already. An empty list when there is none.
+/// The death of the newest process of the same session, or else of one in the same folder, unless it was reported
+/// already. An empty list when there is none.
 std::vector<Postmortem> previous_death(const std::string& session, const std::string& folder);
 
-/// Notes in the file that its death was told.
+/// Notes in the file that its death was reported.
 void mark_reported(const std::string& file);
 
 }  // namespace leadline::guard

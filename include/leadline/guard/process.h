@@ -37,7 +37,7 @@ struct GuardEvent {
 /// what it started, another leaves that behind when the caller is killed.
 ///
 /// One thread at a time may call wait(); the other members are thread-safe. The caller must call wait() until the end:
-/// a child whose output nobody takes blocks when the pipe is full.
+/// a child whose output is not read blocks when the pipe is full.
 class GuardedProcess {
  public:
   /// Starts the program. Throws Error(kInvalidArgument) without a command and Error(kIo) when it cannot be started.
@@ -49,7 +49,7 @@ class GuardedProcess {
   int pid() const;
 
   /// Waits for output, for the end, or for `watched` (a descriptor; -1: none) to be readable, at most `seconds` or
-  /// until a signal handler ran. Output goes before the end.
+  /// until a signal handler ran. Output comes before the end.
   GuardEvent wait(double seconds, int watched = -1);
 
   /// For a child that serves call after call: starts the clock of one (0: no limit), its peak and its last lines.

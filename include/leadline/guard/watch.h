@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A native thread that watches memory and speaks before the OOM killer does, and a flight recorder: a small file that
-// survives the process, from which postmortem.h tells how it died.
+// survives the process, from which postmortem.h finds out how it died.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct WatchOptions {
   /// Alarms are for cells only; else the whole time counts as one.
   bool cells_only = false;
   /// Called on the thread of the watch when memory comes near a limit. False: could not be taken, try again soon.
-  /// Whoever passes it on to another thread calls note_raised() when it arrives there.
+  /// Code that passes it on to another thread calls note_raised() when it arrives there.
   std::function<bool(const WatchAlarm&)> on_alarm = {};
 
   bool recorder = true;         ///< keep a flight recorder

@@ -54,7 +54,7 @@ class DoctorReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there are no problems; warnings there may be."""
+        """Whether there are no problems; there may be warnings."""
         return not self.problems
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def all_postmortems(path: str | os.PathLike[str] | None = None) -> list[Postmort
 
 
 def tell_previous_death(session: str) -> str | None:
-    """One line about the death of this session's process before this one, told once; None when it ended well."""
+    """One line about the death of this session's process before this one, reported once; None when it ended well."""
     found = previous_death(session, os.getcwd())
     if not found:
         return None

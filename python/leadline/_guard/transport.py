@@ -159,7 +159,7 @@ else:
 
 
 class _Unwrapping(_Base):
-    """A decorated function is found under its name, the function inside it is not: it goes as its wrapper."""
+    """A decorated function is found under its name, the function inside it is not: send its wrapper."""
 
     def reducer_override(self, thing: Any) -> Any:
         if isinstance(thing, types.FunctionType):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One subgraph of an interpreter as Python sees it, and what tf.lite tells about its tensors and ops."""
+"""One subgraph of an interpreter as Python sees it, and what tf.lite reports about its tensors and ops."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ os.register_at_fork(after_in_child=_after_fork)
 class Session:
     """One subgraph and the native interpreter that runs it, made when it is first needed.
 
-    Sessions refer to the main one and never to an Interpreter, so that memory is given back as soon as the last
-    reference goes, not when the garbage collector comes by.
+    Sessions refer to the main one and never to an Interpreter, so that memory is released as soon as the last
+    reference is dropped, not when the garbage collector runs.
     """
 
     def __init__(self, model: Model, subgraph: int, options: dict[str, Any], main: Session | None = None):
@@ -204,7 +204,7 @@ def _sparsity_details(sparsity: _leadline.SparsityInfo | None) -> dict[str, Any]
 
 
 def tensor_details(session: Session, index: int) -> dict[str, Any]:
-    """What tf.lite tells about a tensor."""
+    """What tf.lite reports about a tensor."""
     info = session.info(index)
     scales, zero_points = info.scales, info.zero_points
     per_tensor = len(scales) == 1

@@ -251,7 +251,7 @@ def _pack(array: Array, spec: TensorSpec) -> Array:
 
 
 def set_inputs(interpreter: Interpreter, arrays: Sequence[Array]) -> None:
-    """Gives the inputs of a native interpreter these shapes and values."""
+    """Sets the shapes and values of the inputs of a native interpreter."""
     for index, array in zip(interpreter.inputs, arrays, strict=True):
         interpreter.resize_input(index, array.shape)
     for index, array in zip(interpreter.inputs, arrays, strict=True):

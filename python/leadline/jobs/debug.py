@@ -120,7 +120,7 @@ def debug(
     Args:
       float_model, quantized_model: .tflite files, their bytes, or leadline.Models.
       dataset: samples for the float model, or their path, as leadline.calibrate takes them.
-      own_error: also tell what each layer adds by itself, which takes a second run of each float node.
+      own_error: also report what each layer adds by itself, which takes a second run of each float node.
       equalized: the quantized model was made with equalize=True, which scales the channels of float layers before they
         are quantized: layers are compared with those. Otherwise that scaling would look like an error.
       progress, timeout, pictures: as in leadline.calibrate.

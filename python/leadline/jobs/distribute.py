@@ -252,7 +252,7 @@ class _Distributed:
         tell(progress, last + 1, total)
 
     def _stop(self) -> None:
-        """After a failure: nothing of ours goes on running."""
+        """After a failure: nothing of ours keeps running."""
         running = [future for _, _, future in self._pending]
         self._pending.clear()
         if isinstance(self._executor, _QUIETLY_CANCELLED):
@@ -273,7 +273,7 @@ def _result_of(future: concurrent.futures.Future) -> Any:
 
 
 def _workers_of(executor: concurrent.futures.Executor) -> int:
-    """How many chunks run at a time, as far as executors tell."""
+    """How many chunks run at a time, as far as executors say."""
     workers = getattr(executor, "_max_workers", None)
     client: Any = getattr(executor, "_client", None)  # Dask's
     if workers is None and hasattr(client, "nthreads"):

@@ -80,7 +80,7 @@ def evaluate(
 
     Args:
       model: a .tflite file, its bytes, or a leadline.Model.
-      dataset: samples as leadline.calibrate takes them, pairs of sample and label, a DataLoader that gives batches of
+      dataset: samples as leadline.calibrate takes them, pairs of sample and label, a DataLoader that yields batches of
         them, or a path: a .npy or .npz file, a folder of them, a folder of PNG and JPEG pictures, or one of class
         folders with pictures.
       labels: what the model should answer: one item for each sample. For a path: the path of a .npy file,

@@ -14,7 +14,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 # A job is written as a generator: once its arguments are understood it yields a function that returns its plan, and
-# then goes on to do the work. So plan() and the job read the same arguments in the same way.
+# then does the work. So plan() and the job read the same arguments in the same way.
 Planned: TypeAlias = Generator[Callable[[], JobPlan], None, _R]
 
 

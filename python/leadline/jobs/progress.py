@@ -47,7 +47,7 @@ class ProgressBar:
         self._width = len(line)
 
     def line(self, done: int, total: int | None, seconds: int) -> str:
-        if total is None:  # a dataset that does not tell its length
+        if total is None:  # a dataset without a known length
             return f"{self._title} {done}  {seconds // 60}:{seconds % 60:02}"
         part = min(max(done / total, 0.0), 1.0) if total else 1.0
         bar = "#" * int(part * _LETTERS)
@@ -89,7 +89,7 @@ class _Given:
 
 
 def with_timeout(function: F) -> F:
-    """Keeps the argument `timeout` of a function: after so many seconds its work ends with TimeLimitError."""
+    """Applies the argument `timeout` of a function: after this many seconds its work ends with TimeLimitError."""
 
     @functools.wraps(function)
     def limited(*args: Any, timeout: float | None = None, **settings: Any) -> Any:
@@ -102,7 +102,7 @@ def with_timeout(function: F) -> F:
 
 
 def tell(report: Callable[..., object] | None, done: int, total: int | None) -> None:
-    """Calls what progress_of() gave. Raises Error when that says no."""
+    """Calls what progress_of() returned. Raises Error when that says no."""
     if report is not None and report(done, total) is False:
         error = Error("stopped before it was finished")
         error.code = "cancelled"
@@ -110,7 +110,7 @@ def tell(report: Callable[..., object] | None, done: int, total: int | None) -> 
 
 
 def progress_of(progress: Progress, title: str) -> ProgressBar | _Silent | _Given:
-    """A context that gives what to call with (done, total), or None.
+    """A context that yields what to call with (done, total), or None.
 
     None shows a bar where a person can see it, True always, False never; a function is called itself, and stops the
     work when it returns False.
@@ -124,7 +124,7 @@ def progress_of(progress: Progress, title: str) -> ProgressBar | _Silent | _Give
 
 @contextlib.contextmanager
 def observing(progress: Progress, **titles: str) -> Iterator[Callable[..., object] | None]:
-    """A context that gives the observer of a job, or None: it is called with (phase, done, total). Each phase that has
+    """A context that yields the observer of a job, or None: it is called with (phase, done, total). Each phase that has
     a title has a bar of its own, as progress_of() says; a function is told of the first of them."""
     if callable(progress):
         first = next(iter(titles))

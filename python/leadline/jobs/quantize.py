@@ -90,7 +90,7 @@ def quantize(
 
 @Job
 def quantize_to_model(model, mode: str, *, calibration=None, budget=None, **settings) -> Planned[Model]:
-    """The same as a model to run; its memory goes back to the system with it."""
+    """The same as a model to run; its memory is returned to the system with it."""
     options = make_options(mode, budget=as_budget(budget), **settings)
     return (yield from _quantize(QuantizeJob.run_to_model, model, options, None, calibration, None, False, {}))
 
@@ -194,7 +194,7 @@ def read_recipe(recipe) -> list[_leadline.RecipeRule]:
 
 
 def type_name(dtype) -> str:
-    """'int8' for 'int8', numpy.int8, tf.int8, DType.INT8 and such; what is no type is named by its text."""
+    """'int8' for 'int8', numpy.int8, tf.int8, DType.INT8 and such; what is not a type is named by its text."""
     if isinstance(dtype, str):
         return dtype
     if isinstance(dtype, DType):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets of Python as samples of the engine, which checks them (leadline/sample_reader.h).
 
-A data set is a path, a callable that gives samples, an object with one (`RepresentativeDataset`), a DataLoader, or the
+A data set is a path, a callable that yields samples, an object with one (`RepresentativeDataset`), a DataLoader, or the
 samples themselves: a list, a generator, a tf.data.Dataset, an array whose first dimension counts samples. A sample is a
 list of arrays in the order of the model's inputs, a dict by input name, a pair of signature key and dict, or one array;
 a tuple may have a label after them. What offers itself to numpy.asarray is an array. Samples are taken one by one, and
@@ -49,7 +49,7 @@ class Finding:
 
 
 def warn_of(findings: list[tuple], stacklevel: int) -> None:
-    """Gives the findings that are warnings to Python's warnings. The level is that of the caller."""
+    """Passes the findings that are warnings to Python's warnings. The level is that of the caller."""
     for severity, message, _, _ in findings:
         if severity == "warning":
             warnings.warn(message, DatasetWarning, stacklevel=stacklevel + 1)
@@ -168,7 +168,7 @@ def to_array(value: Any) -> np.ndarray:
         value = value.detach().cpu()
     array = np.asarray(value)
     if array.dtype.hasobject and array.size and not isinstance(array.reshape(-1)[0], (str, bytes)):
-        raise InvalidArgumentError("it has rows of different lengths, or is no array")
+        raise InvalidArgumentError("it has rows of different lengths, or is not an array")
     return array
 
 
@@ -318,7 +318,7 @@ def _holds_arrays(value: Any) -> bool:
 
 
 def _is_loader(dataset: Any) -> bool:
-    """Whether it gives batches, as PyTorch's DataLoader does."""
+    """Whether it yields batches, as PyTorch's DataLoader does."""
     return hasattr(dataset, "batch_size") and hasattr(dataset, "dataset") and isinstance(dataset, Iterable)
 
 

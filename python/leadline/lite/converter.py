@@ -61,7 +61,7 @@ class OpsSet(enum.Enum):
 
 
 class RepresentativeDataset:
-    """Samples of what a model will see; `input_gen` gives them one by one."""
+    """Samples of what a model will see; `input_gen` yields them one by one."""
 
     __module__ = "leadline.lite"  # where users find it
 
@@ -152,7 +152,7 @@ class TFLiteConverter(_Settings):
         self, converter: Converter | FunctionConverter, folder: tempfile.TemporaryDirectory[str] | None = None
     ) -> None:
         self._converter = converter
-        self._folder = folder  # what the weights are read from, until this converter goes
+        self._folder = folder  # what the weights are read from, as long as this converter exists
         self._refusal: UnsupportedError | None = None  # of an op that may become a custom op
         self.optimizations: list[Optimize] = []
         self.representative_dataset: RepresentativeDataset | Callable[[], Iterable[Any]] | None = None
@@ -285,7 +285,7 @@ class TFLiteConverter(_Settings):
             from leadline.tf.export import converter_of
 
             return cls(converter_of(functions))
-        import tensorflow as tf  # whoever has concrete functions has it loaded
+        import tensorflow as tf  # concrete functions exist, so it is loaded already
 
         holder = trackable_obj
         if holder is None:
@@ -307,7 +307,7 @@ class TFLiteConverter(_Settings):
         )
 
     def plan(self) -> ConversionPlan:
-        """What the conversion gives and takes, before weights are read."""
+        """What the conversion makes and needs, before weights are read."""
         return cast("ConversionPlan", self._ready().plan())
 
     @with_timeout
@@ -354,7 +354,7 @@ class TFLiteConverter(_Settings):
 
 
 def _function_names(functions: Sequence[Any]) -> list[str]:
-    """The names people gave them: "__inference_add_12" was add."""
+    """The names that users gave them: "__inference_add_12" was add."""
     names: list[str] = []
     for function in functions:
         given = function.name.decode() if isinstance(function.name, bytes) else str(function.name)

@@ -32,7 +32,7 @@ class Request(NamedTuple):
 
 
 def add_attributes(converter: Any) -> None:
-    """Gives a new converter the attributes that users of tf.lite know."""
+    """Sets the attributes that users of tf.lite know on a new converter."""
     for name, value in ATTRIBUTES.items():
         setattr(converter, name, value)
 
@@ -90,7 +90,7 @@ class _Target:
 
     def _refuse_unknown(self, converter: Any) -> None:
         if unknown := sorted(self.types - set(_BITS)):
-            raise InvalidArgumentError(f"target_spec.supported_types has {', '.join(unknown)}, which are no types")
+            raise InvalidArgumentError(f"target_spec.supported_types has {', '.join(unknown)}, which are not types")
         if "EXPERIMENTAL_STABLEHLO_OPS" in self.ops:
             raise UnsupportedError(
                 "target_spec.supported_ops has EXPERIMENTAL_STABLEHLO_OPS, which Leadline does not make"

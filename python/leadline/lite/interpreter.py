@@ -301,11 +301,11 @@ class Interpreter:
         self._main.bind(tensor_index, array)
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
-        """A function that gives a numpy view of the tensor's current memory.
+        """A function that returns a numpy view of the tensor's current memory.
 
         The memory lives as long as a view of it, even when the interpreter was resized or is gone, and holding a view
         never makes a call fail. After a resize, call the function again for the new memory. Strings and types of less
-        than 8 bits have no such view: for them the function gives a copy. So it does for intermediate results, which
+        than 8 bits have no such view: for them the function returns a copy. So it does for intermediate results, which
         are computed again (see get_tensor()).
         """
         session = self._main
@@ -313,7 +313,7 @@ class Interpreter:
         return lambda: session.array(index)
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:
-        """Gives an input a new shape; call allocate_tensors() afterwards. `strict`: only dimensions that are -1 in
+        """Sets the shape of an input; call allocate_tensors() afterwards. `strict`: only dimensions that are -1 in
         `shape_signature` may change. Plans of recent shapes are kept, so going back to one of them is cheap."""
         self._main.resize(input_index, tensor_size, strict)
 
@@ -398,7 +398,7 @@ class Interpreter:
 
     def plan(self, shapes: Mapping[str | int, Sequence[int]] | None = None) -> Plan:
         """What a run with the current input shapes does and takes; nothing large is allocated for it. Ops that cannot
-        run (Plan.missing_ops) are planned around, with the shapes that the file gives their outputs.
+        run (Plan.missing_ops) are planned around, with the shapes that the file has for their outputs.
 
         `shapes` are other shapes of inputs, by name or index, to plan for: {"image": [1, 480, 640, 3]}. The
         interpreter keeps its own. Where the model leaves sizes open (-1 in `shape_signature`) and cannot be planned
@@ -430,14 +430,14 @@ class Interpreter:
         return self._main.native.counted_peak_bytes()
 
     def enable_profile(self, enabled: bool = True) -> None:
-        """Starts (anew) or stops measuring the time of each node."""
+        """Starts (or restarts) or stops measuring the time of each node."""
         self._main.native.enable_profile(enabled)
         self._profiled = bool(enabled)
 
     def profile(self) -> Profile:
         """Time per node, summed over the runs since enable_profile()."""
         if not self._profiled:
-            raise Error("Nothing was measured: call enable_profile() before the runs that profile() shall tell about")
+            raise Error("Nothing was measured: call enable_profile() before the runs to measure")
         from leadline.lite.profile import Profile  # most programs show neither this nor HTML
 
         return Profile(self._main.native.profile())

@@ -32,7 +32,7 @@ class NotebookWatch:
             pass
 
     def load(self) -> None:
-        """Tells of a death before, and starts the watch unless LEADLINE_WATCH=off."""
+        """Reports an earlier death, and starts the watch unless LEADLINE_WATCH=off."""
         session = session_of(self._shell)
         if line := postmortem.tell_previous_death(session):
             print(line, file=sys.stderr)
@@ -133,7 +133,7 @@ def load(shell: Any) -> NotebookWatch:
     """Starts the watch of a shell, once."""
     if id(shell) not in _loaded:
         _loaded[id(shell)] = NotebookWatch(shell)
-        if hasattr(shell, "events"):  # whoever is no real shell has no cells to watch
+        if hasattr(shell, "events"):  # what is not a real shell has no cells to watch
             _loaded[id(shell)].load()
     return _loaded[id(shell)]
 

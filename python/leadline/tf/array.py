@@ -109,7 +109,7 @@ def unstack(value, num=None, axis=0, name="unstack") -> list[Tensor]:
 
 
 def split(value, num_or_size_splits, axis=0, num=None, name="split") -> list[Tensor]:
-    """Parts along an axis: so many equal ones, or of the given sizes."""
+    """Parts along an axis: this many equal ones, or of the given sizes."""
     sizes = _static(num_or_size_splits)
     sizes = int(sizes) if np.ndim(sizes) == 0 else tuple(int(size) for size in sizes)
     result = apply("Split", [convert_to_tensor(value)], name, axis=int(_static(axis)), sizes=sizes)

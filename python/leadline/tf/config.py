@@ -141,7 +141,7 @@ def is_built_with_cuda() -> bool:
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Tells on stderr where each op runs, when it runs eagerly."""
+    """Prints to stderr where each op runs, when it runs eagerly."""
     from leadline.tf import op
 
     op.log_placement = bool(enabled)
@@ -199,7 +199,7 @@ def set_logical_device_configuration(device, logical_devices) -> None:
 
 
 class _Threading:
-    """tf.config.threading. Ops run one after the other, each on so many threads of the engine; 0: on all CPUs."""
+    """tf.config.threading. Ops run one after the other, each on this many threads of the engine; 0: on all CPUs."""
 
     @staticmethod
     def set_intra_op_parallelism_threads(num_threads: int) -> None:

@@ -50,7 +50,7 @@ def _count_references(value, dtype=None, shape=None, name="Const") -> int:
 
 
 def _calibrate() -> int:
-    # Since 3.14 a frame may borrow what its caller has a name for; the count no longer tells.
+    # Since 3.14 a frame may borrow what its caller has a name for; the count is not reliable any more.
     return _count_references(np.empty(1)) if sys.version_info < (3, 14) else 0
 
 

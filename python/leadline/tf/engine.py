@@ -3,7 +3,7 @@
 outputs are the arrays of tensors, used in place.
 
 A row's `engine` is a function of (Stretch, its inputs as numbers, attributes, specs of inputs, specs of outputs). It
-gives the numbers of its outputs, or None for what the engine has no kernel for, before it adds anything.
+returns the indices of its outputs, or None for what the engine has no kernel for, before it adds anything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEPT_BYTES = 2 << 20  # of each, inputs and outputs included
 
 
 class Stretch:
-    """A model in the making, for operations that run together."""
+    """A model being built, for operations that run together."""
 
     def __init__(self) -> None:
         self._builder = ModelBuilder()
@@ -126,7 +126,7 @@ def _hashable(attrs: dict) -> tuple:
 
 
 def run(key, build: Callable[[], bytes | None], arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    """Runs the model that `build` gives, made once per key. None when there is none."""
+    """Runs the model that `build` returns, made once per key. None when there is none."""
     interpreter = _kept.pop(key, None)
     if interpreter is None:
         content = build()

@@ -144,7 +144,7 @@ class Function:
         self.input_signature = input_signature
         self.__name__ = getattr(python_function, "__name__", type(python_function).__name__)
         self._traces: dict = {}  # ConcreteFunction, or None where the code has to run eagerly
-        self._bound: dict = {}  # of methods: a function for each object, which goes with it
+        self._bound: dict = {}  # of methods: a function for each object, dropped with it
         functools.update_wrapper(self, python_function)
 
     def __get__(self, instance, owner=None):

@@ -83,7 +83,7 @@ class Graph:
             _stack().remove(self)
 
     def add(self, row, inputs, attrs: dict, name: str | None):
-        """A new operation. Gives its output, or a tuple of several; itself when it has none."""
+        """A new operation. Returns its output, or a tuple of several; itself when it has none."""
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         inputs = [self.own(tensor) for tensor in inputs]
@@ -300,7 +300,7 @@ def executing_eagerly() -> bool:
 
 
 class name_scope:
-    """A prefix for the names of what is made in it. Gives the prefix."""
+    """A prefix for the names of what is made in it. Yields the prefix."""
 
     def __init__(self, name: str | None, default_name: str | None = None, values=None) -> None:
         name = default_name if name is None else name

@@ -87,8 +87,8 @@ _finder = _Finder()
 def install(force: bool = False) -> bool:
     """Makes `import tensorflow` find leadline.tf when there is no TensorFlow; with `force` in any case.
 
-    Gives whether `import tensorflow` will be leadline.tf. A TensorFlow that is imported already stays what it is unless
-    forced.
+    Returns whether `import tensorflow` will be leadline.tf. A TensorFlow that is imported already stays what it is
+    unless forced.
     """
     uninstall()
     if force:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras models that nobody has looked into yet. A Sequential of common layers is kept as an outline: what its classes
+"""Keras models that nothing has looked into yet. A Sequential of common layers is kept as an outline: what its classes
 were called with. Converting needs no more than that. Anything else (an attribute, a call, a look at its class) makes
 the real Keras object, with the same names and the same weights, and from then on the outline is that object.
 
@@ -213,7 +213,7 @@ class Outline:
 
     @property  # type: ignore[misc]  # it can be set in object
     def __class__(self):
-        # Whoever compares with a class of Keras has imported it; others are told the truth.
+        # Code that compares with a class of Keras has imported it; other code gets the true class.
         return type(self._real()) if "keras" in sys.modules else type(self)
 
     def __getattr__(self, name: str):

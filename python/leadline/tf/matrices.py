@@ -190,7 +190,7 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
 
 
 def band_part(input, num_lower, num_upper, name=None) -> Tensor:
-    """The diagonal and so many beside it; the rest is zero. A negative number keeps all."""
+    """The diagonal and this many beside it; the rest is zero. A negative number keeps all."""
     attrs = {"lower": int(_static(num_lower)), "upper": int(_static(num_upper))}
     return apply("MatrixBandPart", [convert_to_tensor(input)], name or "MatrixBandPart", **attrs)
 

@@ -145,7 +145,7 @@ def compute(row: Row, arrays: Sequence[np.ndarray], attrs: dict, specs: Sequence
         computed = engine.run_one(row, arrays, attrs, specs)
         if computed is not None:
             return computed
-    with np.errstate(all="ignore"):  # TensorFlow gives inf and nan without a word
+    with np.errstate(all="ignore"):  # TensorFlow returns inf and nan without a warning
         results = _several(row.compute(*arrays, **attrs))
     results = [conform(array, dtype) for array, (dtype, _) in zip(results, specs)]
     return results if row.view else [_own(result, arrays) for result in results]
@@ -160,7 +160,7 @@ def _own(result: np.ndarray, arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def scratch_bytes(row: Row, ins: Sequence[Spec], outs: Sequence[Spec], attrs: dict) -> int:
-    """What numpy takes beside the results while it computes an op: so many times the largest operand or all results,
+    """What numpy takes beside the results while it computes an op: this many times the largest operand or all results,
     or what a function says."""
     if callable(row.scratch):
         return row.scratch(ins, outs, attrs) if all(shapes.is_known(dims) for _, dims in (*ins, *outs)) else 0

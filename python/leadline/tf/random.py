@@ -35,7 +35,7 @@ generators = _Generators()
 
 
 def set_seed(seed: int) -> None:
-    """Starts all streams of random numbers anew from `seed`."""
+    """Restarts all streams of random numbers from `seed`."""
     generators.global_seed = int(seed)
     if graph.building():
         graph.current().seed = int(seed)

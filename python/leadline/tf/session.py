@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compat.v1: sessions, placeholders and what goes with them."""
+"""compat.v1: sessions, placeholders and related functions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def current_session() -> Session | None:
 class Session:
     """Runs a graph, or parts of it. Holds the values of the graph's variables.
 
-    run() of an eager tensor gives its value: TensorFlow 2 refuses that, programs of TensorFlow 1 expect it.
+    run() of an eager tensor returns its value: TensorFlow 2 refuses that, programs of TensorFlow 1 expect it.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config=None) -> None:
@@ -179,7 +179,7 @@ class Session:
         self._variables[variable] = (array, charge)
 
     def close(self) -> None:
-        """Gives back what the session holds. run() is an error afterwards."""
+        """Releases what the session holds. run() is an error afterwards."""
         self._closed = True
         self._variables.clear()
 

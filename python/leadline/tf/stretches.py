@@ -98,7 +98,7 @@ def _lowers(step: Step) -> bool:
 
 
 def split(plan: Plan) -> list[Step | Group]:
-    """The steps in an order that gives the same results, with groups for the engine in it."""
+    """The steps in an order with the same results, with groups for the engine in it."""
     items: list[Step | Group] = []
     current: list[Step] = []
     made: set[Tensor] = set()
@@ -124,7 +124,7 @@ def split(plan: Plan) -> list[Step | Group]:
 
 
 def lifetimes(plan: Plan, items: Sequence[Step | Group]) -> list[list[Tensor]]:
-    """For each item the tensors that nobody needs after it, views of the same memory among them."""
+    """For each item the tensors that are not needed after it, views of the same memory among them."""
     groups = [[item] if isinstance(item, Step) else item.steps for item in items]
     members: dict[Tensor, list[Tensor]] = {}
     for tensor, root in plan.roots.items():

@@ -17,7 +17,7 @@ from leadline.tf.shapes import Dims, TensorShape, compatible
 class Tensor(Operators):
     """An immutable array of one type. Made by constant(), convert_to_tensor() and every op.
 
-    An eager tensor holds a numpy array that nobody else writes; its bytes are charged to the budget. A symbolic one
+    An eager tensor holds a numpy array that nothing else writes; its bytes are charged to the budget. A symbolic one
     is output `value_index` of the Operation `op` of a graph.
     """
 
@@ -95,7 +95,7 @@ class Tensor(Operators):
         array = self._value("numpy()")
         if not array.ndim:
             return array[()]
-        memory.Charge(array.nbytes, lambda: "the copy that numpy() gives")  # only a check: the copy is the caller's
+        memory.Charge(array.nbytes, lambda: "the copy that numpy() returns")  # only a check: the copy is the caller's
         return array.copy()
 
     def _value(self, what: str) -> np.ndarray:
@@ -173,7 +173,7 @@ class Tensor(Operators):
         return id(self)
 
     def ref(self) -> Reference:
-        """Something that can be the key of a dict; deref() gives the tensor back."""
+        """Something that can be the key of a dict; deref() returns the tensor."""
         return Reference(self)
 
     def eval(self, feed_dict=None, session=None):
@@ -225,7 +225,7 @@ class NeedsValueError(TypeError, NotImplementedError):
 
 
 class Reference:
-    """What Tensor.ref() gives: equal for the same tensor."""
+    """What Tensor.ref() returns: equal for the same tensor."""
 
     def __init__(self, tensor) -> None:
         self._tensor = tensor

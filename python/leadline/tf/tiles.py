@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How ops are done by parts of the first axis: a row's `rows` says which inputs are cut, and what becomes of the parts.
 
-Given (specs of inputs, specs of outputs, attributes) it gives a Cut, or None when the op has to see everything at once.
+Given (specs of inputs, specs of outputs, attributes) it returns a Cut, or None when the op needs everything at once.
 """
 
 from __future__ import annotations

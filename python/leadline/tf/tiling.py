@@ -54,7 +54,7 @@ class Region:
         return step.op.row.rows(step.ins, step.outs, step.op.attrs)
 
     def _check_order(self) -> None:
-        """What the loop reads from outside must not depend on what it gives."""
+        """What the loop reads from outside must not depend on what it computes."""
         inside = {step.op for step in self.steps}
         tainted = set(inside)
         for step in self._plan.steps:

@@ -218,7 +218,7 @@ class Variable(Operators):
         return session.run(self)
 
     def assign(self, value, use_locking=False, name=None, read_value=True):
-        """Gives it a new value of the same type and shape."""
+        """Assigns a new value of the same type and shape."""
         return self._update("AssignVariableOp", value, lambda old, new: new, name)
 
     def assign_add(self, delta, use_locking=False, name=None, read_value=True):
@@ -321,7 +321,7 @@ def local_variables(scope=None) -> list[Variable]:
 
 
 def global_variables_initializer():
-    """An operation that gives all variables of the graph their first values."""
+    """An operation that sets all variables of the graph to their first values."""
     return variables_initializer(global_variables())
 
 

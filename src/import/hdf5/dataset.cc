@@ -76,7 +76,7 @@ void read_chunked_v4(Cursor& cursor, Dataset& dataset) {
 
 void read_layout(const FileBytes& file, std::span<const std::byte> message, Dataset& dataset) {
   Cursor cursor(file, message, kLayout);
-  cursor.expect_version(3, 5);  // 5, of HDF5 2: sizes of filtered chunks take 8 bytes, which their index tells
+  cursor.expect_version(3, 5);  // 5, of HDF5 2: sizes of filtered chunks take 8 bytes, as their index says
   switch (cursor.u8()) {
     case 0:
       dataset.layout = Dataset::Layout::kCompact;

@@ -26,7 +26,7 @@ auto about(std::string_view path, const Work& work) {
 
 Dataset open_dataset(const FileBytes& file, const std::vector<Message>& messages) {
   std::optional<Dataset> dataset = read_dataset(file, messages);
-  if (!dataset) fail(ErrorCode::kInvalidModel, "this is no dataset");
+  if (!dataset) fail(ErrorCode::kInvalidModel, "this is not a dataset");
   return *std::move(dataset);
 }
 

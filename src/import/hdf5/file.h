@@ -63,7 +63,7 @@ class Hdf5File {
   Superblock superblock_;
   std::shared_ptr<Budget> budget_;
   mutable std::mutex mutex_;
-  mutable std::map<uint64_t, std::shared_ptr<const Links>> groups_;  // null: the object is no group
+  mutable std::map<uint64_t, std::shared_ptr<const Links>> groups_;  // null: the object is not a group
 };
 
 }  // namespace leadline::hdf5

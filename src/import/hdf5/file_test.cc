@@ -144,7 +144,7 @@ TEST_P(Hdf5, GroupThatHoldsItselfIsNoEndlessWalk) {
   Hdf5Writer writer(GetParam());
   writer.floats("a/b", {1}, {1});
   std::string bytes = writer.finish();
-  // The root is written last; whoever names "a" names the root afterwards.
+  // The root is written last; a reference to "a" is one to the root afterwards.
   const auto at = [&](size_t place) -> uint64_t {
     uint64_t value = 0;
     std::memcpy(&value, bytes.data() + place, 8);

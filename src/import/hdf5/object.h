@@ -15,7 +15,7 @@ namespace leadline::hdf5 {
 /// Names and object headers of what a group holds. Soft and external links have kUndefined: they are not followed.
 using Links = std::map<std::string, uint64_t, std::less<>>;
 
-/// The links of the group with these messages; nothing when the object is no group.
+/// The links of the group with these messages; nothing when the object is not a group.
 std::optional<Links> read_links(const FileBytes& file, const std::vector<Message>& messages);
 
 struct Attribute {

@@ -91,7 +91,7 @@ class HeaderReader {
     const size_t head = version_ == 1 ? 8 : creation_order_ ? 6 : 4;
     Cursor cursor(file_, block, kWhat);
     while (cursor.left() >= head) {  // less is a gap
-      // In version 1 the number of messages is known, and what follows them is no longer in use.
+      // In version 1 the number of messages is known, and what follows them is not in use any more.
       if (version_ == 1 && messages_.size() + skipped_ == count_) return;
       const uint16_t type = version_ == 1 ? cursor.u16() : cursor.u8();
       const uint16_t size = cursor.u16();

@@ -50,7 +50,7 @@ int from_heads(Call& call, int x, int like, int64_t heads, int64_t size, bool bi
   const Arguments none;
   Call inner(call.importer, e, layer, none);
   const Shape& shape = inner.weight(0, "kernel", Dims(inner.weight_rank(0), -1)).shape;
-  require(shape.rank() >= 3, kBad, "the output's kernel has rank {}", shape.rank());
+  require(shape.rank() >= 3, kBad, "the output's kernel has rank {}, expected 3 or more", shape.rank());
   Dims kernel = {heads, size};
   std::vector<int> order;
   int64_t features = 1;
@@ -196,7 +196,9 @@ Outputs multi_head_attention(Call& call) {
     for (int axis = 1; axis + 1 < rank; ++axis) listed.push_back(axis);
   }
   const std::vector<int32_t> axes = e.axes(h.query, listed);
-  require(!axes.empty() && axes.back() + 1 < rank && axes.front() > 0, kBad, "the attention's axes are wrong");
+  require(!axes.empty() && axes.back() + 1 < rank && axes.front() > 0, kBad,
+          "the attention's axes are [{}], expected some between the batch and the last of {} axes",
+          fmt::join(axes, ", "), rank);
   const int64_t heads = call.config.integer("num_heads");
   const int64_t key_size = call.config.integer("key_dim");
   const int64_t value_size = call.config.integer("value_dim", key_size);

@@ -13,7 +13,7 @@ constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 /// Integers as rows of zeros and ones, summed up along axis 1 unless there is one per row.
 int encode(Call& call, int x, int64_t depth, const std::string& mode, int weights = -1) {
   Emitter& e = call.e;
-  require(depth > 0 && depth <= INT32_MAX, kBad, "{} categories", depth);
+  require(depth > 0 && depth <= INT32_MAX, kBad, "the number of categories is {}, expected 1 to {}", depth, INT32_MAX);
   const bool one_per_row = mode == "one_hot";
   call.refuse_if(!one_per_row && mode != "multi_hot" && mode != "count",
                  fmt::format("has the output mode '{}', which is not known", printable(mode)));

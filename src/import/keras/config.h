@@ -18,7 +18,7 @@ namespace leadline::keras {
 /// One value of a JSON document, which it keeps alive.
 class Config {
  public:
-  /// Throws Error(kInvalidModel) for text that is no JSON or nests deeper than any model does.
+  /// Throws Error(kInvalidModel) for text that is not JSON or nests deeper than any model does.
   static Config parse(std::string_view text);
 
   bool is_null() const;

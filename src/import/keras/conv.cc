@@ -53,13 +53,14 @@ int emit_depthwise(Emitter& e, int x, int filter, int bias, int64_t multiplier, 
 }
 
 int zero_bias(Emitter& e, int64_t channels) {
-  require(channels >= 0 && channels <= (1 << 24), kBad, "{} channels", channels);
+  require(channels >= 0 && channels <= (1 << 24), kBad, "the number of channels is {}, expected at most 2^24",
+          channels);
   return e.floats(std::vector<float>(static_cast<size_t>(channels), 0.0F));
 }
 
 namespace {
 
-/// Biases are no option of these ops: zeros stand for none.
+/// Biases are not optional for these ops: zeros stand for none.
 int bias_or_zeros(Call& call, size_t index, int64_t channels) {
   return call.config.boolean("use_bias", true) ? call.constant(index, "bias", {channels}) : zero_bias(call.e, channels);
 }
@@ -93,7 +94,8 @@ Window read_window(Call& call, const char* size_key, size_t axes) {
   w.dilations = call.config.integers("dilation_rate", axes, 1);
   for (const auto* list : {&w.sizes, &w.strides, &w.dilations}) {
     for (const int64_t n : *list) {
-      require(n > 0 && n <= (1 << 20), kBad, "a window has a size, stride or dilation of {}", n);
+      require(n > 0 && n <= (1 << 20), kBad, "a window has a size, stride or dilation of {}, expected 1 to {}", n,
+              1 << 20);
     }
   }
   const std::string padding = call.config.text("padding", "valid");
@@ -164,8 +166,8 @@ int convolve(Call& weights, int x, size_t index, std::string_view name, const Di
   const size_t axes = w.sizes.size();
   if (axes == 3) {
     const int64_t channels = kernel[3];
-    require(channels > 0 && e.dims(x).back() % channels == 0, kBad, "{} channels for a kernel of {}", e.dims(x).back(),
-            channels);
+    require(channels > 0 && e.dims(x).back() % channels == 0, kBad,
+            "the input has {} channels, expected a multiple of the kernel's {}", e.dims(x).back(), channels);
     return conv_3d_groups(weights, x, index, name, kernel, bias, w, e.dims(x).back() / channels);
   }
   if (axes == 2) {
@@ -186,7 +188,8 @@ Outputs depthwise(Call& call, size_t axes, bool separable) {
   check_rank(call, static_cast<int>(axes) + 2);
   const Window w = read_window(call, "kernel_size", axes);
   const int64_t multiplier = call.config.integer("depth_multiplier", 1);
-  require(multiplier > 0 && multiplier <= (1 << 16), kBad, "a depth multiplier of {}", multiplier);
+  require(multiplier > 0 && multiplier <= (1 << 16), kBad, "the depth multiplier is {}, expected 1 to {}", multiplier,
+          1 << 16);
   const int y = with_channels_last(call, [&](int x) {
     Emitter& e = call.e;
     const int64_t channels = channels_of(e, x);

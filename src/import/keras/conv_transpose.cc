@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolutions. The op wants the shape of its result, whose batch is only known at run time.
+// Transposed convolutions. The op takes the shape of its result, whose batch is only known at run time.
 #include <algorithm>
 
 #include "import/keras/spatial.h"

@@ -12,7 +12,7 @@
 
 namespace leadline::keras {
 
-/// Emits one call of a layer and gives its outputs.
+/// Emits one call of a layer and returns its outputs.
 using CustomLayer = std::function<std::vector<int>(Call&)>;
 
 void register_custom_layer(const std::string& name, CustomLayer layer);

@@ -23,20 +23,22 @@ Equation read_equation(Call& call, int rank) {
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   const size_t comma = text.find(',');
   const size_t arrow = text.find("->");
-  require(comma != std::string::npos && arrow != std::string::npos && comma < arrow, kBad, "the equation '{}' is wrong",
-          printable(text));
+  require(comma != std::string::npos && arrow != std::string::npos && comma < arrow, kBad,
+          "the equation is '{}', expected two terms and a result, such as 'ab,bc->ac'", printable(text));
   Equation q{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
   const size_t dots = q.input.find("...");
   if (dots == std::string::npos) return q;
-  require(q.input.size() >= 3 && q.input.size() - 3 <= static_cast<size_t>(rank), kBad, "the equation '{}' is wrong",
-          printable(text));
+  require(q.input.size() >= 3 && q.input.size() - 3 <= static_cast<size_t>(rank), kBad,
+          "the equation '{}' names {} axes besides '...', the input has rank {}", printable(text), q.input.size() - 3,
+          rank);
   std::string letters;
   for (size_t i = q.input.size() - 3; i < static_cast<size_t>(rank); ++i) {
     letters += static_cast<char>('0' + static_cast<int>(letters.size()));
   }
   q.input.replace(dots, 3, letters);
   const size_t out = q.output.find("...");
-  require(out != std::string::npos, kBad, "the equation '{}' is wrong", printable(text));
+  require(out != std::string::npos, kBad, "the equation '{}' has '...' in its input, expected it in its result too",
+          printable(text));
   q.output.replace(out, 3, letters);
   return q;
 }
@@ -52,7 +54,7 @@ std::vector<int> permutation_to(const std::string& from, const std::string& to) 
 /// A bias in the axes of the output from its first one on, 1 where it has none.
 int add_bias(Call& call, int y, const Equation& q, const std::string& axes) {
   const size_t first = q.output.find_first_of(axes);
-  require(first != std::string::npos, kBad, "the bias has the axes '{}'", printable(axes));
+  require(first != std::string::npos, kBad, "the bias has the axes '{}', expected axes of the result", printable(axes));
   Dims dims;
   for (size_t i = first; i < q.output.size(); ++i) {
     dims.push_back(in(axes, q.output[i]) ? call.e.dims(y)[i] : 1);
@@ -60,7 +62,7 @@ int add_bias(Call& call, int y, const Equation& q, const std::string& axes) {
   return call.e.add(y, call.constant(1, "bias", dims));
 }
 
-/// Equations that are no FULLY_CONNECTED: the kernel is a constant like any tensor.
+/// Equations that are not a FULLY_CONNECTED: the kernel is a constant like any tensor.
 Outputs general_einsum(Call& call, int x, const Equation& q) {
   Dims kernel;
   for (const char c : q.kernel) {
@@ -112,7 +114,9 @@ Outputs einsum_dense(Call& call) {
     const size_t where = q.input.find(c);
     kernel_dims.push_back(where == std::string::npos ? -1 : e.dims(x)[where]);
   }
-  require(q.kernel.size() == contracted.size() + made.size(), kBad, "the equation is wrong");
+  require(q.kernel.size() == contracted.size() + made.size(), kBad,
+          "the equation '{},{}->{}' has an axis twice in one term", printable(q.input), printable(q.kernel),
+          printable(q.output));
   const Weight& kernel = call.weight(0, "kernel", kernel_dims);
   const auto size_of = [&](char c) { return kernel.shape[static_cast<int>(q.kernel.find(c))]; };
   int64_t inner = 1;
@@ -157,7 +161,7 @@ Outputs embedding(Call& call) {
   return {result};
 }
 
-/// An embedding that also goes back: to the scores of all entries.
+/// An embedding that also maps back: to the scores of all entries.
 Outputs reversible_embedding(Call& call) {
   Emitter& e = call.e;
   const Argument* second = call.arguments.find(1, "reverse");

@@ -144,7 +144,7 @@ std::vector<Layer> describe_layers(const Config& list, const LayerAddress& model
     // The one class that is saved by another name than its own.
     const bool renamed = layer.class_name == "GroupQueryAttention";
     std::string word = snake_case(renamed ? "GroupedQueryAttention" : layer.class_name);
-    if (!layer.is_operation) {  // operations are no layers and have no place
+    if (!layer.is_operation) {  // operations are not layers and have no place
       const int count = used[word]++;
       if (count > 0) word += fmt::format("_{}", count);
     }

@@ -22,7 +22,7 @@ class Functional {
 
   const std::vector<Layer>& layers() const { return layers_; }
   const std::vector<Arguments>& calls(size_t layer) const { return calls_[layer]; }
-  /// Layers that are the inputs, in the order in which a caller gives them.
+  /// Layers that are the inputs, in the order of a caller's arguments.
   const std::vector<size_t>& inputs() const { return inputs_; }
   const std::vector<std::pair<std::string, TensorReference>>& outputs() const { return outputs_; }
   /// Layer and number of its call.

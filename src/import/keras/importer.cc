@@ -51,7 +51,7 @@ bool is_keras_package(std::string_view name) {
 }
 
 /// Keras names the module of its own classes; a class of the script that was run has none, and a registered one has its
-/// package before its name. Files of Keras 2 and .h5 tell packages only.
+/// package before its name. Files of Keras 2 and .h5 have packages only.
 bool is_foreign(const Layer& layer, std::string_view module) {
   if (layer.class_name == "LayerScale" || layer.class_name.ends_with(">LayerScale")) return false;  // of ConvNeXt
   for (const std::string_view name : {std::string_view(layer.class_name), std::string_view(layer.registered_name)}) {

@@ -29,7 +29,7 @@ struct Layer {
   LayerAddress address;
   bool is_operation = false;    // of keras.ops
   std::string registered_name;  // "package>Class" of a class that is not Keras's own
-  bool foreign = false;         // a class of somebody else's, which may be called like one of Keras's
+  bool foreign = false;         // a class that is not Keras's, but may be called like one of Keras's
 };
 
 /// An output of a call of a layer.
@@ -128,7 +128,7 @@ std::string_view refusal_of(std::string_view class_name);
 /// Why an operation of keras.ops is not converted.
 std::string_view operation_refusal(std::string_view class_name);
 
-/// `x` through the activation that `description` (a name or an object with a configuration) tells.
+/// `x` through the activation that `description` (a name or an object with a configuration) names.
 int activation(Call& call, int x, const Config& description);
 int activation(Call& call, int x, std::string_view name, const Config* config = nullptr);
 /// Through the one in member `key`, if there is one.

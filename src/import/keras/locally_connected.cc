@@ -40,7 +40,7 @@ Outputs locally_connected(Call& call) {
                  "keeps its kernel in another order; build it with implementation=1");
   call.refuse_if(w.padding == ir::Padding::kSame || w.causal, "is padded, which is not converted; use padding='valid'");
   const int64_t filters = call.config.integer("filters");
-  require(filters > 0 && filters <= (1 << 20), kBad, "{} filters", filters);
+  require(filters > 0 && filters <= (1 << 20), kBad, "the number of filters is {}, expected 1 to 2^20", filters);
   const int y = with_channels_last(call, [&](int x) {
     Emitter& e = call.e;
     const Dims dims = e.dims(x);

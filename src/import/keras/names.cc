@@ -18,7 +18,7 @@ bool is_word(char c) { return is_upper(c) || is_lower(c) || (c >= '0' && c <= '9
 std::string snake_case(std::string_view class_name) {
   std::string text(class_name);
   std::erase_if(text, [](char c) { return !is_word(c); });
-  // First a line before each capital that begins a word of small letters ("XConv" -> "X_Conv")...
+  // First a line before each capital that begins a lower-case word ("XConv" -> "X_Conv")...
   std::string words;
   for (size_t i = 0; i < text.size();) {
     words += text[i++];
@@ -27,7 +27,7 @@ std::string snake_case(std::string_view class_name) {
     words += text[i++];
     while (i < text.size() && is_lower(text[i])) words += text[i++];
   }
-  // ... then one between a small letter and a capital ("convLSTM" -> "conv_LSTM").
+  // ... then one between a lower-case letter and a capital ("convLSTM" -> "conv_LSTM").
   std::string result;
   for (size_t i = 0; i < words.size(); ++i) {
     if (i > 0 && is_lower(words[i - 1]) && is_upper(words[i])) result += '_';

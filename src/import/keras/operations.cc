@@ -123,7 +123,7 @@ Outputs reshape_op(Call& call) {
       }
       require(item.constant.has_value(), kBad, "a size is neither a number nor a tensor");
       const int64_t size = item.constant->is_null() ? -1 : item.constant->integer();
-      require(size >= -1 && size <= INT32_MAX, kBad, "a size of {}", size);
+      require(size >= -1 && size <= INT32_MAX, kBad, "a size is {}, expected -1 to {}", size, INT32_MAX);
       parts.push_back(e.ints({static_cast<int32_t>(size)}));
     }
     return {e.builder().node("RESHAPE", {call.x(), e.concat(parts, 0)}, e.name("Reshape"))};
@@ -213,7 +213,8 @@ Outputs split_op(Call& call) {
   Emitter& e = call.e;
   const int where = e.axis(call.x(), axis ? axis->integer() : 0);
   if (parts->is_integer()) {
-    require(parts->integer() > 0 && parts->integer() <= 4096, kBad, "split into {} parts", parts->integer());
+    require(parts->integer() > 0 && parts->integer() <= 4096, kBad, "split into {} parts, expected 1 to 4096",
+            parts->integer());
     return e.split(call.x(), where, static_cast<int>(parts->integer()));
   }
   Outputs result;
@@ -261,7 +262,8 @@ Outputs get_item(Call& call) {
       require(axis < e.rank(x), kBad, "there are more indices than axes");
       const Config range = item.find("config").value_or(item);
       const int64_t step = range.integer("step", 1);
-      require(step != 0 && step > INT32_MIN && step <= INT32_MAX, kBad, "a slice with step {}", step);
+      require(step != 0 && step > INT32_MIN && step <= INT32_MAX, kBad,
+              "a slice has step {}, expected another than 0 that fits 32 bits", step);
       if (step == -1 && !range.has("start") && !range.has("stop")) {
         x = e.reverse(x, axis++);
         continue;
@@ -442,7 +444,8 @@ int operand(Call& call, size_t index, std::string_view name, int like) {
   if (e.dtype(like) != DType::kFloat32 && whole && !named.starts_with("float")) {
     std::vector<int32_t> integers;
     for (const double n : numbers) {
-      require(n >= INT32_MIN && n <= INT32_MAX, ErrorCode::kUnsupported, "an array has the number {}", n);
+      require(n >= INT32_MIN && n <= INT32_MAX, ErrorCode::kUnsupported,
+              "an array has the number {}, which does not fit 32 bits", n);
       integers.push_back(static_cast<int32_t>(n));
     }
     return e.builder().constant(e.name("Const"), DType::kInt32, dims, integers);

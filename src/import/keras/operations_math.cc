@@ -133,7 +133,7 @@ Outputs nan_to_num(Call& call) {
 Outputs round_op(Call& call) {
   const int64_t decimals = integer_setting(call, 1, "decimals", 0);
   if (decimals == 0) return {call.e.unary("ROUND", call.x())};
-  require(std::abs(decimals) <= 30, kBad, "rounded to {} decimals", decimals);
+  require(std::abs(decimals) <= 30, kBad, "rounded to {} decimals, expected -30 to 30", decimals);
   const double scale = std::pow(10.0, static_cast<double>(decimals));
   return {call.e.mul(call.e.unary("ROUND", call.e.mul(real(call), scale)), 1.0 / scale)};
 }
@@ -321,7 +321,8 @@ Outputs digitize(Call& call) {
 int one_hot_of(Call& call, int x, int64_t axis) {
   Emitter& e = call.e;
   const int64_t classes = integer_setting(call, 1, "num_classes", 0);
-  require(classes > 0 && classes <= INT32_MAX, kBad, "{} classes", classes);
+  require(classes > 0 && classes <= INT32_MAX, kBad, "the number of classes is {}, expected 1 to {}", classes,
+          INT32_MAX);
   const auto name = setting(call, SIZE_MAX, "dtype");
   const auto type = name ? dtype_from_name(name->text()) : DType::kFloat32;
   require(type.has_value(), ErrorCode::kUnsupported, "the type of the result is unknown");
@@ -336,7 +337,8 @@ int one_hot_of(Call& call, int x, int64_t axis) {
 Outputs one_hot(Call& call) {
   int64_t axis = integer_setting(call, 2, "axis", -1);
   if (axis < -1) axis += call.e.rank(call.x()) + 1;
-  require(axis >= -1 && axis <= call.e.rank(call.x()), kBad, "an axis of {}", axis);
+  require(axis >= -1 && axis <= call.e.rank(call.x()), kBad, "the axis is {}, expected -1 to {}", axis,
+          call.e.rank(call.x()));
   return {one_hot_of(call, call.x(), axis)};
 }
 
@@ -352,7 +354,8 @@ Outputs segment(Call& call) {
   const auto count = setting(call, 2, "num_segments");
   call.refuse_if(!count, "has an unknown number of segments, which is not converted; give num_segments");
   require(ids != nullptr && ids->tensor >= 0, ErrorCode::kUnsupported, "the ids of segments must be a tensor");
-  require(count->integer() > 0 && count->integer() <= INT32_MAX, kBad, "{} segments", count->integer());
+  require(count->integer() > 0 && count->integer() <= INT32_MAX, kBad, "the number of segments is {}, expected 1 to {}",
+          count->integer(), INT32_MAX);
   const int number = e.integer(static_cast<int32_t>(count->integer()));
   return {e.builder().node(Op, {call.x(), e.cast(ids->tensor, DType::kInt32), number}, e.name("segments"))};
 }
@@ -374,7 +377,8 @@ Outputs matmul_op(Call& call) {
   auto [a, b] = operands(call, "x1", "x2");
   const int rank_a = e.rank(a);
   const int rank_b = e.rank(b);
-  require(rank_a >= 1 && rank_b >= 1, kBad, "a product of numbers");
+  require(rank_a >= 1 && rank_b >= 1, kBad, "a product of tensors of rank {} and {}, expected 1 or more", rank_a,
+          rank_b);
   if (rank_a >= 2 && rank_b >= 2) return {e.matmul(a, b)};
   if (rank_a == 1 && rank_b == 1) return {e.reduce("SUM", e.mul(a, b), {0}, false)};
   if (rank_a == 1) return {e.squeeze(e.matmul(e.expand_dims(a, 0), b), rank_b - 2)};
@@ -428,7 +432,8 @@ Outputs tensordot(Call& call) {
   const auto axes = setting(call, 2, "axes");
   if (!axes || axes->is_integer()) {
     const auto count = static_cast<int>(std::clamp<int64_t>(axes ? axes->integer() : 2, 0, 100));
-    require(count <= e.rank(a) && count <= e.rank(b), kBad, "{} axes are multiplied", count);
+    require(count <= e.rank(a) && count <= e.rank(b), kBad, "{} axes are multiplied of tensors of rank {} and {}",
+            count, e.rank(a), e.rank(b));
     for (int i = 0; i < count; ++i) {
       left.push_back(e.rank(a) - count + i);
       right.push_back(i);

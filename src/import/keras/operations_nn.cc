@@ -186,7 +186,7 @@ Outputs select_op(Call& call) {
           kBad, "conditions and choices do not match");
   for (size_t i = 0; i < choices->list.size(); ++i) {
     call.refuse_if(conditions->list[i].tensor < 0 || choices->list[i].tensor < 0,
-                   "has conditions or choices that are no tensors, which is not converted");
+                   "has conditions or choices that are not tensors, which is not converted");
   }
   const int like = choices->list[0].tensor;
   int result =

@@ -93,7 +93,7 @@ Outputs ravel(Call& call) { return {call.e.reshape(call.x(), {-1})}; }
 int repeated(Call& call, int x, int axis, int64_t times) {
   Emitter& e = call.e;
   const Dims dims = e.dims(x);
-  require(times > 0 && times <= INT32_MAX, kBad, "repeated {} times", times);
+  require(times > 0 && times <= INT32_MAX, kBad, "repeated {} times, expected 1 to {}", times, INT32_MAX);
   std::vector<int32_t> repeats(dims.size() + 1, 1);
   repeats[static_cast<size_t>(axis) + 1] = static_cast<int32_t>(times);
   const int tiled = e.tile(e.expand_dims(x, axis + 1), repeats);
@@ -132,7 +132,7 @@ Outputs tile(Call& call) {
   while (e.rank(x) < static_cast<int>(times.size())) x = e.expand_dims(x, 0);
   std::vector<int32_t> repeats;
   for (const int64_t n : times) {
-    require(n >= 0 && n <= INT32_MAX, kBad, "repeated {} times", n);
+    require(n >= 0 && n <= INT32_MAX, kBad, "repeated {} times, expected 0 to {}", n, INT32_MAX);
     repeats.push_back(static_cast<int32_t>(n));
   }
   return {e.tile(x, repeats)};
@@ -256,7 +256,7 @@ Outputs parts_of(Call& call, int axis) {
     for (int64_t i = 0; i + 1 < count; ++i) ends.push_back(at += size / count + (i < size % count ? 1 : 0));
   } else {
     ends = sections->integers();
-    require(ends.size() < 4096, kBad, "{} parts", ends.size());
+    require(ends.size() < 4096, kBad, "split into {} parts, expected fewer than 4096", ends.size());
   }
   Outputs result;
   int64_t from = 0;
@@ -275,7 +275,7 @@ Outputs dsplit(Call& call) { return parts_of(call, call.e.axis(call.x(), 2)); }
 Outputs where_op(Call& call) {
   Emitter& e = call.e;
   require(call.arguments.find(1, "x1") != nullptr && call.arguments.find(2, "x2") != nullptr, ErrorCode::kUnsupported,
-          "gives the places of true elements, whose number is not known; call where with three arguments");
+          "returns the indices of true elements, whose number is not known; call where with three arguments");
   const Argument* a = call.arguments.find(1, "x1");
   const Argument* b = call.arguments.find(2, "x2");
   const int like = a->tensor >= 0 ? a->tensor : b->tensor >= 0 ? b->tensor : e.scalar(0.0F);
@@ -304,7 +304,7 @@ Outputs pad_op(Call& call) {
   } else {
     for (const Config& item : found->items()) {
       const std::vector<int64_t> pair = item.integers();
-      require(pair.size() == 1 || pair.size() == 2, kBad, "a width has {} numbers", pair.size());
+      require(pair.size() == 1 || pair.size() == 2, kBad, "a width has {} numbers, expected 1 or 2", pair.size());
       pads.emplace_back(pair.front(), pair.back());
     }
     if (pads.size() == 1) pads.assign(static_cast<size_t>(rank), pads[0]);
@@ -375,7 +375,7 @@ template <bool Lower>
 Outputs triangle(Call& call) {
   Emitter& e = call.e;
   const Dims dims = e.dims(call.x());
-  require(dims.size() >= 2, kBad, "the tensor has rank {}", dims.size());
+  require(dims.size() >= 2, kBad, "the tensor has rank {}, expected 2 or more", dims.size());
   const int64_t rows = dims[dims.size() - 2];
   const int64_t columns = dims.back();
   call.refuse_if(rows < 0 || columns < 0 || rows > (1 << 20) || columns > (1 << 20) || rows * columns > (1 << 24),
@@ -424,7 +424,7 @@ Outputs diff(Call& call) {
   Emitter& e = call.e;
   const int64_t times = integer_setting(call, 1, "n", 1);
   const int axis = e.axis(call.x(), integer_setting(call, 2, "axis", -1));
-  require(times >= 0 && times <= 64, kBad, "{} differences", times);
+  require(times >= 0 && times <= 64, kBad, "the number of differences is {}, expected 0 to 64", times);
   int x = call.x();
   for (int64_t i = 0; i < times; ++i) x = e.sub(e.slice(x, axis, 1, INT64_MAX), e.slice(x, axis, 0, -1));
   return {x};
@@ -456,7 +456,7 @@ Outputs blocks(Call& call) {
   Emitter& e = call.e;
   ops::BlockSizeAttributes a;
   const int64_t size = integer_setting(call, 1, "block_size", 0);
-  require(size > 1 && size <= 65536, kBad, "blocks of {}", size);
+  require(size > 1 && size <= 65536, kBad, "the block size is {}, expected 2 to 65536", size);
   a.block_size = static_cast<int32_t>(size);
   return {with_channels_last(call, [&](int x) { return e.builder().node(Op, {x}, e.name(Op), a); })};
 }

@@ -40,7 +40,7 @@ Outputs pool(Call& call, const char* op) {
   const int rank = call.e.rank(call.x());
   const char digit = call.layer.class_name.size() > 1 ? call.layer.class_name[call.layer.class_name.size() - 2] : '0';
   const size_t axes = digit >= '1' && digit <= '3' ? static_cast<size_t>(digit - '0') : 0;
-  require(axes != 0 && rank == static_cast<int>(axes) + 2, kBad, "the input has rank {}", rank);
+  require(axes != 0 && rank == static_cast<int>(axes) + 2, kBad, "the input has rank {}, expected {}", rank, axes + 2);
   const Window w = read_window(call, "pool_size", axes);
   return {with_channels_last(call, [&](int x) { return pool_window(call.e, op, x, w); })};
 }

@@ -34,7 +34,7 @@ struct Reason {
 
 const Reason kReasons[] = {
     {kComplex, "of keras.ops works on complex numbers, for which the format has hardly any ops"},
-    {kUnknownSize, "of keras.ops gives a result whose size depends on data, or nothing that depends on the input"},
+    {kUnknownSize, "of keras.ops has a result whose size depends on data, or nothing that depends on the input"},
     {kPython, "of keras.ops calls Python functions, which a file does not hold"},
     {kMatrix, "of keras.ops factors or inverts matrices, for which the format has no op"},
     {kTraining, "of keras.ops measures or trains models and has no place in a converted one"},

@@ -14,7 +14,7 @@ int64_t known_product(const Dims& dims, size_t from) {
   int64_t product = 1;
   for (size_t i = from; i < dims.size(); ++i) {
     if (dims[i] < 0) return -1;
-    require(!__builtin_mul_overflow(product, dims[i], &product), kBad, "a shape with too many elements");
+    require(!__builtin_mul_overflow(product, dims[i], &product), kBad, "the shape has more than 2^63 elements");
   }
   return product;
 }
@@ -38,7 +38,7 @@ std::vector<std::pair<int64_t, int64_t>> borders(Call& call, const char* key, si
 
 size_t spatial_axes(Call& call) {
   const int rank = call.e.rank(call.x());
-  require(rank >= 3 && rank <= 5, ErrorCode::kUnsupported, "the input has rank {}", rank);
+  require(rank >= 3 && rank <= 5, ErrorCode::kUnsupported, "the input has rank {}, expected 3 to 5", rank);
   return static_cast<size_t>(rank) - 2;
 }
 
@@ -94,7 +94,7 @@ Outputs flatten(Call& call) {
 
 Outputs repeat_vector(Call& call) {
   const int64_t n = call.config.integer("n");
-  require(n > 0 && n <= INT32_MAX, kBad, "the vector is repeated {} times", n);
+  require(n > 0 && n <= INT32_MAX, kBad, "the vector is repeated {} times, expected 1 to {}", n, INT32_MAX);
   return {call.e.tile(call.e.expand_dims(call.x(), 1), {1, small(n), 1})};
 }
 

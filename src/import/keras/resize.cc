@@ -162,7 +162,7 @@ Outputs auto_contrast(Call& call) {
   require(e.rank(x) == 4, kBad, "the input has rank {}, expected 4", e.rank(x));
   std::vector<double> range = {0.0, 255.0};
   if (const auto found = call.config.find("value_range")) range = found->numbers(2);
-  require(range.size() == 2, kBad, "the range of values is wrong");
+  require(range.size() == 2, kBad, "value_range has {} numbers, expected 2", range.size());
   const int low = e.reduce("REDUCE_MIN", x, {1, 2}, true);
   const int high = e.reduce("REDUCE_MAX", x, {1, 2}, true);
   const int width = e.sub(high, low);

@@ -19,8 +19,8 @@ struct Tensors {
 };
 
 Tensors tensors_of(Call& call) {
-  require(call.inputs.size() == 2 || call.inputs.size() == 3, kBad, "the layer is called with {} tensors",
-          call.inputs.size());
+  require(call.inputs.size() == 2 || call.inputs.size() == 3, kBad,
+          "the layer is called with {} tensors, expected 2 or 3", call.inputs.size());
   Tensors t{call.input(0), call.input(1), call.inputs.size() > 2 ? call.inputs[2] : call.input(1), -1, -1};
   t.query_mask = call.importer.mask_of(t.query);
   t.value_mask = call.importer.mask_of(t.value);

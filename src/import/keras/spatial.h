@@ -10,7 +10,7 @@
 
 namespace leadline::keras {
 
-/// Runs `body` on the input with channels last, and gives its result the order that the layer has.
+/// Runs `body` on the input with channels last, and moves its result to the order of the layer.
 template <typename Body>
 int with_channels_last(Call& call, Body&& body) {
   Emitter& e = call.e;
@@ -38,7 +38,7 @@ struct Window {
 /// Reads the window of a layer; `size_key` is kernel_size or pool_size.
 Window read_window(Call& call, const char* size_key, size_t axes);
 
-/// A convolution with variable `index`, `kernel` in the sizes that Keras gives it; fewer channels than the input has
+/// A convolution with variable `index`, `kernel` in the sizes that Keras has; fewer channels than the input has
 /// are groups. `bias` is -1 for none.
 int convolve(Call& weights, int x, size_t index, std::string_view name, const Dims& kernel, int bias, const Window& w);
 

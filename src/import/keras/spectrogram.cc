@@ -94,7 +94,7 @@ int decibels(Call& call, int x) {
   const double floor = call.config.number("min_power", 1e-10);
   const double reference = std::max(std::abs(call.config.number("ref_power", 1.0)), floor);
   const double scale = 10.0 / std::numbers::ln10;
-  require(floor > 0.0, kBad, "a least power of {}", floor);
+  require(floor > 0.0, kBad, "the least power is {}, expected more than 0", floor);
   int y = e.mul(e.unary("LOG", e.binary("MAXIMUM", x, e.scalar_like(x, floor))), scale);
   y = e.add(y, -10.0 * std::log10(reference));
   std::vector<int32_t> all;
@@ -117,7 +117,8 @@ Outputs mel_spectrogram(Call& call) {
   require(size > 1 && size <= (1 << 20) && stride > 0 && stride <= (1 << 20) && length > 0 && length <= size &&
               bands > 0 && bands <= (1 << 16) && size / 2 < e.dims(x)[1],
           kBad, "frames of {} every {} samples, {} bands, of {} samples", size, stride, bands, e.dims(x)[1]);
-  call.refuse_if((size & (size - 1)) != 0, "has an fft_length that is no power of two, which TFLite's transform needs");
+  call.refuse_if((size & (size - 1)) != 0,
+                 "has an fft_length that is not a power of two, which TFLite's transform needs");
   const int frames = frames_of(call, reflect(e, x, 1, size / 2), size, stride);
   const int weighed = e.mul(frames, e.floats(window_of(call, length, size)));
   const int64_t count = e.dims(frames)[1];

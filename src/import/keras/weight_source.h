@@ -15,7 +15,7 @@ struct Weight {
   DType dtype = DType::kFloat32;
   Shape shape;
   ir::Source source;
-  std::string name = {};  ///< "kernel"; empty where the file does not tell
+  std::string name = {};  ///< "kernel"; empty where the file does not say
 };
 
 /// The ways in which a layer is called in what Keras saves.

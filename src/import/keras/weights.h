@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that Keras saves: .keras archives (Keras 3 and tf_keras), whole-model .h5, and weights alone. Gives the
+// The files that Keras saves: .keras archives (Keras 3 and tf_keras), whole-model .h5, and weights alone. Returns the
 // configuration as text and the variables of each layer as sources that read the file when they are asked to.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace leadline::keras {
 
-/// A variable of a layer. `source` keeps the file open and gives the elements in C order, little-endian.
+/// A variable of a layer. `source` keeps the file open and reads the elements in C order, little-endian.
 struct Variable {
   std::string name;  ///< its place in the file: "layers/dense/vars/0", or the name Keras gave it: "dense/kernel:0"
   DType dtype = DType::kFloat32;
@@ -52,7 +52,7 @@ class KerasFile {
   bool has_layer(std::string_view layer) const;
   /// What a layer by path has inside, without "vars": "cell", "layers", "query_dense". Empty by name.
   std::vector<std::string> parts(std::string_view layer) const;
-  /// The name that the layer had when it was saved by path (newer versions of Keras 3 tell it); nothing otherwise.
+  /// The name that the layer had when it was saved by path (newer versions of Keras 3 record it); nothing otherwise.
   std::optional<std::string> saved_name(std::string_view layer) const;
   /// The layer's own variables, in the order of Keras; empty when it has none or the file does not know it. By path, ""
   /// is the model itself; by name, it is what belongs to no layer.

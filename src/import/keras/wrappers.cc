@@ -37,7 +37,8 @@ Outputs bidirectional(Call& call) {
   const bool turned = reads_backwards == forward.config.boolean("go_backwards", false);
   const bool sequences = forward.config.boolean("return_sequences", false);
   const size_t states = (call.inputs.size() - 1) / 2;
-  require(call.inputs.size() == 1 + 2 * states, kBad, "the layer is given {} states", call.inputs.size() - 1);
+  require(call.inputs.size() == 1 + 2 * states, kBad, "the layer is given {} states, expected {}",
+          call.inputs.size() - 1, 2 * states);
   std::vector<int> first = {call.x()};
   std::vector<int> second = {turned ? e.reverse(call.x(), 1) : call.x()};
   first.insert(first.end(), call.inputs.begin() + 1, call.inputs.begin() + 1 + static_cast<std::ptrdiff_t>(states));

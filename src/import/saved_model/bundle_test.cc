@@ -99,7 +99,7 @@ TEST(Table, RefusesBlocksThatAreListedAgainAndAgain) {
 
 TEST(Table, ChargesACompressedBlockBeforeItIsUnpacked) {
   std::string file;
-  const std::string packed = varint(20 << 20) + std::string(700 << 10, '\xFF');  // damaged, but nobody gets that far
+  const std::string packed = varint(20 << 20) + std::string(700 << 10, '\xFF');  // damaged, but nothing reads that far
   const std::string handle = TableWriter::append(file, packed, 1);
   const std::string error = table_error(table_of(file, {handle}), Budget::with_limit(10 << 20));
   EXPECT_NE(error.find("budget"), std::string::npos) << error;

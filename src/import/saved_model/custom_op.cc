@@ -69,7 +69,7 @@ Outputs custom_op(OpCall& call) {
                                        "none that .tflite files have",
                                        printable(tensor.name)));
     call.refuse_if(tensor.shape.unknown_rank,
-                   "is to become a custom op, but the model does not tell the rank of its results");
+                   "is to become a custom op, but the model does not say the rank of its results");
     spec.outputs.push_back({call.name(), *dtype, {}, Dims(tensor.shape.dims), {}});
   }
   return call.builder().add(std::move(spec));

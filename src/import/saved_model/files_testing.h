@@ -71,7 +71,7 @@ inline std::shared_ptr<WireFile> wire_file(const std::string& bytes, std::shared
   return std::make_shared<WireFile>("test.pb", ModelBytes::copy(as_bytes(bytes)), std::move(budget));
 }
 
-/// A table file; `compress` wraps the bytes of each data block and gives the compression byte.
+/// A table file; `compress` wraps the bytes of each data block and returns the compression byte.
 class TableWriter {
  public:
   void add(const std::string& key, const std::string& value) { rows_[key] = value; }
@@ -96,7 +96,7 @@ class TableWriter {
     return file + footer + little_endian(0xDB4775248B80FB57ULL, 8);
   }
 
-  /// Adds a block with its trailer; gives its handle.
+  /// Adds a block with its trailer; returns its handle.
   static std::string append(std::string& file, const std::string& block, char compression = 0) {
     const std::string handle = varint(file.size()) + varint(block.size());
     const std::string checked = block + compression;
@@ -120,7 +120,7 @@ class TableWriter {
   std::map<std::string, std::string> rows_;
 };
 
-/// A directory that goes away with the object.
+/// A directory that is removed with the object.
 class TempDirectory {
  public:
   TempDirectory() {

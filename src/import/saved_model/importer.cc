@@ -99,7 +99,7 @@ std::vector<int> Importer::call(const FlatFunction& function, const std::vector<
   return outputs;
 }
 
-/// Opens nothing: writes the function into the open subgraph. Gives the names of inputs.
+/// Opens nothing: writes the function into the open subgraph. Returns the names of inputs.
 ops::SignatureNames Importer::signature(const std::string& key, const FlatFunction& function,
                                         ops::SignatureNames& outputs) {
   ops::SignatureNames names;
@@ -109,7 +109,7 @@ ops::SignatureNames Importer::signature(const std::string& key, const FlatFuncti
   for (const FlatTensor& tensor : function.inputs) {
     const std::string what = fmt::format("the input '{}' of the signature '{}'", printable(tensor.name), key);
     require(!tensor.shape.unknown_rank, ErrorCode::kUnsupported,
-            "{} has an unknown rank; save the model with an input signature that tells it", what);
+            "{} has an unknown rank; save the model with an input signature that has it", what);
     inputs.push_back(
         builder_.input(fmt::format("{}_{}:0", key, tensor.name), dtype_of(tensor.dtype, what), tensor.shape.dims));
     names.emplace_back(tensor.name, inputs.back());

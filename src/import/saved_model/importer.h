@@ -28,7 +28,7 @@ class Importer {
   std::shared_ptr<ir::Graph> import();
 
   const FlatModel& model() const { return model_; }
-  /// A function written out in the open subgraph. Gives its outputs.
+  /// A function written out in the open subgraph. Returns its outputs.
   std::vector<int> call(const FlatFunction& function, const std::vector<int>& inputs);
 
   /// What the outputs of a body are, seen from outside.
@@ -40,7 +40,7 @@ class Importer {
     std::vector<std::optional<DType>> blank;  // types of the elements of blank lists
   };
   /// A subgraph with inputs like `arguments`, values of the open subgraph; `dims` are their sizes inside.
-  /// `emit` gives the outputs.
+  /// `emit` returns the outputs.
   template <typename Emit>
   Body body(const std::string& name, const std::vector<int>& arguments, const std::vector<Dims>& dims, Emit emit);
   /// A constant of the model in the open subgraph.
@@ -51,7 +51,7 @@ class Importer {
   void count_trial();
 
   /// A list of tensors is one tensor [length, ...]. A blank list has no elements of known shape yet: its value, of the
-  /// open subgraph, is its length. Gives the type of its elements, or nothing when `value` is no blank list.
+  /// open subgraph, is its length. Returns the type of its elements, or nothing when `value` is not a blank list.
   std::optional<DType> blank_list(int value) const;
   void mark_blank(int value, DType element) { blank_lists_[value] = element; }
 

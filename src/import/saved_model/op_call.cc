@@ -119,7 +119,7 @@ Dims OpCall::unknown_like(int sizes) const {
 
 int OpCall::zero_of(DType dtype) const {
   const std::vector<std::byte> zero(static_cast<size_t>(dtype_bits(dtype)) / 8);
-  refuse_if(zero.empty(), fmt::format("needs a zero of type {}", dtype_name(dtype)));
+  refuse_if(zero.empty(), fmt::format("needs a zero of type {}, which is not converted", dtype_name(dtype)));
   return e.builder().constant(e.name("Const"), dtype, {}, std::span<const std::byte>(zero));
 }
 

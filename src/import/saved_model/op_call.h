@@ -29,7 +29,7 @@ const OpRow* find_op(std::string_view op);
 
 class OpCall {
  public:
-  /// Gives the tensor that a reference of the same function became.
+  /// Returns the tensor that a reference of the same function became.
   using Resolve = std::function<int(const ValueRef&)>;
   OpCall(Importer& the_importer, Emitter& emitter, const FlatFunction& its_function, const FlatNode& its_node,
          const OpRow& its_row, Resolve resolve);
@@ -73,7 +73,7 @@ class OpCall {
   /// A constant of all bits zero, and of one; of any type with a size.
   int zero_of(DType dtype) const;
   int one_of(DType dtype) const;
-  /// Throws Error(kUnsupported); the text goes on from "node ... (op) ".
+  /// Throws Error(kUnsupported); the text continues "node ... (op) ".
   [[noreturn]] void unsupported(std::string_view why) const;
   void refuse_if(bool bad, std::string_view why) const {
     if (bad) unsupported(why);

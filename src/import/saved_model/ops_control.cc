@@ -10,7 +10,8 @@ constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr size_t kMaxBranches = 1024;
 
 const FlatFunction& function_of(OpCall& call, size_t i) {
-  require(i < call.node.functions.size(), kBad, "it has {} functions", call.node.functions.size());
+  require(i < call.node.functions.size(), kBad, "it has {} functions, expected {} or more", call.node.functions.size(),
+          i + 1);
   return call.importer.model().functions[static_cast<size_t>(call.node.functions[i])];
 }
 
@@ -126,7 +127,7 @@ class Loop {
       call_.importer.count_trial();
       condition = body_of("_cond", 0);
       body = body_of("_body", 1);
-      require(body.dims.size() == state_.size(), kBad, "the body gives {} results for {} inputs", body.dims.size(),
+      require(body.dims.size() == state_.size(), kBad, "the body has {} results for {} inputs", body.dims.size(),
               state_.size());
       settled = !fill_lists(body) && !loosen(body);
       if (!settled) call_.builder().drop_subgraphs(condition.subgraph);
@@ -157,7 +158,7 @@ class Loop {
     });
   }
 
-  /// Gives lists that the body writes to their shape. False when there was none.
+  /// Sets the shape of lists that the body writes to. False when there was none.
   bool fill_lists(const Importer::Body& body) {
     bool any = false;
     for (size_t i = 0; i < state_.size(); ++i) {
@@ -174,7 +175,7 @@ class Loop {
   bool loosen(const Importer::Body& body) {
     bool any = false;
     for (size_t i = 0; i < state_.size(); ++i) {
-      require(body.dtypes[i] == call_.e.dtype(state_[i]), kBad, "the body gives {} for its input {} of type {}",
+      require(body.dtypes[i] == call_.e.dtype(state_[i]), kBad, "the body returns {} for its input {} of type {}",
               dtype_name(body.dtypes[i]), i, dtype_name(call_.e.dtype(state_[i])));
       const Dims loose = common(dims_[i], body.dims[i]);
       any = any || loose != dims_[i];

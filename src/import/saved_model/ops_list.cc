@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of tensors, which TensorArray, map_fn, scan and recurrent layers are made of. A list is one tensor
-// [length, ...]. Nothing is known of the elements of a blank list (Importer::blank_list): what is written first tells.
+// [length, ...]. Nothing is known of the elements of a blank list (Importer::blank_list): what is written first
+// decides.
 #include <algorithm>
 
 #include "import/saved_model/op_functions.h"
@@ -21,10 +22,10 @@ std::optional<std::vector<int64_t>> known_sizes(OpCall& call, int sizes) {
 
 int as_vector(OpCall& call, int number) { return call.e.reshape(call.e.cast(number, DType::kInt32), {1}); }
 
-/// A list of zeros, or a blank one when `sizes` does not tell the shape of elements.
+/// A list of zeros, or a blank one when `sizes` does not have the shape of elements.
 int make_list(OpCall& call, int length, int sizes, DType dtype) {
   Emitter& e = call.e;
-  require(e.dtype(length) == DType::kInt32 && e.rank(length) <= 1, kBad, "the length of the list is no number");
+  require(e.dtype(length) == DType::kInt32 && e.rank(length) <= 1, kBad, "the length of the list is not an integer");
   if (const auto known = known_sizes(call, sizes)) {
     std::vector<int32_t> element;
     for (const int64_t size : *known) element.push_back(small(size));
@@ -60,7 +61,7 @@ int list_for(OpCall& call, int list, int element) {
                   samples);
 }
 
-/// The list as a tensor; `sizes` may tell of elements that nobody wrote.
+/// The list as a tensor; `sizes` may describe elements that were not written.
 int filled(OpCall& call, int list, size_t sizes) {
   const auto blank = call.importer.blank_list(list);
   if (blank) {
@@ -70,12 +71,12 @@ int filled(OpCall& call, int list, size_t sizes) {
     }
     return make_list(call, list, call.in(sizes), *blank);
   }
-  require(call.e.rank(list) >= 1, kBad, "its input is no list");
+  require(call.e.rank(list) >= 1, kBad, "its input is not a list");
   return list;
 }
 
 int length_of(OpCall& call, int list) {
-  require(call.importer.blank_list(list) || call.e.rank(list) >= 1, kBad, "its input is no list");
+  require(call.importer.blank_list(list) || call.e.rank(list) >= 1, kBad, "its input is not a list");
   return call.importer.blank_list(list) ? call.e.reshape(list, {1}) : call.e.shape_part(list, 0, 1);
 }
 
@@ -166,7 +167,7 @@ Outputs list_resize(OpCall& call) {
   if (const auto blank = call.importer.blank_list(call.in())) {
     return {make_list(call, length, call.e.ints({-1}), *blank)};
   }
-  require(call.e.rank(call.in()) >= 1, kBad, "its input is no list");
+  require(call.e.rank(call.in()) >= 1, kBad, "its input is not a list");
   return {first_elements(call, lengthened(call, call.in(), length), length)};
 }
 

@@ -21,7 +21,7 @@ bool at_most_one_unknown(const Dims& dims) { return std::count(dims.begin(), dim
 
 Outputs parts_of(OpCall& call, const char* op, std::vector<int> inputs, int64_t count, int x,
                  std::shared_ptr<const ir::Attributes> attributes) {
-  require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs", count);
+  require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs, expected 1 to {}", count, kMaxParts);
   ops::NodeSpec spec;
   spec.op = op;
   spec.inputs = std::move(inputs);
@@ -84,7 +84,7 @@ Outputs transpose(OpCall& call) {
 
 /// ConcatV2 has the axis last, Concat first.
 Outputs concat_v2(OpCall& call) {
-  require(call.inputs.size() >= 2, kBad, "it has {} inputs", call.inputs.size());
+  require(call.inputs.size() >= 2, kBad, "it has {} inputs, expected 2 or more", call.inputs.size());
   const bool last = call.node.op == "ConcatV2";
   const int64_t axis = call.integer(last ? call.inputs.size() - 1 : 0, "an axis");
   std::vector<int> parts = call.inputs;
@@ -109,7 +109,7 @@ Outputs unpack(OpCall& call) {
   auto attributes = std::make_shared<ops::UnpackAttributes>();
   attributes->axis = call.e.axis(call.in(), call.attr_int("axis", 0));
   const int64_t count = call.attr_int("num", call.node.outputs);
-  require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs", count);
+  require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs, expected 1 to {}", count, kMaxParts);
   attributes->num = small(count);
   return parts_of(call, "UNPACK", {call.in()}, count, call.in(), attributes);
 }
@@ -117,7 +117,7 @@ Outputs unpack(OpCall& call) {
 Outputs split(OpCall& call) {
   auto attributes = std::make_shared<ops::SplitAttributes>();
   const int64_t count = call.attr_int("num_split", call.node.outputs);
-  require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs", count);
+  require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs, expected 1 to {}", count, kMaxParts);
   attributes->num_splits = small(count);
   if (count == 1) return {call.in(1)};
   return parts_of(call, "SPLIT", {call.in32(0), call.in(1)}, count, call.in(1), attributes);
@@ -126,7 +126,7 @@ Outputs split(OpCall& call) {
 Outputs split_v(OpCall& call) {
   auto attributes = std::make_shared<ops::SplitAttributes>();
   const int64_t count = call.attr_int("num_split", call.node.outputs);
-  require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs", count);
+  require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs, expected 1 to {}", count, kMaxParts);
   attributes->num_splits = small(count);
   return parts_of(call, "SPLIT_V", {call.in(0), call.in32(1), call.in32(2)}, count, call.in(0), attributes);
 }
@@ -138,13 +138,13 @@ struct SliceShape {
   ops::GraphBuilder::Samples samples;
 };
 
-/// What is left of `x` as far as the masks tell: where begin and end count, the size is unknown.
+/// What is left of `x` as far as the masks show: where begin and end count, the size is unknown.
 SliceShape slice_shape(OpCall& call, int x, const ops::StridedSliceAttributes& a) {
   const Dims from = call.e.dims(x);
   const auto sizes = call.builder().samples(x);
   const Dims spec = call.e.dims(call.in(1));
-  require(spec.size() == 1 && spec[0] >= 0 && spec[0] <= 32, kBad, "the beginnings have shape [{}]",
-          fmt::join(spec, ", "));
+  require(spec.size() == 1 && spec[0] >= 0 && spec[0] <= 32, kBad,
+          "the beginnings have shape [{}], expected one axis of at most 32", fmt::join(spec, ", "));
   const auto bit = [](int32_t mask, int64_t i) { return (static_cast<uint32_t>(mask) >> i & 1U) != 0; };
   int64_t named = 0;  // axes of x that have entries of their own
   bool dots = false;

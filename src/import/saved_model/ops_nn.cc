@@ -38,7 +38,8 @@ ir::Padding padding(OpCall& call, int& x) {
     const std::vector<int64_t> sizes = call.attr_ints("explicit_paddings");
     std::vector<std::pair<int64_t, int64_t>> pads;
     for (size_t i = 0; i + 1 < sizes.size(); i += 2) pads.emplace_back(sizes[i], sizes[i + 1]);
-    require(static_cast<int>(pads.size()) == call.e.rank(x), kBad, "there are {} explicit paddings", sizes.size());
+    require(static_cast<int>(pads.size()) == call.e.rank(x), kBad, "there are {} explicit paddings, expected {}",
+            sizes.size(), 2 * call.e.rank(x));
     call.refuse_if(std::string_view(call.row.target) == "MAX_POOL_2D", "pads explicitly; use padding SAME or VALID");
     x = call.e.pad(x, pads);
     return ir::Padding::kValid;
@@ -48,7 +49,8 @@ ir::Padding padding(OpCall& call, int& x) {
 }
 
 int zeros(OpCall& call, int64_t count) {
-  require(count >= 0 && count <= (1 << 24), ErrorCode::kUnsupported, "the number of channels is {}", count);
+  require(count >= 0 && count <= (1 << 24), ErrorCode::kUnsupported,
+          "the number of channels is {}, expected at most 2^24", count);
   return call.e.floats(std::vector<float>(static_cast<size_t>(count), 0.0F));
 }
 

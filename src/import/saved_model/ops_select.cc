@@ -28,7 +28,7 @@ int first_of(OpCall& call, int x, int count) {
 
 }  // namespace
 
-/// SegmentSum has no number of segments: the last id tells.
+/// SegmentSum has no number of segments: the last id decides.
 Outputs segment(OpCall& call) {
   Emitter& e = call.e;
   const int x = call.in(0);
@@ -43,7 +43,7 @@ Outputs segment(OpCall& call) {
   return {call.sized(call.row.target, inputs, e.dtype(x), dims)};
 }
 
-/// V4 and V5 fill up to max_output_size and tell how many count; older ones, and those that do not pad, end there.
+/// V4 and V5 fill up to max_output_size and return how many count; older ones, and those that do not pad, end there.
 Outputs non_max_suppression(OpCall& call) {
   Emitter& e = call.e;
   const std::string_view op = call.node.op;
@@ -88,7 +88,8 @@ Outputs sparse_to_dense(OpCall& call) {
 Outputs dynamic_stitch(OpCall& call) {
   Emitter& e = call.e;
   const size_t count = call.inputs.size() / 2;
-  require(count >= 1 && call.inputs.size() == 2 * count, kBad, "it has {} inputs", call.inputs.size());
+  require(count >= 1 && call.inputs.size() == 2 * count, kBad, "it has {} inputs, expected as many indices as data",
+          call.inputs.size());
   std::vector<int> pieces;
   std::vector<int32_t> sources;
   int32_t next = 0;
@@ -101,7 +102,7 @@ Outputs dynamic_stitch(OpCall& call) {
     for (int axis = index_rank; axis < e.rank(piece); ++axis) sizes.emplace_back(piece, axis);
     pieces.push_back(e.reshape_like(piece, sizes));
     for (const int64_t index : indices) {
-      require(index >= 0 && index <= (1 << 20), kBad, "an index of {}", index);
+      require(index >= 0 && index <= (1 << 20), kBad, "an index is {}, expected 0 to {}", index, 1 << 20);
       if (sources.size() <= static_cast<size_t>(index)) sources.resize(static_cast<size_t>(index) + 1, -1);
       sources[static_cast<size_t>(index)] = next++;
     }

@@ -50,7 +50,7 @@ Outputs rfft(OpCall& call) {
   Emitter& e = call.e;
   require(e.rank(call.in()) >= 1, kBad, "the input is a scalar");
   const int64_t length = call.integer(1, "a length");
-  require(length >= 1 && length <= kMaxLength, kBad, "the length is {}", length);
+  require(length >= 1 && length <= kMaxLength, kBad, "the length is {}, expected 1 to {}", length, kMaxLength);
   const int x = with_length(call, call.in(), length);
   const int rank = e.rank(x);
   const int rows = e.expand_dims(x, rank - 1);

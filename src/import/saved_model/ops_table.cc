@@ -49,7 +49,7 @@ bool is_format_table(const FlatTable& table) {
 }
 
 Outputs hash_table(OpCall& call) {
-  require(call.node.table >= 0, kBad, "it is no table of the model");
+  require(call.node.table >= 0, kBad, "it is not a table of the model");
   const FlatTable& table = call.importer.model().tables[static_cast<size_t>(call.node.table)];
   call.refuse_if(table.keys < 0 || table.values < 0,
                  "is a table whose contents are not constant or not saved with the model; fill it with "
@@ -57,7 +57,7 @@ Outputs hash_table(OpCall& call) {
   call.refuse_if(
       !is_format_table(table) && table.key == TfType::kString,
       fmt::format("is a table from string to {}, which is not converted; use int64", tf_type_name(table.value)));
-  if (!is_format_table(table)) return {call.importer.constant(table.keys)};  // stands for it; nobody reads it
+  if (!is_format_table(table)) return {call.importer.constant(table.keys)};  // stands for it; nothing reads it
   return {call.importer.table_handle(call.node.table)};
 }
 

@@ -156,7 +156,7 @@ int Resolver::add_frame(std::string_view function, int caller, const NodeDef& ca
   const Body& body = program_.function(function);
   if (body.argument_index.size() != arguments) {
     program_.fail_node(call, ErrorCode::kInvalidModel,
-                       fmt::format("it gives {} tensors to function '{}', which takes {}", arguments,
+                       fmt::format("it passes {} tensors to function '{}', which takes {}", arguments,
                                    printable(function), body.argument_index.size()));
   }
   const int depth = frame(caller).depth + 1;

@@ -71,7 +71,7 @@ class Resolver {
   bool is_variable(const Ref& ref) const;
   /// A table of keys and values, which is filled once.
   bool is_table(const Ref& ref) const;
-  /// The name that tells variables apart.
+  /// The name that identifies a variable.
   std::string_view variable_name(const Ref& ref) const;
 
   /// Whether the node calls a function that is to be written out.

@@ -25,7 +25,7 @@ void require_saved_model(const std::string& directory) {
             "'{}' holds{}; only saved_model.pb is read: save the model again with tf.saved_model.save", directory,
             other);
   }
-  fail(ErrorCode::kIo, "'{}' is no SavedModel: it holds no saved_model.pb", directory);
+  fail(ErrorCode::kIo, "'{}' is not a SavedModel: it has no saved_model.pb", directory);
 }
 
 std::vector<const SignatureDef*> choose_signatures(const MetaGraph& meta, const std::vector<std::string>& keys,
@@ -50,7 +50,7 @@ std::vector<const SignatureDef*> choose_signatures(const MetaGraph& meta, const 
     for (const auto* signature : all)
       known += fmt::format("{}'{}'", known.empty() ? "" : ", ", printable(signature->key));
     const SignatureDef* const signature = find(key);
-    require(signature != nullptr, ErrorCode::kInvalidArgument, "{}: there is no signature '{}'; there are: {}", file,
+    require(signature != nullptr, ErrorCode::kInvalidArgument, "{}: unknown signature '{}'; expected one of: {}", file,
             printable(key), known.empty() ? "none" : known);
     if (std::find(chosen.begin(), chosen.end(), signature) == chosen.end()) chosen.push_back(signature);
   }

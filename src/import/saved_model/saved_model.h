@@ -25,7 +25,7 @@ struct ValueRef {
   friend bool operator==(const ValueRef&, const ValueRef&) = default;
 };
 
-/// An input or output. Functions of While, If and Case do not always tell the shape.
+/// An input or output. Functions of While, If and Case do not always have the shape.
 struct FlatTensor {
   std::string name;
   TfType dtype = TfType::kInvalid;
@@ -38,7 +38,7 @@ struct FlatNode {
   std::vector<ValueRef> inputs;
   int outputs = 1;  // how many
   /// With the op's default for what the node leaves out, where the file defines the op. TensorFlow leaves attributes
-  /// with default values out, and often the definitions of ops that stand only in functions of control flow: whoever
+  /// with default values out, and often the definitions of ops that are only in functions of control flow: code that
   /// needs an attribute must know its default.
   Attrs attrs;
   int table = -1;  // HashTableV2: the number of FlatModel::tables
@@ -68,7 +68,7 @@ struct FlatFunction {
   std::vector<FlatNode> nodes;
 };
 
-/// Keys and values are constants with the same number of elements; -1 when the file does not tell them.
+/// Keys and values are constants with the same number of elements; -1 when the file does not have them.
 struct FlatTable {
   std::string name;
   TfType key = TfType::kInvalid;
@@ -108,7 +108,7 @@ class Bundle;
 FlatModel read_saved_model(std::shared_ptr<WireFile> file, std::shared_ptr<Bundle> variables,
                            const ReadOptions& options);
 
-/// A text form for people and tests: one line per node.
+/// A text form for readers and tests: one line per node.
 std::string to_text(const FlatModel& model);
 
 }  // namespace leadline::saved_model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the variables that running a signature changes. Their saved value is no constant.
+// Finds the variables that running a signature changes. Their saved value is not a constant.
 #pragma once
 
 #include <string>

@@ -126,7 +126,7 @@ class TableReader {
       const uint64_t added = cursor.varint();
       const uint64_t value_size = cursor.varint();
       if (shared > key.size() || added > kMaxKeyBytes || shared + added > kMaxKeyBytes)
-        cursor.fail_here("the length of a key is wrong");
+        cursor.fail_here(fmt::format("a key shares {} of {} bytes and adds {}", shared, key.size(), added));
       key.resize(shared);
       const Bytes suffix = cursor.take(added);
       if (added != 0) key.append(reinterpret_cast<const char*>(suffix.data()), suffix.size());

@@ -75,7 +75,8 @@ class Finder {
   void add(int frame, int index, const NodeDef& node) {
     const std::vector<Ref> inputs = resolver_.inputs(frame, index);
     const bool from_file = fills_from_file(node.op);
-    if (inputs.size() != (from_file ? 2U : 3U)) program_.fail_node(node, kBad, "it has the wrong number of inputs");
+    if (inputs.size() != (from_file ? 2U : 3U))
+      program_.fail_node(node, kBad, fmt::format("it has {} inputs, expected {}", inputs.size(), from_file ? 2 : 3));
     for (size_t i = 1; i < inputs.size(); ++i)
       if (!resolver_.is_constant(inputs[i]) && !(from_file && resolver_.is_variable(inputs[i]))) return;
     if (!resolver_.is_table(inputs[0])) return;
@@ -106,7 +107,8 @@ class Finder {
     for (const auto& [tensor, file] : program_.meta().assets) {
       if (tensor.substr(0, tensor.find(':')) != name) continue;
       const bool outside = file.empty() || file.starts_with('/') || file.find("..") != std::string_view::npos;
-      if (outside) program_.fail_node(constant, kBad, fmt::format("'{}' is no asset of the model", printable(file)));
+      if (outside)
+        program_.fail_node(constant, kBad, fmt::format("'{}' is not an asset of the model", printable(file)));
       return fmt::format("assets/{}", file);
     }
     return "";
@@ -160,7 +162,7 @@ TableColumn read_column(const std::vector<std::string_view>& lines, int64_t inde
     int64_t number = static_cast<int64_t>(i);
     if (index != kLineNumber) {
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-      require(error == std::errc() && end == text.data() + text.size(), kBad, "{}, line {}: '{}' is no number", path,
+      require(error == std::errc() && end == text.data() + text.size(), kBad, "{}, line {}: '{}' is not a number", path,
               i + 1, printable(text));
     }
     numbers.push_back(number);

@@ -45,7 +45,7 @@ Bundle::Slice parse_slice(std::string_view text, const std::string& what) {
       const bool comma = start.ec == std::errc() && start.ptr != end && *start.ptr == ',';
       const auto length = comma ? std::from_chars(start.ptr + 1, end, extent.length) : start;
       require(comma && length.ec == std::errc() && length.ptr == end, ErrorCode::kInvalidModel,
-              "{}: '{}' is no part of a tensor", what, printable(text));
+              "{}: '{}' is not part of a tensor", what, printable(text));
     }
     if (colon == std::string_view::npos) return slice;
     rest.remove_prefix(colon + 1);

@@ -17,7 +17,7 @@ struct VariablePlace {
 };
 
 /// By Resolver::variable_name. Two sources are read: the ops that restore the variables when the model is loaded, and,
-/// for what they do not tell, the graph of saved objects. Variables that neither knows are left out.
+/// for what they do not have, the graph of saved objects. Variables that neither knows are left out.
 std::unordered_map<std::string, VariablePlace> find_variables(Program& program, Bundle& bundle);
 
 }  // namespace leadline::saved_model

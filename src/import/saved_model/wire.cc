@@ -134,7 +134,7 @@ WireReader WireReader::message(const char* name) {
 
 Bytes WireReader::fixed_values(size_t size) {
   if (type_ == WireType::kVarint) expect(WireType::kLength);
-  if (payload_.size() % size != 0) fail_here(fmt::format("{} bytes are no multiple of {}", payload_.size(), size));
+  if (payload_.size() % size != 0) fail_here(fmt::format("{} bytes are not a multiple of {}", payload_.size(), size));
   return payload_;
 }
 

@@ -72,7 +72,7 @@ struct ConvF32 {
   float hi = std::numeric_limits<float>::infinity();
 };
 
-/// 8-bit convolution with exact sums, requantized as RequantizedOutput of gemm_i8.h tells. Padding reads as the input's
+/// 8-bit convolution with exact sums, requantized as RequantizedOutput of gemm_i8.h says. Padding reads as the input's
 /// zero point.
 struct ConvI8 {
   ConvShape shape;

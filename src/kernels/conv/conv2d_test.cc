@@ -47,7 +47,7 @@ std::vector<ConvShape> shapes() {
   };
 }
 
-/// Calls visit(output index, channel, batch) and gives it each tap as tap(input index or -1, filter index).
+/// Calls visit(output index, channel, batch) and passes it each tap as tap(input index or -1, filter index).
 template <typename Visit>
 void for_each_output(const ConvShape& s, const Visit& visit) {
   size_t index = 0;

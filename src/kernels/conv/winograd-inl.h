@@ -183,7 +183,7 @@ struct WinogradFour {
 };
 
 /// Applies a transform from From to To values along the columns, then along the rows, of a From x From square:
-/// load(row, column) gives its elements, store(row, column, v) takes those of the To x To result; indices are
+/// load(row, column) returns its elements, store(row, column, v) takes those of the To x To result; indices are
 /// constants.
 template <int From, int To, class V, class Transform, class Load, class Store>
 HWY_INLINE void transform_square(const Transform& transform, const Load& load, const Store& store) {
@@ -203,8 +203,8 @@ HWY_INLINE void transform_square(const Transform& transform, const Load& load, c
 }
 
 /// Calls body(c, std::false_type) for vectors of channels from c on; the last overlaps the one before it where channels
-/// are no multiple of a vector. With fewer channels than a vector: body(0, std::true_type), and what it stores beyond
-/// them must not matter.
+/// are not a multiple of a vector. With fewer channels than a vector: body(0, std::true_type), and what it stores
+/// beyond them must not matter.
 template <class D, class Body>
 HWY_INLINE void for_each_vector(D d, int64_t channels, const Body& body) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -276,7 +276,7 @@ HWY_INLINE void for_each_block(const WinogradGrid& grid, const WinogradPart& par
   }
 }
 
-/// Packs filters: for each panel of columns, for each position, for each step of k. `taps(index)` gives a weight;
+/// Packs filters: for each panel of columns, for each position, for each step of k. `taps(index)` returns a weight;
 /// a step holds Group neighbours in k of each column.
 template <class Tile, int Group, class D, class Taps, class Transform>
 void pack_filters(D d, const ConvShape& s, const WinogradGrid& grid, const WinogradPack& part, hn::TFromD<D>* packed,

@@ -96,7 +96,7 @@ struct WinogradPart {
   IndexRange columns;
 };
 
-/// Tiles of the blocks that so many tiles are divided into, about equal ones of at most grid.block().
+/// Tiles of the blocks that this many tiles are divided into, about equal ones of at most grid.block().
 int64_t winograd_block(const WinogradGrid& grid, int64_t tiles) noexcept;
 
 /// Computes a part with one thread's workspace.

@@ -183,7 +183,7 @@ void band(const DepthwiseF32& conv, const DepthwisePart& part) {
   } else if (s.in_c % static_cast<int64_t>(hn::Lanes(wide)) == 0) {
     band_with(wide, conv, part);
   } else if (s.in_c >= static_cast<int64_t>(hn::Lanes(middle))) {
-    // Pixels that are no whole number of AVX-512 vectors apart would make most of them cross a cache line.
+    // Pixels that are not a whole number of AVX-512 vectors apart would make most of them cross a cache line.
     band_with(middle, conv, part);
   } else {
     band_with(narrow, conv, part);

@@ -133,7 +133,7 @@ class Band {
     body(std::integral_constant<int, 16>{});
   }
 
-  /// Bytes of a block's channels. A tensor with fewer gives its first and its last ones, half a block each.
+  /// Bytes of a block's channels. A tensor with fewer uses its first and its last ones, half a block each.
   template <int kChannels, bool kHalves>
   HWY_INLINE hn::Vec<BytesTag<kChannels>> load(const uint8_t* from) const {
     const BytesTag<kChannels> d;

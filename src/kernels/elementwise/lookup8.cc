@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Table lookup with Highway. AVX-512 VBMI looks 128 bytes up at once. Elsewhere the table is 16 pieces of 16 bytes, and
-// every byte is looked up in all of them: an index outside a piece has its top bit set, for which a shuffle gives 0.
+// every byte is looked up in all of them: an index outside a piece has its top bit set, for which a shuffle returns 0.
 #include "kernels/elementwise/lookup8.h"
 
 #include <cstring>

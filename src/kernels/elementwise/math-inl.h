@@ -15,14 +15,14 @@ namespace leadline::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// e^x for all floats. Highway's own gives 0 for NaN and for finite x above about 150.
+/// e^x for all floats. Highway's own returns 0 for NaN and for finite x above about 150.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_f32(D d, V x) {
   const V r = hn::Exp(d, hn::Min(x, hn::Set(d, 100.0F)));
   return hn::IfThenElse(hn::IsNaN(x), x, r);
 }
 
-/// e^x as (1 + rest) * power. Below about -87 and above 88 the power is no number to use.
+/// e^x as (1 + rest) * power. Below about -87 and above 88 the power cannot be used.
 template <class V>
 struct SplitExp {
   V rest;

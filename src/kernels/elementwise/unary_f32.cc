@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // float32 unary rows with Highway. An element's result does not depend on its place in the row: the last, partial
-// vector goes through a buffer.
+// vector is copied through a buffer.
 #include "kernels/elementwise/unary_f32.h"
 
 #include <cstring>

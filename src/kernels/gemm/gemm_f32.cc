@@ -278,7 +278,7 @@ void slice(const GemmF32& g, int64_t row_begin, int64_t row_end, int64_t col_beg
   const int64_t next_k = g.a_packed ? kGemmTileRows : 1;
   const bool few_rows = row_end - row_begin <= kGemmTileRows;
   const int64_t depth = few_rows ? std::max<int64_t>(k_end - k_begin, 1) : kDepth;
-  // With one tile of rows there is nothing to reuse a panel for, and wide tiles want many columns.
+  // With one tile of rows there is nothing to reuse a panel for, and wide tiles need many columns.
   const int64_t width = few_rows ? std::max(col_end - col_begin, kPanel) : kPanel;
   for (int64_t r0 = row_begin; r0 < row_end; r0 += kRows) {
     const int64_t r1 = std::min(row_end, r0 + kRows);

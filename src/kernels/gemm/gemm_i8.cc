@@ -164,7 +164,7 @@ HWY_INLINE V32 column_sums(const GemmI8& g, int64_t col) {
 constexpr int64_t kTileVectors = 12;
 
 // One tile of prepared rows, apart from the output stages: every tile is compiled once instead of once a stage. Those
-// that most of the work is done in have a version that goes without memory: whole_tile.
+// that most of the work is done in have a version that needs no memory: whole_tile.
 template <int Rows, int Vectors>
 HWY_NOINLINE void tile(const GemmI8& g, const TileRows& rows, int64_t col, int32_t* sums) {
   static_assert(Rows * Vectors <= kTileVectors);
@@ -250,7 +250,7 @@ HWY_NOINLINE void whole_tile(const GemmI8& g, const Stage& stage, const TileRows
   }
 }
 
-// Columns of the widest tile for so many rows that starts at `col`, counted in vectors.
+// Columns of the widest tile for this many rows that starts at `col`, counted in vectors.
 int vectors_of_tile(int64_t rows, int64_t columns) {
   if (rows == 1 && columns > 7 * kLanes) return 8;
   if (rows == 2 && columns > 3 * kLanes) return 4;

@@ -7,7 +7,7 @@
 namespace leadline::kernels {
 
 /// y[j] = sum over k of x[k] * b[k * ldb + j] for j < n: every row of B times one number. One output is the same chain
-/// of additions over k, first to last: with `add` it goes on from what y holds.
+/// of additions over k, first to last: with `add` it continues from what y holds.
 void gemv_rows_f32(const float* x, const float* b, int64_t ldb, int64_t n, int64_t k, float* y, bool add) noexcept;
 
 /// Ranges of k given to gemv_dots_f32() begin at a multiple of this.

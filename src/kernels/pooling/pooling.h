@@ -8,7 +8,7 @@ namespace leadline::kernels {
 
 enum class Pooling : uint8_t { kMax, kAverage };
 
-/// Averages of 8-bit values take at most so many values: their sums are kept in 16 bits.
+/// Averages of 8-bit values take at most this many values: their sums are kept in 16 bits.
 inline constexpr int64_t kMaxAveraged8 = 256;
 
 /// The input columns [begin, end) of a window; never empty.

@@ -94,7 +94,7 @@ TEST(Pooling, EverySumIsDividedExactly) {
     constexpr int64_t kChannels = 64;
     for (int64_t count : {2, 3, 5, 6, 7, 9, 25, 49, 63, 64, 81, 121, 255, 256}) {
       for (int64_t first = -128 * count; first + kChannels <= 127 * count; first += kChannels) {
-        // Channel c has the sum first + c: each value is the quotient, the first so many one more.
+        // Channel c has the sum first + c: each value is the quotient, the first of them one more.
         std::vector<int8_t> in(static_cast<size_t>(count * kChannels));
         for (int64_t i = 0; i < count * kChannels; ++i) {
           const int64_t shifted = first + i % kChannels + 128 * count;

@@ -19,7 +19,7 @@ struct DynamicQuantization {
 /// Parameters that cover [min, max] and 0.
 DynamicQuantization dynamic_quantization(float min, float max) noexcept;
 
-/// Who runs a dynamic range op in LiteRT, and so which levels its activations are rounded to.
+/// What runs a dynamic range op in LiteRT, and so which levels its activations are rounded to.
 enum class RowRule : uint8_t {
   kXnnpack,           ///< zero is exact; NaN becomes the lowest level
   kTfliteSymmetric,   ///< zero point 0, levels -127 to 127

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vector loops behind quantization while running: the range of a row, and levels from values. Compiled once per
-// instruction set; every one gives the same bits.
+// instruction set; every one computes the same bits.
 #include <hwy/highway.h>
 
 #include <cstdint>
@@ -86,7 +86,7 @@ HWY_INLINE RowRange range_of(const float* values, int64_t count) {
   return {hn::GetLane(hn::MinOfLanes(d, min)), hn::GetLane(hn::MaxOfLanes(d, max))};
 }
 
-/// Writes level(values) as int8, saturated. `level` takes a vector of floats and gives one of int32 within int16.
+/// Writes level(values) as int8, saturated. `level` takes a vector of floats and returns one of int32 within int16.
 template <class Level>
 HWY_INLINE void write_levels(const float* values, int64_t count, const Level& level, int8_t* out) {
   const DF d;

@@ -9,7 +9,7 @@
 
 namespace leadline::kernels {
 
-/// `rows` rows of `columns` values each, `stride` values apart; column c gives out[c].
+/// `rows` rows of `columns` values each, `stride` values apart; column c is reduced to out[c].
 template <typename T>
 struct ColumnSums {
   const T* in = nullptr;

@@ -5,7 +5,7 @@
 // that kept and reduced axes alternate. What is innermost then decides the loop: runs of contiguous values per
 // output (rows), or blocks of neighbouring outputs that are accumulated together (columns).
 //
-// An Op gives
+// An Op has
 //   Part, Acc        a fast accumulator for up to kPartSteps values, and the total;
 //   kLanes           independent Parts that may share one row (1 where the order of the values matters);
 //   part(), acc()    their start values; step(Part&, value); fold(Acc&, Part).
@@ -57,7 +57,7 @@ struct ReducePlan {
   int64_t reduced_count = 1;   // values per output
 };
 
-/// Folds a shape without zeros. `reduce[i]` tells whether axis i is reduced.
+/// Folds a shape without zeros. `reduce[i]`: axis i is reduced.
 inline ReducePlan fold_shape(std::span<const int64_t> dims, std::span<const bool> reduce) {
   std::array<int64_t, kReduceMaxRank> size{};
   std::array<bool, kReduceMaxRank> kind{};

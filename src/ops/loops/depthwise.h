@@ -16,7 +16,7 @@ namespace leadline::ops {
 template <typename Run>
 void split_depthwise(const kernels::DepthwiseShape& s, ThreadPool& pool, const Run& run) {
   constexpr int64_t kMinPartMacs = 30'000;
-  constexpr int64_t kFilterPixels = 4;  // preparing a filter takes about as long as so many pixels
+  constexpr int64_t kFilterPixels = 4;  // preparing a filter takes about as long as this many pixels
   const int64_t channels = s.out_c();
   const int64_t row_macs = std::max<int64_t>(1, s.out_w * channels * s.taps());
   const int64_t bands = std::clamp<int64_t>(s.rows() / (kMinPartMacs / row_macs + 1), 1, pool.size());

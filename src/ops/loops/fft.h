@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Discrete Fourier transforms of any length in double precision, in pieces. Powers of two run directly, other lengths
-// as a convolution of a power of two (Bluestein). A plan is a few numbers: its tables lie in memory the caller gives.
+// as a convolution of a power of two (Bluestein). A plan is a few numbers: its tables are in memory of the caller.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C is computed in blocks that stay in the third-level cache while k goes from first to last in slices. For each slice
+// C is computed in blocks that stay in the third-level cache while k runs from first to last in slices. For each slice
 // the threads pack their shares of A's rows and B's columns, wait for each other, and multiply.
 #include "ops/loops/matmul_f32.h"
 

@@ -26,7 +26,7 @@ float dot_in_pieces(const float* a, const float* b, int64_t count);
 /// The sum of weights[i] * (values[i] - zero_point).
 int64_t dot_in_pieces(const int8_t* weights, const int8_t* values, int32_t zero_point, int64_t count);
 
-/// Rows of a matrix that are multiplied in one piece have at most so many columns.
+/// Rows of a matrix that are multiplied in one piece have at most this many columns.
 inline constexpr int64_t kLongColumns = int64_t{1} << 20;
 /// Cost of one multiplication of a dot product.
 inline constexpr double kDotCost = 1.0 / 4;

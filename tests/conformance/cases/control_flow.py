@@ -26,7 +26,7 @@ def const(graph, value, dtype=None) -> int:
 
 
 def subgraph(builder, name, values, make, quantization=None) -> int:
-    """A subgraph whose inputs are like `values`; `make` gives its outputs."""
+    """A subgraph whose inputs are like `values`; `make` returns its outputs."""
     graph = builder.subgraph(name)
     inputs = [graph.input(f"{name}{i}", v.dtype, v.shape, **(quantization or {})) for i, v in enumerate(values)]
     graph.output(*make(graph, *inputs))
@@ -123,7 +123,7 @@ def branches():
         because="the first of two outputs that are one tensor is not written",
         reference=lambda c, v: [-v if c else np.exp(v)] * 2,
     )
-    # Shapes that only data tell.
+    # Shapes that only data decide.
     where = lambda g, a: [op(g, "WHERE", [op(g, "GREATER", [a, const(g, 0, F32)], bool)], np.int64)]  # noqa: E731
     none = lambda g, a: [const(g, [[5, 5]], np.int64)]  # noqa: E731
     yield from both_conditions("IF", "where", (x,), [result(np.int64)], lambda: branch((x,), where, none, [np.int64]))

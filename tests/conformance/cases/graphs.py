@@ -16,7 +16,7 @@ INT32, INT64 = DType.INT32.value, DType.INT64.value
 
 
 class Sketch:
-    """Nodes one after the other; every method gives a tensor's number."""
+    """Nodes one after the other; every method returns a tensor's index."""
 
     def __init__(self, *values, declared=None):
         self.builder = leadline.ModelBuilder()

@@ -62,7 +62,7 @@ def reshapes():
         [result(np.float32)],
         new_shape=[6],
     )
-    # A shape that is no vector is not a shape: then the attribute counts.
+    # A shape that is not a vector is not a shape: then the attribute counts.
     scalar = constant(np.array(6, np.int32))
     yield Case(
         "RESHAPE", "scalar shape", [given(np.ones((2, 3), np.float32)), scalar], [result(np.float32)], new_shape=[1, 6]

@@ -155,7 +155,7 @@ def _2022():
             np.ones((1, 2, 2, 1), F32),
             expect=[np.full((1, 1, 1, 1), 10, F32)],
             depth_multiplier=0,
-            called="depth_multiplier, which the shapes tell too",
+            called="depth_multiplier, which the shapes imply too",
         ),
     )
     yield Exhibit("CVE-2022-23557", "a bias of size 0", "CVE-2022-23557, BiasAndClamp").shows(

@@ -273,7 +273,7 @@ def _2021_summer():
     )
     yield _svdf(
         "CVE-2021-37681",
-        "SVDF whose state is no variable",
+        "SVDF whose state is not a variable",
         ("SVDF", "not computed before it is used"),
         edit=_state_is_no_variable,
     )

@@ -51,7 +51,7 @@ def quietly(work, *arguments, **options):
 
 
 def converted_transpose_conv() -> str:
-    """TRANSPOSE_CONV is quantized with a scale for each channel, and gives what the float model gives."""
+    """TRANSPOSE_CONV is quantized with a scale for each channel, and computes what the float model computes."""
     rng = np.random.default_rng(1)
     samples = [rng.normal(size=(1, 4, 4, 2)).astype(F32) for _ in range(40)]
     content = transpose_conv()
@@ -79,7 +79,7 @@ def l2_over_no_axes() -> str:
 
 
 def in_child(program: str, model: bytes = b"", *arguments: str, environment: dict[str, str] | None = None) -> str:
-    """Runs a program with the path of a model file as its first argument, and gives what it says after "result: "."""
+    """Runs a program with the path of a model file as its first argument, and returns what it says after "result: "."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.tflite"
         path.write_bytes(model)

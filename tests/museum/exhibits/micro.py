@@ -70,7 +70,7 @@ def _needed_before() -> str:
     interpreter.allocate_tensors()
     interpreter.invoke()
     assert interpreter.counted_peak_bytes() == needed
-    return f"right result: plan().peak_bytes says {needed} bytes before anything is allocated, and so many are counted"
+    return f"right result: plan().peak_bytes says {needed} bytes before anything is allocated, and as many are counted"
 
 
 def _classes():

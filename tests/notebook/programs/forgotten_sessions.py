@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sessions that nobody closes, and one that is.
+# Sessions that are never closed, and one that is.
 import tensorflow as tf
 
 forgotten = [tf.compat.v1.Session(graph=tf.Graph()) for _ in range(50)]

@@ -45,7 +45,7 @@ output=$("$scratch/build/guarded")
 output=$("$scratch/build/both" "$model")
 [[ $output =~ ^accounted=[1-9][0-9]*$ ]] || { echo "expected accounted=<positive number>, got $output" >&2; exit 1; }
 
-# A file that is no model must end in a sentence and exit code 1, not in a signal.
+# A file that is not a model must end in a sentence and exit code 1, not in a signal.
 head -c 100 /dev/zero >"$scratch/zeros.tflite"
 status=0
 "$scratch/build/external" "$scratch/zeros.tflite" || status=$?
