@@ -135,7 +135,7 @@ fuzz-readers: setup-fuzz ## libFuzzer on every reader of files, FUZZ_MINUTES=5 e
 coverage: setup-coverage ## which lines of C++ and Python the tests run: build/coverage/report/index.html
 	@tools/coverage.sh
 
-lint: setup-check ## format, lint, types and layering of everything, then clang-tidy over all C++ (17 minutes on 2 cores)
+lint: setup-check ## format, lint, types and layering of everything, then clang-tidy over all C++ (about 20 minutes on 2 cores)
 	@$(MAKE) --no-print-directory build
 	@tools/lint.sh
 	@tools/lint.sh --tidy build/release

@@ -26,6 +26,7 @@ leadline_precompile(leadline_cli_parts)
 
 add_executable(leadline_cli ${cli_main})
 leadline_compile_options(leadline_cli)
+leadline_compile_lightly(leadline_cli)
 set_target_properties(leadline_cli PROPERTIES OUTPUT_NAME leadline)
 if(BUILD_SHARED_LIBS)
   set_target_properties(leadline_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

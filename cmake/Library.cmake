@@ -4,10 +4,9 @@
 # either or both. Also the header that flatc makes from the schema of .tflite files.
 
 leadline_sources(core_sources src/core src/io)
-leadline_sources(engine_sources src/kernels src/ir src/ops src/model src/passes src/plan src/runtime src/quantize src/debug
-  src/jobs)
+leadline_sources(engine_sources src/kernels src/ir src/ops src/model src/plan src/runtime src/quantize src/debug src/jobs)
 # Rooms of the engine that no loop over a tensor runs in.
-leadline_sources(light_sources src/import src/report src/api)
+leadline_sources(light_sources src/import src/report src/passes src/api)
 leadline_sources(guard_sources src/guard)
 
 # Pictures: the decoders, or a file that says that there are none.

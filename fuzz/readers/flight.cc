@@ -47,7 +47,7 @@ void sign_all(std::string& file) {
   for (size_t i = 0; i < 2; ++i) sign<flight::Facts>(file, flight::kFactsAt + i * sizeof(flight::Facts));
   sign<flight::Crash>(file, flight::kCrashAt);
   for (size_t i = 0; i < 32; ++i) {
-    sign<flight::Sample>(file, flight::kSamplesAt + i * sizeof(flight::Sample));
+    sign<flight::FlightSample>(file, flight::kSamplesAt + i * sizeof(flight::FlightSample));
     sign<flight::Event>(file, flight::kEventsAt + i * sizeof(flight::Event));
   }
 }
@@ -98,7 +98,7 @@ std::string recording(int signal, flight::EventKind last) {
   facts.size = static_cast<uint32_t>(std::strlen(facts.text));
   add(out, flight::kFactsAt, facts, 24 + facts.size);
   for (uint64_t i = 1; i < 4; ++i) {
-    flight::Sample sample;
+    flight::FlightSample sample;
     sample.sequence = i;
     sample.clock_ns = header.clock_ns + static_cast<int64_t>(i) * 1'000'000'000;
     sample.resident = sample.used = 1 << 30;

@@ -1587,7 +1587,7 @@ class Finding:
     def why(self) -> str: ...
     @property
     def fix(self) -> str:
-        """The command that mends it, or what to do."""
+        """The command that fixes it, or what to do."""
 
     @property
     def source(self) -> str:

@@ -217,7 +217,8 @@ void Bench::measure(OpenedModel& opened) {
     peers.push_back(std::make_unique<Peer>(python_, engine, std::filesystem::absolute(options_.model_path).string(),
                                            opened.plan().threads, folder.file("inputs.npz")));
     const Json& start = peers.back()->start();
-    Figures figures{.engine = engine};
+    Figures figures;
+    figures.engine = engine;
     if (const Json* error = start.find("error")) {
       figures.error = error->text();
     } else {

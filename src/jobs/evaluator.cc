@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sample through the model, and through the reference model where there is one.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/boundary.h"
@@ -159,6 +160,26 @@ SampleScore Evaluator::run(int64_t index, const RunCheck& check) try {
 
 namespace jobs {
 
+namespace {
+
+/// Packed weights that the interpreters of a model share: all but those of weights computed while planning, which may
+/// depend on the shapes of an interpreter's inputs.
+int64_t shared_packed_bytes(const Plan& plan) {
+  int64_t bytes = 0;
+  for (const CategoryBytes& c : plan.categories) bytes += c.category == MemoryCategory::kPackedWeights ? c.bytes : 0;
+  std::set<int> folded;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.storage == Storage::kFolded) folded.insert(tensor.index);
+  }
+  for (const PlannedStep& step : plan.steps) {
+    const bool own = std::any_of(step.inputs.begin(), step.inputs.end(), [&](int v) { return folded.contains(v); });
+    if (own) bytes -= step.packed_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& options) {
   EvaluatorMemory memory;
   const auto add = [&](const Model& runs) {
@@ -170,9 +191,7 @@ EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& opti
     memory.shared = memory.shared + PhaseMemory::of(runs);
     if (!plan) return;
     PhaseMemory own = PhaseMemory::of(plan->categories) - PhaseMemory::of(runs);
-    int64_t packed = 0;
-    for (const CategoryBytes& c : plan->categories)
-      packed += c.category == MemoryCategory::kPackedWeights ? c.bytes : 0;
+    const int64_t packed = shared_packed_bytes(*plan);
     memory.shared.add(MemoryCategory::kPackedWeights, packed);
     own.add(MemoryCategory::kPackedWeights, -packed);
     memory.own = memory.own + own;

@@ -4,6 +4,7 @@
 import concurrent.futures
 import json
 import multiprocessing
+import time
 import warnings
 
 import numpy as np
@@ -246,6 +247,11 @@ def random_sample(model, rng):
     return sample
 
 
+def slow_metric(*_):
+    time.sleep(0.02)  # long enough for every thread to have a sample
+    return 0.0
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_counted_memory_never_exceeds_the_plan(threads, shared):
     rng = np.random.default_rng(1)
@@ -264,7 +270,7 @@ def test_counted_memory_never_exceeds_the_plan(threads, shared):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", leadline.DatasetWarning)
             try:
-                result = leadline.evaluate(model, [sample] * 4, metric=lambda *_: 0.0, num_threads=threads)
+                result = leadline.evaluate(model, [sample] * 4, metric=slow_metric, num_threads=threads)
             except leadline.InvalidModelError:  # zeros that an op cannot take
                 continue
         assert result.counted_peak_bytes <= plan.peak_bytes, path.name

@@ -328,7 +328,7 @@ def _large_converter(units: int, layers: int, budget: str):
 def _too_large() -> str:
     converter = _large_converter(60_000, 1, "1GB")
     assert converter.plan().result_bytes > 60_000**2 * 4
-    said = refusal(converter.convert, "43.2 GB more needed", "budget of 1 GB", kind=leadline.BudgetError)
+    said = refusal(converter.convert, "convert needs 43.2 GB", "the budget is 1 GB", kind=leadline.BudgetError)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.tflite"
         refusal(
