@@ -13,9 +13,9 @@
 
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemm_i8.h"
+#include "machine_limits.h"
 #include "ops/loops/gemm.h"
 #include "ops/loops/pack.h"
-#include "machine_limits.h"
 
 namespace {
 
