@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models and functions as they live in a program: concrete functions, subclassed models, tf_keras, custom classes."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -60,6 +62,26 @@ def test_several_concrete_functions_are_signatures_with_their_names(held, litert
         assert_close(results(interpreter, content, [a, b], "mix"), [mixed["less"].numpy(), mixed["more"].numpy()])
 
 
+def test_concrete_functions_with_any_trackable(tmp_path):
+    """TensorFlow's converter freezes the variables it finds and does not ask who holds them."""
+    module, x = Module(), numbers(5, 4)
+    function = module.project.get_concrete_function()
+    wanted = [module.project(x).numpy()]
+    tf.saved_model.save(module, str(tmp_path / "saved"), signatures={"project": function})
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    cases = [
+        (function, module.project),
+        (function, tf.Module()),
+        (loaded.signatures["project"], loaded),
+        (loaded.signatures["project"], loaded.signatures),
+        (loaded.signatures["project"], None),
+        (loaded.project.get_concrete_function(tf.TensorSpec([None, 4])), loaded.project),
+    ]
+    for function, trackable in cases:
+        content = lite.TFLiteConverter.from_concrete_functions([function], trackable).convert()
+        assert_close(results(lite.Interpreter, content, [x]), wanted)
+
+
 def test_wrong_functions_are_refused():
     for wrong in ([], [Module().project], [lambda x: x], 3, [None]):
         with pytest.raises(leadline.InvalidArgumentError, match="concrete_function"):
@@ -105,6 +127,35 @@ def test_live_models_of_tf_keras(litert):
         content = lite.TFLiteConverter.from_keras_model(model).convert()
         for interpreter in (lite.Interpreter, litert):
             assert_close(results(interpreter, content, values), predict(model, values))
+
+
+def scaled_layer(base):
+    """A layer class of the user's that nobody registered."""
+
+    class Unregistered(base):
+        def build(self, shape):
+            self.gamma = self.add_weight(shape=(shape[-1],), initializer="random_normal", name="gamma")
+
+        def call(self, x):
+            return tf.nn.softplus(x) * self.gamma + tf.reduce_mean(x, axis=1, keepdims=True)
+
+    return Unregistered
+
+
+@pytest.mark.parametrize("family", [keras, tf_keras])
+@pytest.mark.parametrize("functional", [False, True], ids=["sequential", "functional"])
+def test_layers_of_unknown_classes_go_through_an_export(family, functional, litert):
+    layer, dense = scaled_layer(family.layers.Layer)(), family.layers.Dense(3)
+    if functional:
+        inputs = family.Input((None, 4))
+        model = family.Model(inputs, dense(layer(inputs)))
+    else:
+        model = family.Sequential([family.Input((None, 4)), layer, dense])
+    with pytest.warns(UserWarning, match="class not known"):
+        content = lite.TFLiteConverter.from_keras_model(model).convert()
+    for shape in ((2, 5, 4), (1, 3, 4)):
+        x = numbers(*shape)
+        assert_close(results(lite.Interpreter, content, [x]), [np.asarray(model(x))])
 
 
 @pytest.fixture
@@ -188,17 +239,24 @@ def test_classes_called_like_those_of_keras_are_not_taken_for_them(form, package
         model.save(tmp_path / f"model{form}")
         return lite.TFLiteConverter.from_keras_file(tmp_path / f"model{form}")
 
-    with pytest.raises(leadline.UnsupportedError, match=r"own \(.*Dense\).*register_keras_layer"):
-        converter()
-    register("tests>Dense", lambda builder, layer, x: builder.node("NEG", [x]))
     x = numbers(3, 4)
-    assert_close(results(litert, converter().convert(), [x]), predict(model, [x]))
+    if form == "live":  # its code is there to be traced
+        with pytest.warns(UserWarning, match=r"own \(.*Dense\).*register_keras_layer"):
+            assert_close(results(litert, converter().convert(), [x]), predict(model, [x]))
+    else:
+        with pytest.raises(leadline.UnsupportedError, match=r"own \(.*Dense\).*register_keras_layer"):
+            converter()
+    register("tests>Dense", lambda builder, layer, x: builder.node("NEG", [x]))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="not every layer")
+        assert_close(results(litert, converter().convert(), [x]), predict(model, [x]))
 
 
 def test_classes_that_are_not_registered_are_told_by_their_module():
     model = keras.Sequential([keras.Input((4,)), foreign_class(keras, registered=False)(name="own")])
-    with pytest.raises(leadline.UnsupportedError, match=r"own \(Dense\)"):
+    with pytest.warns(UserWarning, match=r"own \(Dense\)"):
         lite.TFLiteConverter.from_keras_model(model)
     inside = keras.layers.TimeDistributed(foreign_class(keras, registered=False)(name="own"))
+    unbuilt = keras.Sequential([keras.Input((3, 4)), inside])  # Keras cannot export it, either
     with pytest.raises(leadline.UnsupportedError, match=r"own \(Dense\)"):
-        lite.TFLiteConverter.from_keras_model(keras.Sequential([keras.Input((3, 4)), inside]))
+        lite.TFLiteConverter.from_keras_model(unbuilt)

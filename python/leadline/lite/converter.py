@@ -7,6 +7,7 @@ import difflib
 import enum
 import os
 import re
+import shutil
 import sys
 import tempfile
 import warnings
@@ -170,7 +171,8 @@ class TFLiteConverter(_Settings):
         """A live model of Keras 3 (any backend) or tf_keras. `budget` as in Interpreter.
 
         Weights of Keras 3 are read from the model itself, those of tf_keras through a temporary file. A subclassed
-        model has no graph to read; with TensorFlow it is exported to a temporary SavedModel and converted from there.
+        model has no graph to read, and a layer of a class of your own only its code; with TensorFlow such models are
+        exported to a temporary SavedModel and converted from there.
         """
         budget = as_budget(budget)
         outline = getattr(type(model), "leadline_description", None)  # of leadline.tf, where Keras was not needed yet
@@ -182,7 +184,27 @@ class TFLiteConverter(_Settings):
         if not hasattr(model, "save") or not hasattr(model, "get_config"):
             raise InvalidArgumentError(f"expected a Keras model, got {type(model).__name__}")
         if not _has_graph(model):
-            return cls._from_export(model, budget)
+            return cls._from_subclassed(model, budget)
+        try:
+            return cls._from_layers(model, budget)
+        except UnsupportedError as error:
+            if not _runs_on_tensorflow(model):
+                raise
+            refusal = error.with_traceback(None)  # which would hold what failed
+        try:
+            made = cls._from_export(model, budget)
+        except Exception as failure:
+            raise refusal from failure.with_traceback(None)  # first what the model itself was refused for
+        warnings.warn(
+            f"not every layer could be converted by itself ({refusal}): the model is exported to a temporary "
+            "SavedModel and converted from that",
+            stacklevel=2,
+        )
+        return made
+
+    @classmethod
+    def _from_layers(cls, model: Any, budget: Budget | None) -> TFLiteConverter:
+        """A Functional or Sequential model, layer by layer."""
         if _is_keras_3(model):
             try:
                 weights, config = weights_by_path(model), model.to_json()
@@ -198,7 +220,7 @@ class TFLiteConverter(_Settings):
         return cls(Converter.from_keras(path, budget), folder)
 
     @classmethod
-    def _from_export(cls, model: Any, budget: Budget | None) -> TFLiteConverter:
+    def _from_subclassed(cls, model: Any, budget: Budget | None) -> TFLiteConverter:
         name = type(model).__name__
         if not _runs_on_tensorflow(model):
             raise UnsupportedError(
@@ -210,13 +232,22 @@ class TFLiteConverter(_Settings):
             "converted from that",
             stacklevel=3,
         )
+        return cls._from_export(model, budget)
+
+    @classmethod
+    def _from_export(cls, model: Any, budget: Budget | None) -> TFLiteConverter:
+        """What TensorFlow traces when the model is saved."""
         folder = tempfile.TemporaryDirectory(prefix="leadline-")
         path = Path(folder.name) / "model"
-        if _is_keras_3(model):
-            model.export(path, verbose=False)
-        else:
-            model.save(path, save_format="tf")
-        return cls._from_folder(path, ["serving_default"], [], budget, folder)
+        try:
+            if _is_keras_3(model):
+                model.export(path, verbose=False)
+            else:
+                model.save(path, save_format="tf")
+            return cls._from_folder(path, ["serving_default"], [], budget, folder)
+        except BaseException:
+            folder.cleanup()
+            raise
 
     @classmethod
     def _from_folder(
@@ -270,7 +301,7 @@ class TFLiteConverter(_Settings):
         leadline.tf's.
 
         One becomes the signature serving_default, several become signatures with their names. `trackable_obj` holds
-        their variables; without it those they refer to are taken.
+        their variables and tables; it may be left out or be anything else, as long as the functions need no tables.
         """
         functions: list[Any] = list(funcs) if isinstance(funcs, (list, tuple)) else [funcs]
         if not functions:
@@ -287,14 +318,10 @@ class TFLiteConverter(_Settings):
             return cls(converter_of(functions))
         import tensorflow as tf  # concrete functions exist, so it is loaded already
 
-        holder = trackable_obj
-        if holder is None:
-            holder = tf.Module()
-            holder.variables_of_functions = [variable for function in functions for variable in function.variables]
         names = ["serving_default"] if len(functions) == 1 else _function_names(functions)
         folder = tempfile.TemporaryDirectory(prefix="leadline-")
         path = Path(folder.name) / "model"
-        tf.saved_model.save(holder, str(path), signatures=dict(zip(names, functions, strict=True)))
+        _save_functions(tf, trackable_obj, path, dict(zip(names, functions, strict=True)))
         return cls._from_folder(path, names, [], as_budget(budget), folder)
 
     @classmethod
@@ -351,6 +378,22 @@ class TFLiteConverter(_Settings):
             return
         with progress_of(progress, "Converting") as report:
             self._ready().convert_to(path, report)
+
+
+def _save_functions(tf: Any, trackable: Any, path: Path, functions: dict[str, Any]) -> None:
+    """Saves them with `trackable` where TensorFlow can: it takes no tf.function, and of a loaded SavedModel nothing
+    that was not traced. Else with the variables they refer to, which is all that most need.
+    """
+    if trackable is not None:
+        try:
+            tf.saved_model.save(trackable, str(path), signatures=functions)
+        except Exception:
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            return
+    holder = tf.Module()
+    holder.variables_of_functions = [variable for function in functions.values() for variable in function.variables]
+    tf.saved_model.save(holder, str(path), signatures=functions)
 
 
 def _function_names(functions: Sequence[Any]) -> list[str]:
