@@ -6,6 +6,7 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/rethrow_if_fatal.h"
 #include "ir/sources.h"
 #include "ir/verifier.h"
 #include "ops/verify.h"
@@ -14,19 +15,6 @@ namespace leadline::ops {
 namespace {
 
 constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
-
-/// What stands for an unknown dimension while shapes are inferred. Batches are small; other dimensions are large enough
-/// for any stack of windows and can be halved six times and divided by 3, 5 and 7.
-constexpr std::array<int64_t, 2> kBatch = {6, 10};
-constexpr std::array<int64_t, 2> kOther = {64 * 105 * 2, 64 * 105 * 3};
-
-Shape sample_shape(const Dims& dims, size_t sample) {
-  Shape shape;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    shape.push_back(dims[axis] >= 0 ? dims[axis] : (axis == 0 ? kBatch : kOther)[sample]);
-  }
-  return shape;
-}
 
 void check_dims(const std::string& name, const Dims& dims, bool may_be_unknown) {
   require(dims.size() <= kMaxRank, ErrorCode::kUnsupported, "'{}' has rank {}, Leadline handles up to {}", name,
@@ -62,6 +50,7 @@ void GraphBuilder::new_subgraph(const std::string& name) {
   graph_->subgraphs.back().name = name;
   states_.emplace_back();
   for (auto& sample : states_.back().samples) sample = std::make_unique<Inference>(*graph_, index);
+  states_.back().possible.fill(true);
   current_.push_back(index);
 }
 
@@ -112,27 +101,58 @@ int GraphBuilder::add_value(const std::string& name, DType dtype, Quantization q
   return static_cast<int>(subgraph().values.size()) - 1;
 }
 
-void GraphBuilder::set_dims(int index, const Dims& dims) {
-  for (size_t s = 0; s < kSamples; ++s) state().samples[s]->set_shape(index, sample_shape(dims, s));
+std::vector<size_t> GraphBuilder::samples_in_use() {
+  if (!state().differ) return {0};
+  std::vector<size_t> used;
+  for (size_t s = 0; s < kSizeSamples; ++s) {
+    if (state().possible[s]) used.push_back(s);
+  }
+  return used;
+}
+
+void GraphBuilder::tell_samples_apart(const Dims& dims) {
+  if (state().differ || std::count(dims.begin(), dims.end(), -1) == 0) return;
+  state().differ = true;
+  for (size_t s = 1; s < kSizeSamples; ++s) state().samples[s]->take_facts(*state().samples[0]);
+}
+
+void GraphBuilder::set_sample_shapes(int index, const SizeSamples& shapes) {
+  for (const size_t s : samples_in_use()) {
+    if (shapes[s]) state().samples[s]->set_shape(index, *shapes[s]);
+  }
   settle_shape(index);
+}
+
+void GraphBuilder::set_dims(int index, const Dims& dims) {
+  tell_samples_apart(dims);
+  set_sample_shapes(index, sample_shapes(dims));
 }
 
 void GraphBuilder::settle_shape(int index) {
   ir::Value& value = subgraph().values[static_cast<size_t>(index)];
-  const Shape& a = state().samples[0]->fact(index).shape;
-  const Shape& b = state().samples[1]->fact(index).shape;
-  require(a.rank() == b.rank(), ErrorCode::kUnsupported, "'{}' has a rank that depends on unknown dimensions",
-          value.name);
-  value.shape = a;
+  const SizeSamples all = samples(index);
+  int rank = 0;
+  for (const size_t s : samples_in_use()) rank = std::max(rank, all[s]->rank());
+  std::vector<size_t> fewer;  // a size of 1 that goes
+  for (const size_t s : samples_in_use()) {
+    if (all[s]->rank() < rank) fewer.push_back(s);
+  }
+  if (!fewer.empty()) {
+    rule_out(fewer, std::make_exception_ptr(
+                        Error(ErrorCode::kUnsupported,
+                              fmt::format("'{}' has a rank that depends on unknown dimensions", value.name))));
+  }
+  const SizeSamples shapes = samples(index);
+  value.shape = *shapes[samples_in_use()[0]];
   std::vector<int32_t> signature;
   bool unknown = false;
-  for (int axis = 0; axis < a.rank(); ++axis) {
-    const bool same = a[axis] == b[axis];
-    require(!same || a[axis] <= INT32_MAX, ErrorCode::kUnsupported, "'{}' has a dimension of {}, more than 32 bits",
-            value.name, a[axis]);
-    signature.push_back(same ? static_cast<int32_t>(a[axis]) : -1);
-    if (!same) value.shape.set(axis, 1);
-    unknown = unknown || !same;
+  for (int axis = 0; axis < rank; ++axis) {
+    const auto size = shapes.common_size(axis);
+    require(!size || *size <= INT32_MAX, ErrorCode::kUnsupported, "'{}' has a dimension of {}, more than 32 bits",
+            value.name, size.value_or(0));
+    signature.push_back(static_cast<int32_t>(size.value_or(-1)));
+    if (!size) value.shape.set(axis, 1);
+    unknown = unknown || !size;
   }
   if (unknown) value.signature = std::move(signature);
 }
@@ -141,30 +161,39 @@ int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, 
   return in_context([&] {
     check_dims(name, dims, true);
     const int index = add_value(name, dtype, std::move(quantization));
-    set_dims(index, dims);
+    tell_samples_apart(dims);
+    SizeSamples shapes;
+    for (size_t s = 0; s < kSizeSamples; ++s) shapes[s] = sample_shape(dims, s, subgraph().inputs.size());
+    set_sample_shapes(index, shapes);
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      if (dims[axis] < 0) state().unknown_inputs.emplace_back(index, static_cast<int>(axis));
+    }
     subgraph().inputs.push_back(index);
     return index;
   });
 }
 
-GraphBuilder::Samples GraphBuilder::samples(int index) {
+SizeSamples GraphBuilder::samples(int index) {
   check_index(index);
-  return {state().samples[0]->fact(index).shape, state().samples[1]->fact(index).shape};
+  SizeSamples shapes;
+  for (size_t s = 0; s < kSizeSamples; ++s) {
+    if (state().possible[s]) shapes[s] = state().samples[state().differ ? s : 0]->fact(index).shape;
+  }
+  return shapes;
 }
 
-int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, const Samples& samples) {
+int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, const SizeSamples& samples) {
   const int index = input(name, dtype, dims);
-  for (size_t s = 0; s < kSamples; ++s) {
-    const Shape own = sample_shape(dims, s);
-    if (samples[0].rank() != own.rank() || samples[1].rank() != own.rank()) continue;
-    Shape shape;
-    for (int axis = 0; axis < own.rank(); ++axis) {
-      const bool take = dims[static_cast<size_t>(axis)] < 0 && samples[0][axis] != samples[1][axis];
-      shape.push_back(take ? samples[s][axis] : own[axis]);
+  SizeSamples shapes = this->samples(index);
+  for (size_t s = 0; s < kSizeSamples; ++s) {
+    if (!samples[s]) state().possible[s] = false;
+    if (!samples[s] || samples[s]->rank() != static_cast<int>(dims.size())) continue;
+    for (int axis = 0; axis < samples[s]->rank(); ++axis) {
+      const bool take = dims[static_cast<size_t>(axis)] < 0 && !samples.common_size(axis);
+      if (take && shapes[s]) shapes[s]->set(axis, (*samples[s])[axis]);
     }
-    state().samples[s]->set_shape(index, shape);
   }
-  settle_shape(index);
+  set_sample_shapes(index, shapes);
   return index;
 }
 
@@ -259,6 +288,7 @@ std::vector<int> GraphBuilder::add(NodeSpec spec) {
     }
     const size_t values = subgraph().values.size();
     const size_t nodes = subgraph().nodes.size();
+    const auto possible = state().possible;
     try {
       ir::Node node;
       node.op = row != nullptr ? row->id : ir::OpId::custom(spec.op);
@@ -279,44 +309,82 @@ std::vector<int> GraphBuilder::add(NodeSpec spec) {
       if (fold_last_node()) subgraph().nodes.pop_back();
       return outputs;
     } catch (...) {
+      state().possible = possible;
       roll_back(values, nodes);
       throw;
     }
   });
 }
 
+bool GraphBuilder::infer_sample(const NodeSpec& spec, int node, size_t sample) {
+  if (state().samples[sample]->infer(node)) return true;
+  const std::vector<int> outputs = subgraph().nodes.back().outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& dims = spec.outputs[i].dims;
+    require(dims.has_value(), ErrorCode::kUnsupported, "{}: the shape of its output {} depends on data of the run",
+            ir::describe_node(subgraph(), node), i);
+    Shape shape = sample_shape(*dims, sample);
+    const auto& like = spec.outputs[i].samples;
+    if (like && (*like)[sample] && (*like)[sample]->rank() == shape.rank()) {
+      for (int axis = 0; axis < shape.rank(); ++axis) {
+        if ((*dims)[static_cast<size_t>(axis)] < 0) shape.set(axis, (*(*like)[sample])[axis]);
+      }
+    }
+    state().samples[sample]->set_shape(outputs[i], shape);
+  }
+  return false;
+}
+
 void GraphBuilder::infer_last_node(const NodeSpec& spec) {
   const auto index = static_cast<int>(subgraph().nodes.size()) - 1;
   const std::vector<int> outputs = subgraph().nodes.back().outputs;
-  for (size_t s = 0; s < kSamples; ++s) {
-    if (state().samples[s]->infer(index)) continue;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const auto& dims = spec.outputs[i].dims;
-      require(dims.has_value(), ErrorCode::kUnsupported, "{}: the shape of its output {} depends on data of the run",
-              ir::describe_node(subgraph(), index), i);
-      check_dims(spec.outputs[i].name, *dims, true);
-      Shape shape = sample_shape(*dims, s);
-      const auto& like = spec.outputs[i].samples;
-      if (like && (*like)[s].rank() == shape.rank()) {
-        for (int axis = 0; axis < shape.rank(); ++axis) {
-          if ((*dims)[static_cast<size_t>(axis)] < 0) shape.set(axis, (*like)[s][axis]);
-        }
+  for (const NodeOutput& output : spec.outputs) {
+    if (output.dims) check_dims(output.name, *output.dims, true);
+  }
+  if (!state().differ && !infer_sample(spec, index, 0)) {
+    for (const NodeOutput& output : spec.outputs) tell_samples_apart(*output.dims);
+  }
+  if (state().differ) {
+    std::vector<size_t> failed;
+    std::exception_ptr error;
+    for (const size_t s : samples_in_use()) {
+      try {
+        infer_sample(spec, index, s);
+      } catch (const Error& caught) {
+        rethrow_if_fatal(caught);
+        if (failed.empty()) error = std::current_exception();
+        failed.push_back(s);
       }
-      state().samples[s]->set_shape(outputs[i], shape);
     }
+    if (!failed.empty()) rule_out(failed, error);
   }
   for (int output : outputs) settle_shape(output);
 }
 
+void GraphBuilder::rule_out(const std::vector<size_t>& failed, const std::exception_ptr& error) {
+  const auto sizes = [&] {
+    std::vector<bool> differ;
+    for (const auto& [value, axis] : state().unknown_inputs) differ.push_back(!samples(value).common_size(axis));
+    return differ;
+  };
+  const std::vector<bool> before = sizes();
+  for (const size_t s : failed) state().possible[s] = false;
+  const bool any = std::count(state().possible.begin(), state().possible.end(), true) > 1;
+  if (!any || sizes() != before) std::rethrow_exception(error);
+}
+
 bool GraphBuilder::fold_last_node() {
   const std::vector<int> outputs = subgraph().nodes.back().outputs;
+  const std::vector<size_t> used = samples_in_use();
   const auto same = [&](int v) {
-    const Fact& a = state().samples[0]->fact(v);
-    const Fact& b = state().samples[1]->fact(v);
-    return a.known && b.known && a.data == b.data && a.shape == b.shape;
+    const Fact& first = state().samples[used[0]]->fact(v);
+    return std::all_of(used.begin(), used.end(), [&](size_t s) {
+      const Fact& fact = state().samples[s]->fact(v);
+      return fact.known && fact.data == first.data && fact.shape == first.shape;
+    });
   };
   if (outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), same)) return false;
-  for (int v : outputs) make_constant(v, state().samples[0]->fact(v).data);
+  for (int v : outputs) make_constant(v, state().samples[used[0]]->fact(v).data);
   return true;
 }
 

@@ -6,14 +6,15 @@
 //   const int y = b.node("RELU", {x}, "y");
 //   auto graph = b.finish({y});
 //
-// Unknown dimensions: every node is inferred twice, with two different sizes for each unknown dimension. A dimension
-// that comes out different is unknown (-1 in dims()); the file says 1 in its shape and -1 in its signature. Sizes of
-// unknown spatial dimensions are large and have many divisors, so that windows fit and halves meet again; arithmetic on
-// remainders of unknown sizes is the one thing two samples cannot see.
+// Unknown dimensions: every node is inferred with several sizes for each of them (ops/size_samples.h). A dimension that
+// comes out different is unknown (-1 in dims()); the file says 1 in its shape and -1 in its signature. A check that
+// fails for some of the sizes rules those out, as the model would when it runs; it is an error when it leaves no two
+// sizes for a dimension.
 #pragma once
 
 #include <array>
 #include <concepts>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,22 +27,16 @@
 #include "ir/graph.h"
 #include "ops/inference.h"
 #include "ops/registry.h"
+#include "ops/size_samples.h"
 
 namespace leadline::ops {
-
-/// Sizes of a tensor; -1 where they are not known before a run.
-struct Dims : std::vector<int64_t> {
-  using vector::vector;
-  Dims(std::vector<int64_t> sizes) : vector(std::move(sizes)) {}
-  Dims(const Shape& shape) : vector(shape.begin(), shape.end()) {}
-};
 
 struct NodeOutput {
   std::string name;
   DType dtype = DType::kFloat32;
   Quantization quantization = {};
-  std::optional<Dims> dims = {};  // taken only when they depend on data; without them such a node is refused
-  std::optional<std::array<Shape, 2>> samples = {};  // GraphBuilder::Samples to take with them where dims has -1
+  std::optional<Dims> dims = {};            // taken only when they depend on data; without them such a node is refused
+  std::optional<SizeSamples> samples = {};  // to take with them where dims has -1
 };
 
 /// The oldest version of the op that LiteRT knows. It runs every version with the newest kernel; of one op it has
@@ -70,11 +65,10 @@ class GraphBuilder {
   /// A graph input of the current subgraph.
   int input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization = {});
   /// The sizes that stand for unknown ones of a value while shapes are inferred.
-  using Samples = std::array<Shape, 2>;
-  Samples samples(int index);
+  SizeSamples samples(int index);
   /// An input of a body that takes a value with these samples of the subgraph around it. Where `dims` has -1 they agree
   /// with those of other inputs as the values do.
-  int input(const std::string& name, DType dtype, const Dims& dims, const Samples& samples);
+  int input(const std::string& name, DType dtype, const Dims& dims, const SizeSamples& samples);
   /// State that is zero before the first run and kept between runs.
   int variable(const std::string& name, DType dtype, const Dims& dims, Quantization quantization = {});
   /// A constant; the bytes are copied.
@@ -140,9 +134,11 @@ class GraphBuilder {
                                     const std::string& key = "serving_default");
 
  private:
-  static constexpr size_t kSamples = 2;
   struct State {  // of one subgraph
-    std::array<std::unique_ptr<Inference>, kSamples> samples;
+    std::array<std::unique_ptr<Inference>, kSizeSamples> samples;
+    std::array<bool, kSizeSamples> possible = {};     // samples whose sizes no check has ruled out
+    bool differ = false;                              // until a size is unknown, the first sample stands for all
+    std::vector<std::pair<int, int>> unknown_inputs;  // value and axis
     std::unordered_map<std::string, int> names;
   };
 
@@ -156,7 +152,13 @@ class GraphBuilder {
   int add_value(const std::string& name, DType dtype, Quantization quantization);
   void set_dims(int index, const Dims& dims);
   void make_constant(int index, std::vector<std::byte> bytes);
+  std::vector<size_t> samples_in_use();
+  void tell_samples_apart(const Dims& dims);
+  void set_sample_shapes(int index, const SizeSamples& shapes);
+  bool infer_sample(const NodeSpec& spec, int node, size_t sample);
   void infer_last_node(const NodeSpec& spec);
+  /// The samples in `failed` do not count from now on; throws `error` when no two sizes are left for an input.
+  void rule_out(const std::vector<size_t>& failed, const std::exception_ptr& error);
   void settle_shape(int index);
   bool fold_last_node();
   void roll_back(size_t values, size_t nodes);

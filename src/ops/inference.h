@@ -45,6 +45,8 @@ class Inference {
   std::optional<std::vector<std::vector<std::byte>>> compute(int index, int64_t limit);
   /// The shape and, if known, the contents of `value`.
   const Fact& fact(int value);
+  /// Knows from now on what `other`, of the same subgraph, knows.
+  void take_facts(const Inference& other) { facts_ = other.facts_; }
   /// Forgets values from `count` on: the nodes that made them are gone.
   void truncate(size_t count);
 

@@ -36,7 +36,7 @@ class Importer {
     int subgraph = 0;
     std::vector<Dims> dims;
     std::vector<DType> dtypes;
-    std::vector<ops::GraphBuilder::Samples> samples;
+    std::vector<ops::SizeSamples> samples;
     std::vector<std::optional<DType>> blank;  // types of the elements of blank lists
   };
   /// A subgraph with inputs like `arguments`, values of the open subgraph; `dims` are their sizes inside.
@@ -79,7 +79,7 @@ class Importer {
 template <typename Emit>
 Importer::Body Importer::body(const std::string& name, const std::vector<int>& arguments, const std::vector<Dims>& dims,
                               Emit emit) {
-  std::vector<ops::GraphBuilder::Samples> samples;
+  std::vector<ops::SizeSamples> samples;
   std::vector<DType> types;
   for (const int v : arguments) {
     samples.push_back(builder_.samples(v));

@@ -99,7 +99,7 @@ const FlatNode* OpCall::made_by(const ValueRef& ref, std::string_view op, size_t
 }
 
 int OpCall::sized(const char* op, std::vector<int> operands, DType dtype, const Dims& dims,
-                  std::shared_ptr<const ir::Attributes> attributes, std::optional<ops::GraphBuilder::Samples> samples) {
+                  std::shared_ptr<const ir::Attributes> attributes, std::optional<ops::SizeSamples> samples) {
   ops::NodeSpec spec;
   spec.op = op;
   spec.inputs = std::move(operands);

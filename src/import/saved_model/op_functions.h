@@ -139,7 +139,7 @@ Outputs list_scatter(OpCall& call);
 Outputs list_concat(OpCall& call);
 Outputs list_element_shape(OpCall& call);
 /// Zeros of the sizes in a vector. `samples` are those of the result, for sizes that depend on data of the run.
-int zeros_of(OpCall& call, int sizes, DType dtype, std::optional<ops::GraphBuilder::Samples> samples = {});
+int zeros_of(OpCall& call, int sizes, DType dtype, std::optional<ops::SizeSamples> samples = {});
 
 // ops_control.cc
 Outputs hash_table(OpCall& call);

@@ -46,17 +46,17 @@ std::vector<Dims> loop_dims(OpCall& call, const std::vector<int>& state) {
   return result;
 }
 
-/// The size that has these samples as a vector of one, taken from a tensor known before the loop.
-int find_size(OpCall& call, int64_t first, int64_t second) {
-  if (first == second) return call.e.ints({small(first)});
+/// The size that `lists` has along `axis` as a vector of one, taken from a tensor known before the loop.
+int find_size(OpCall& call, const ops::SizeSamples& lists, int axis) {
+  if (const auto size = lists.common_size(axis)) return call.e.ints({small(*size)});
   std::vector<int> known = call.inputs;
   for (size_t i = 0; i < call.function.inputs.size(); ++i) {
     known.push_back(call.value({ValueRef::Kind::kInput, static_cast<int>(i), 0}));
   }
   for (const int v : known) {
-    const auto samples = call.builder().samples(v);
-    for (int axis = 0; axis < samples[0].rank(); ++axis) {
-      if (samples[0][axis] == first && samples[1][axis] == second) return call.e.shape_part(v, axis, axis + 1);
+    const ops::SizeSamples samples = call.builder().samples(v);
+    for (int own = 0; own < call.e.rank(v); ++own) {
+      if (lists.same_size(axis, samples, own)) return call.e.shape_part(v, own, own + 1);
     }
   }
   call.unsupported(
@@ -64,9 +64,9 @@ int find_size(OpCall& call, int64_t first, int64_t second) {
 }
 
 /// A blank list as one of zeros, when elements have the shapes of `lists` without the first axis.
-int fill_blank(OpCall& call, int list, DType dtype, const ops::GraphBuilder::Samples& lists) {
+int fill_blank(OpCall& call, int list, DType dtype, const Dims& dims, const ops::SizeSamples& lists) {
   std::vector<int> sizes = {call.e.reshape(list, {1})};
-  for (int axis = 1; axis < lists[0].rank(); ++axis) sizes.push_back(find_size(call, lists[0][axis], lists[1][axis]));
+  for (size_t axis = 1; axis < dims.size(); ++axis) sizes.push_back(find_size(call, lists, static_cast<int>(axis)));
   return zeros_of(call, call.e.concat(sizes, 0), dtype, lists);
 }
 
@@ -164,7 +164,7 @@ class Loop {
     for (size_t i = 0; i < state_.size(); ++i) {
       const auto element = call_.importer.blank_list(state_[i]);
       if (!element || body.blank[i]) continue;
-      state_[i] = fill_blank(call_, state_[i], body.dtypes[i], body.samples[i]);
+      state_[i] = fill_blank(call_, state_[i], body.dtypes[i], body.dims[i], body.samples[i]);
       dims_[i] = call_.e.dims(state_[i]);
       any = true;
     }

@@ -30,10 +30,9 @@ int make_list(OpCall& call, int length, int sizes, DType dtype) {
     std::vector<int32_t> element;
     for (const int64_t size : *known) element.push_back(small(size));
     const int count = as_vector(call, length);
-    ops::GraphBuilder::Samples samples = {Shape{6}, Shape{10}};
-    for (const int64_t size : *known) {
-      for (Shape& sample : samples) sample.push_back(size);
-    }
+    Dims dims = {-1};
+    dims.insert(dims.end(), known->begin(), known->end());
+    const ops::SizeSamples samples = ops::sample_shapes(dims);
     return zeros_of(call, element.empty() ? count : e.concat({count, e.ints(element)}, 0), dtype, samples);
   }
   // A value of its own, so that only this list is marked.
@@ -51,10 +50,12 @@ int list_for(OpCall& call, int list, int element) {
   const int count = e.reshape(list, {1});
   const int rank = e.rank(element);
   // The length may be an input of the body; the sizes of elements are those of this one all the same.
-  ops::GraphBuilder::Samples samples = call.builder().samples(element);
+  ops::SizeSamples samples = call.builder().samples(element);
+  const ops::SizeSamples lengths = ops::sample_shapes({-1});
   for (size_t s = 0; s < samples.size(); ++s) {
-    Shape shape{s == 0 ? int64_t{6} : int64_t{10}};
-    for (int axis = 0; axis < rank; ++axis) shape.push_back(samples[s][axis]);
+    if (!samples[s]) continue;
+    Shape shape = *lengths[s];
+    for (const int64_t size : *samples[s]) shape.push_back(size);
     samples[s] = shape;
   }
   return zeros_of(call, rank == 0 ? count : e.concat({count, e.shape_part(element, 0, rank)}, 0), e.dtype(element),
@@ -110,12 +111,11 @@ DType element_type(OpCall& call) { return call.attr_type("element_dtype", DType:
 
 }  // namespace
 
-int zeros_of(OpCall& call, int sizes, DType dtype, std::optional<ops::GraphBuilder::Samples> samples) {
+int zeros_of(OpCall& call, int sizes, DType dtype, std::optional<ops::SizeSamples> samples) {
   const Dims dims = call.unknown_like(sizes);
   Dims known = dims;
   for (size_t i = 0; samples && i < dims.size(); ++i) {
-    const auto axis = static_cast<int>(i);
-    if (i > 0 && (*samples)[0][axis] == (*samples)[1][axis]) known[i] = (*samples)[0][axis];
+    if (i > 0) known[i] = samples->common_size(static_cast<int>(i)).value_or(-1);
   }
   return call.sized("FILL", {sizes, call.zero_of(dtype)}, dtype, known, nullptr, std::move(samples));
 }

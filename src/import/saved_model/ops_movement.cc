@@ -135,7 +135,7 @@ namespace {
 
 struct SliceShape {
   Dims dims;
-  ops::GraphBuilder::Samples samples;
+  ops::SizeSamples samples;
 };
 
 /// What is left of `x` as far as the masks show: where begin and end count, the size is unknown.
@@ -154,14 +154,19 @@ SliceShape slice_shape(OpCall& call, int x, const ops::StridedSliceAttributes& a
   }
   SliceShape result;
   size_t axis = 0;
-  const auto push = [&](int64_t size, int64_t first, int64_t second) {
+  const ops::SizeSamples any = ops::sample_shapes({-1});
+  for (size_t s = 0; s < sizes.size(); ++s) {
+    if (sizes[s]) result.samples[s] = Shape{};
+  }
+  const auto push = [&](int64_t size, const auto& sample_of) {
     result.dims.push_back(size);
-    result.samples[0].push_back(first);
-    result.samples[1].push_back(second);
+    for (size_t s = 0; s < sizes.size(); ++s) {
+      if (result.samples[s]) result.samples[s]->push_back(sample_of(s));
+    }
   };
   const auto keep = [&](int64_t count) {
     for (; count > 0 && axis < from.size() && result.dims.size() < kMaxRank; --count, ++axis) {
-      push(from[axis], sizes[0][static_cast<int>(axis)], sizes[1][static_cast<int>(axis)]);
+      push(from[axis], [&](size_t s) { return (*sizes[s])[static_cast<int>(axis)]; });
     }
   };
   const auto others = static_cast<int64_t>(from.size()) - named;
@@ -169,13 +174,13 @@ SliceShape slice_shape(OpCall& call, int x, const ops::StridedSliceAttributes& a
     if (bit(a.ellipsis_mask, i)) {
       keep(others);
     } else if (bit(a.new_axis_mask, i)) {
-      push(1, 1, 1);
+      push(1, [](size_t) { return 1; });
     } else if (bit(a.shrink_axis_mask, i)) {
       ++axis;
     } else if (bit(a.begin_mask, i) && bit(a.end_mask, i)) {
       keep(1);
     } else {
-      push(-1, 6, 10);
+      push(-1, [&](size_t s) { return (*any[s])[0]; });
       ++axis;
     }
   }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/size_samples.h"
+
+namespace leadline::ops {
+namespace {
+
+struct Sizes {
+  int64_t batch;            // of first axes
+  int64_t length;           // of other axes of tensors up to rank 3: sequences
+  int64_t image;            // of other axes of tensors of higher rank
+  int64_t wide = 0;         // added for each further axis
+  int64_t input_steps = 0;  // how many times `length` is divided by two before it starts again, input by input
+};
+
+/// 64 * 105 can be halved six times and divided by 3, 5 and 7: windows fit and what was halved meets again. Small
+/// lengths fit into tables of any size. Size 1 is a case of its own in many programs, so it must be among them.
+constexpr int64_t kLarge = 64 * 105;
+constexpr std::array<Sizes, kSizeSamples> kSizes = {{
+    {6, kLarge * 2, kLarge * 2},
+    {10, kLarge * 3, kLarge * 3},
+    {3, 4, kLarge},
+    {2, 2, kLarge * 4},
+    {4, 3, 224},
+    {7, 5, 448},
+    {1, 1, kLarge * 5},
+    {5, 64, 64},
+    {8, 256, 1024},
+    {9, 8, 32},
+    {11, kLarge, kLarge, kLarge},
+    {12, 4, kLarge, kLarge, 2},
+}};
+
+}  // namespace
+
+std::optional<int64_t> SizeSamples::common_size(int axis) const {
+  std::optional<int64_t> size;
+  for (const auto& shape : *this) {
+    if (!shape || axis >= shape->rank()) continue;
+    if (size && *size != (*shape)[axis]) return {};
+    size = (*shape)[axis];
+  }
+  return size;
+}
+
+bool SizeSamples::same_size(int axis, const SizeSamples& other, int other_axis) const {
+  for (size_t s = 0; s < kSizeSamples; ++s) {
+    const auto& a = (*this)[s];
+    const auto& b = other[s];
+    if (!a || !b) continue;
+    if (axis >= a->rank() || other_axis >= b->rank() || (*a)[axis] != (*b)[other_axis]) return false;
+  }
+  return true;
+}
+
+Shape sample_shape(const Dims& dims, size_t sample, size_t input) {
+  const Sizes& sizes = kSizes[sample];
+  Shape shape;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    int64_t size = sizes.batch;
+    if (axis > 0) {
+      size = dims.size() > 3 ? sizes.image : sizes.length;
+      if (sizes.input_steps > 0 && dims.size() <= 3) size >>= input % static_cast<size_t>(sizes.input_steps);
+      size += sizes.wide * static_cast<int64_t>(axis - 1);
+    }
+    shape.push_back(dims[axis] >= 0 ? dims[axis] : size);
+  }
+  return shape;
+}
+
+SizeSamples sample_shapes(const Dims& dims) {
+  SizeSamples shapes;
+  for (size_t s = 0; s < kSizeSamples; ++s) shapes[s] = sample_shape(dims, s);
+  return shapes;
+}
+
+}  // namespace leadline::ops
