@@ -105,7 +105,7 @@ void print_arena(std::string& text, const Plan& plan) {
         merged == 0 ? "" : fmt::format("  {} other nodes are merged into them", merged));
   if (plan.recompute_bytes > 0) {
     print(text, "  {:<18}{:>12}  about what reading an intermediate tensor takes besides: a second run\n", "reading",
-          format_bytes(plan.recompute_bytes));
+          format_bytes(plan.recompute_bytes, plan.units));
   }
   if (plan.segments.size() > 1) {
     print(text, "  {:<18}{:>12}  one arena each: shapes depend on data\n", "segments", plan.segments.size());
