@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of ops that people write by hand.
+// Names of ops that users write by hand.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ namespace leadline::runtime {
 /// What leadline::Interpreter is a handle of; its header has the contracts. Calls from several threads take turns.
 class Executable {
  public:
-  /// Plans, unless inputs have unknown sizes: then that waits for whoever needs the plan. Named variables are shared
+  /// Plans, unless inputs have unknown sizes: then that waits until the plan is needed. Named variables are shared
   /// with `shares_state_with`, which must be of the same model; null: not shared. The device of `options` is not looked
   /// at: this runs on the CPU.
   Executable(std::shared_ptr<const LoadedModel> model, InterpreterOptions options,
@@ -43,7 +43,7 @@ class Executable {
 
   Plan plan();
   Plan plan_for(const std::map<int, Shape>& shapes) const;
-  /// Inputs whose sizes the file leaves open, partly or all, and nobody has said.
+  /// Inputs whose sizes the file leaves open, partly or all, and that were not set.
   std::vector<int> unsized_inputs() const;
   void allocate();
   void resize_input(int index, const Shape& shape, bool strict);

@@ -65,7 +65,7 @@ class Runner {
   void release();
   /// A later resume() would find what start() makes: nothing of the plan depends on data or state.
   bool can_be_resumed() const;
-  /// Gives back all memory and takes the plan out of the ledger. Returns the bytes that folded results still hold.
+  /// Releases all memory and takes the plan out of the ledger. Returns the bytes that folded results still hold.
   int64_t suspend();
   /// After suspend(): as after start() with the same inputs.
   void resume();

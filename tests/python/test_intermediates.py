@@ -53,7 +53,7 @@ def test_every_tensor_has_the_value_of_the_run():
     assert interpreter.counted_peak_bytes() == peak == interpreter.plan().peak_bytes  # charged beside the run
     assert interpreter.plan().recompute_bytes > 0 == preserving.plan().recompute_bytes
     assert "a second run" in str(interpreter.plan())
-    interpreter.invoke()  # goes on as before
+    interpreter.invoke()  # continues as before
     np.testing.assert_allclose(interpreter.get_tensor(8), preserving.get_tensor(8), rtol=1e-5, atol=1e-6)
 
 
