@@ -66,8 +66,7 @@ class OpCall {
   std::string name() const { return e.name(node.op); }
   /// Adds a node whose result has these sizes when they depend on data of the run; null attributes are the defaults.
   int sized(const char* op, std::vector<int> inputs, DType dtype, const Dims& dims,
-            std::shared_ptr<const ir::Attributes> attributes = nullptr,
-            std::optional<ops::SizeSamples> samples = {});
+            std::shared_ptr<const ir::Attributes> attributes = nullptr, std::optional<ops::SizeSamples> samples = {});
   /// As many unknown sizes as the vector `sizes` has elements; throws when even that is not known.
   Dims unknown_like(int sizes) const;
   /// A constant of all bits zero, and of one; of any type with a size.
