@@ -164,12 +164,12 @@ class ModelBuilder(Subgraph):
 
     def __init__(self) -> None:
         super().__init__(_leadline.ModelBuilder(), 0)
-        self._subgraphs: list[Subgraph] = [self]
+        self._called: list[Subgraph] = []  # without the main one: a cycle would keep the constants until a collection
 
     def subgraph(self, name: str) -> Subgraph:
         """A new subgraph, for ops that call one."""
-        self._subgraphs.append(Subgraph(self._builder, self._builder.add_subgraph(name)))
-        return self._subgraphs[-1]
+        self._called.append(Subgraph(self._builder, self._builder.add_subgraph(name)))
+        return self._called[-1]
 
     def signature(self, key: str, subgraph: Subgraph, inputs: dict[str, int], outputs: dict[str, int]) -> None:
         """Names a way to call a subgraph."""
@@ -177,6 +177,6 @@ class ModelBuilder(Subgraph):
 
     def to_tflite(self) -> bytes:
         """The bytes of a .tflite file. Raises InvalidModelError when the model is not legal."""
-        for subgraph in self._subgraphs:
+        for subgraph in (self, *self._called):
             subgraph._finish()
         return self._builder.to_tflite()
