@@ -131,7 +131,8 @@ void Executable::refuse_unsized(const std::vector<int>& inputs, const Error& pro
     names.push_back(fmt::format("'{}' (tensor {}) of {}", value(v).name, v, shape));
     tried.push_back(shapes_[input_places_.at(v)].to_string());
   }
-  fail(kArgument,
+  // What has no kernel seldom gets one by other sizes: callers can still tell it from a missing shape.
+  fail(problem.code() == ErrorCode::kUnsupported ? problem.code() : kArgument,
        "the model leaves sizes of input {} open: give the input a shape first (Python: resize_tensor_input() or "
        "plan(shapes=...); C++: resize_input(); command line: --shape). With {} in the place of what is unknown it "
        "cannot be planned: {}",
