@@ -126,7 +126,7 @@ void init_calibration(nb::module_& m) {
                   "What to_bytes() returned.")
       .def("__getstate__", &to_bytes)
       .def("__setstate__",
-           [](Calibration* self, nb::bytes state) {
+           [](Calibration* self, const nb::bytes& state) {
              const auto* data = reinterpret_cast<const std::byte*>(state.data());
              new (self) Calibration(Calibration::from_bytes({data, state.size()}));
            })

@@ -40,7 +40,7 @@ struct ProbeState {
 class Comparison final : public Observer {
  public:
   /// `graph` outlives this.
-  Comparison(const ComparisonGraph& graph);
+  explicit Comparison(const ComparisonGraph& graph);
 
   void after_node(const ObservedNode& node) override;
   void clear();

@@ -43,7 +43,7 @@ class Json {
   Json(std::string text) noexcept;
   template <typename T>
     requires std::is_arithmetic_v<T>
-  Json(T value) noexcept : value_(stored(value)) {}
+  Json(T value) noexcept;
   template <typename T>
   Json(const std::vector<T>& items) : Json(array()) {
     for (const T& item : items) push_back(item);
@@ -102,18 +102,9 @@ class Json {
  private:
   using Value = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, Array, Object>;
 
+  // Defined below, where Member is complete: values are made in it.
   template <typename T>
-  static Value stored(T value) noexcept {
-    if constexpr (std::is_same_v<T, bool>) {
-      return Value(std::in_place_type<bool>, value);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      return Value(std::in_place_type<double>, static_cast<double>(value));
-    } else if constexpr (std::is_signed_v<T>) {
-      return Value(std::in_place_type<int64_t>, static_cast<int64_t>(value));
-    } else {
-      return Value(std::in_place_type<uint64_t>, static_cast<uint64_t>(value));
-    }
-  }
+  static Value stored(T value) noexcept;
 
   class Writer;
 
@@ -124,6 +115,23 @@ struct Json::Member {
   std::string key;
   Json value;
 };
+
+template <typename T>
+Json::Value Json::stored(T value) noexcept {
+  if constexpr (std::is_same_v<T, bool>) {
+    return Value(std::in_place_type<bool>, value);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return Value(std::in_place_type<double>, static_cast<double>(value));
+  } else if constexpr (std::is_signed_v<T>) {
+    return Value(std::in_place_type<int64_t>, static_cast<int64_t>(value));
+  } else {
+    return Value(std::in_place_type<uint64_t>, static_cast<uint64_t>(value));
+  }
+}
+
+template <typename T>
+  requires std::is_arithmetic_v<T>
+Json::Json(T value) noexcept : value_(stored(value)) {}
 
 /// Reads a document (RFC 8259) whose arrays and objects nest at most `max_depth` deep. Of several members with one
 /// name the last value counts. Throws JsonError with the line and the column.

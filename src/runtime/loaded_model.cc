@@ -66,7 +66,7 @@ std::shared_ptr<const LoadedModel> LoadedModel::load(const std::string& path, st
   return with_path(path, [&] { return read(ModelBytes::map_file(path), std::move(budget)); });
 }
 
-std::shared_ptr<const LoadedModel> LoadedModel::read(std::shared_ptr<ModelBytes> bytes,
+std::shared_ptr<const LoadedModel> LoadedModel::read(const std::shared_ptr<ModelBytes>& bytes,
                                                      std::shared_ptr<Budget> budget) {
   const std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(budget)));
   model->charge_file(static_cast<int64_t>(bytes->span().size()));

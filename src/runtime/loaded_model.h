@@ -23,7 +23,8 @@ class LoadedModel {
   /// Maps and verifies a file; messages begin with its path. A null budget is the machine's. Throws Error, BudgetError.
   static std::shared_ptr<const LoadedModel> load(const std::string& path, std::shared_ptr<Budget> budget);
   /// The same for bytes in memory.
-  static std::shared_ptr<const LoadedModel> read(std::shared_ptr<ModelBytes> bytes, std::shared_ptr<Budget> budget);
+  static std::shared_ptr<const LoadedModel> read(const std::shared_ptr<ModelBytes>& bytes,
+                                                 std::shared_ptr<Budget> budget);
   /// A model whose file is written into memory of its own, which is charged first.
   static std::shared_ptr<const LoadedModel> write(int64_t bytes, const ModelBytes::Fill& fill,
                                                   std::shared_ptr<Budget> budget);

@@ -117,7 +117,7 @@ int zeros_of(OpCall& call, int sizes, DType dtype, std::optional<ops::SizeSample
   for (size_t i = 0; samples && i < dims.size(); ++i) {
     if (i > 0) known[i] = samples->common_size(static_cast<int>(i)).value_or(-1);
   }
-  return call.sized("FILL", {sizes, call.zero_of(dtype)}, dtype, known, nullptr, std::move(samples));
+  return call.sized("FILL", {sizes, call.zero_of(dtype)}, dtype, known, nullptr, samples);
 }
 
 Outputs list_reserve(OpCall& call) { return {make_list(call, call.in32(1), call.in32(0), element_type(call))}; }

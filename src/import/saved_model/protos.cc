@@ -343,7 +343,7 @@ MetaGraph read_whole(WireReader m) {
   return meta;
 }
 
-std::string tag_list(std::vector<std::string_view> tags) {
+std::string tag_list(const std::vector<std::string_view>& tags) {
   std::string text;
   for (const auto tag : tags) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", printable(tag));
   return "{" + text + "}";
