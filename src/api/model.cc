@@ -23,8 +23,8 @@ Model Model::from_bytes(std::span<const std::byte> bytes, std::shared_ptr<const 
                         std::shared_ptr<Budget> budget) try {
   constexpr uintptr_t kDataAlignment = 16;  // what a flatbuffer's scalars and constants may rely on
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % kDataAlignment == 0;
-  auto memory = owner && aligned ? ModelBytes::borrow(bytes, std::move(owner)) : ModelBytes::copy(bytes);
-  return Model(runtime::LoadedModel::read(std::move(memory), std::move(budget)));
+  const auto memory = owner && aligned ? ModelBytes::borrow(bytes, std::move(owner)) : ModelBytes::copy(bytes);
+  return Model(runtime::LoadedModel::read(memory, std::move(budget)));
 } catch (...) {
   rethrow_as_error();
 }
