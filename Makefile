@@ -11,6 +11,9 @@ BENCH_MODELS ?= $(wildcard $(addprefix ../shared/models/,$(addsuffix .tflite,\
   coral_movenet_lightning_int8 coral_deeplab_cityscapes_uint8 mobilenet_v2_035_96_embedder kwt1_keyword_transformer \
   audio_cls_without_metadata)))
 SOAK_SECONDS ?= 3600
+# Where `make peers` finds the clones of others, and the environment that their tests run in.
+SOURCES ?= $(PEER_MIRROR)
+PEERS_VENV ?= .venv-peers
 # What `make test` runs under the sanitizers. They are built beside the other tests, which leave half of the machine idle.
 SANITIZED_FEW := leadline_fuzz fuzz_readers
 # `make check` leaves out what takes long: large data that is interrupted, and Python tests that start other programs.
@@ -24,8 +27,8 @@ export LEADLINE_SHARED ?= $(abspath ../shared)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test asan tsan bench bench-models soak soak-process soak-notebook instruction-counts \
-  fuzz fuzz-readers check coverage lint format clean
+.PHONY: help setup build demo test programs jupyterlab asan tsan bench bench-models soak soak-process soak-notebook \
+  instruction-counts survive survive-native survive-v2 peers fuzz fuzz-readers check coverage lint format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -72,12 +75,37 @@ test: setup-tests ## build and run all tests: `make check`, C++, examples, insta
 	@nice -n 19 cmake --build --preset asan -j $(JOBS) --target $(SANITIZED_FEW) >build/asan/build.log 2>&1 & sanitized=$$!; \
 	status=0; \
 	ctest --preset release -j $(JOBS) || status=1; \
-	$(VENV_PYTHON) -m pytest || status=1; \
-	.venv-tensorflow/bin/python -m pytest tests/tensorflow || status=1; \
+	LEADLINE_COMPLETE=1 $(VENV_PYTHON) -m pytest --ignore=tests/python/test_fuzz.py || status=1; \
+	LEADLINE_COMPLETE=1 .venv-tensorflow/bin/python -m pytest tests/tensorflow || status=1; \
 	wait $$sanitized || { cat build/asan/build.log; status=1; }; \
 	LEADLINE_FUZZ=$(CURDIR)/build/asan/leadline_fuzz $(VENV_PYTHON) -m pytest tests/python/test_fuzz.py || status=1; \
 	build/asan/fuzz/fuzz_readers all 500 || status=1; \
 	exit $$status
+
+survive: setup-check ## cells that take all memory in kernels in containers of five sizes; hours; SURVIVE_ARGS="--containers 512MB --steps 5"; --healthy 100: those that fit
+	@$(MAKE) --no-print-directory build
+	$(VENV_PYTHON) tests/survive/survive.py $(SURVIVE_ARGS)
+
+survive-native: setup-survive ## the same with jax, torch, pyarrow and TensorFlow; makes .venv-native, 6 GB; --unwatched for comparison
+	@$(MAKE) --no-print-directory build
+	@tools/install_venv.sh build/release .venv-native
+	@tools/install_venv.sh build/release .venv-tensorflow
+	$(VENV_PYTHON) tests/survive/survive.py --only 'jax;torch;pyarrow;shared map' --steps 8 --pauses 0 --python .venv-native/bin/python $(SURVIVE_ARGS)
+	$(VENV_PYTHON) tests/survive/survive.py --only 'tf.;Keras' --steps 8 --pauses 0 --python .venv-tensorflow/bin/python $(SURVIVE_ARGS)
+
+survive-v2: setup-vm ## tests of the watch in a virtual machine with control groups of version 2 and swap; VM_ACCELERATOR=tcg where KVM fails
+	@$(MAKE) --no-print-directory build
+	cmake --build --preset release -j $(JOBS) --target leadline_tests
+	tests/survive/cgroup2_vm.sh
+
+programs: setup-check ## other people's programs from PyPI, unchanged on Leadline beside LiteRT; makes .venv-programs, almost 1 GB
+	@$(MAKE) --no-print-directory build
+	LEADLINE_PROGRAMS=1 $(VENV_PYTHON) -m pytest tests/applications
+
+jupyterlab: setup-jupyterlab ## kernels that die in a real JupyterLab in Chromium, and papermill; SCREENSHOTS=docs/images for pictures
+	@$(MAKE) --no-print-directory build
+	@tools/install_venv.sh build/release .venv-jupyterlab
+	.venv-jupyterlab/bin/python -m pytest tests/jupyterlab
 
 asan: setup-tests ## the C++ tests, and the Python tests of what reads and computes, under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory build
@@ -131,6 +159,14 @@ fuzz-readers: setup-fuzz ## libFuzzer on every reader of files, FUZZ_MINUTES=5 e
 	cmake --build --preset fuzz -j $(JOBS) --target fuzz_readers
 	$(VENV_PYTHON) fuzz/readers/run.py build/fuzz/fuzz/fuzz_readers --work build/fuzz/readers --jobs $(JOBS) \
 	  --minutes $(or $(FUZZ_MINUTES),5) $(READERS)
+
+peers: ## the test suites of LiteRT, Keras and keras-hub on Leadline; SOURCES=folder with their clones (tests/peers/README.md), SUITES=lite_v2 for one
+	@test -n "$(SOURCES)" || { echo "make peers needs SOURCES=<folder with git clones of LiteRT, keras and keras-hub>"; exit 1; }
+	@$(MAKE) --no-print-directory build
+	@test -x $(PEERS_VENV)/bin/python || { $(PYTHON) -m venv $(PEERS_VENV) && \
+	  $(PEERS_VENV)/bin/python -m pip install -q -r requirements-peers.txt; }
+	@tools/install_venv.sh build/release $(PEERS_VENV)
+	PEERS_ONLY="$(ONLY)" $(PEERS_VENV)/bin/python tests/peers/peers.py --sources "$(SOURCES)" $(SUITES)
 
 coverage: setup-coverage ## which lines of C++ and Python the tests run: build/coverage/report/index.html
 	@tools/coverage.sh

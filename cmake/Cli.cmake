@@ -23,6 +23,7 @@ target_include_directories(leadline_cli_parts PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(leadline_cli_parts
   PUBLIC leadline leadline_guard fmt::fmt CLI11::CLI11 PRIVATE ZLIB::ZLIB)
 leadline_precompile(leadline_cli_parts)
+leadline_join_sources(leadline_cli_parts ${cli_sources})
 
 add_executable(leadline_cli ${cli_main})
 leadline_compile_options(leadline_cli)

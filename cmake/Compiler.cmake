@@ -13,9 +13,11 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     find_program(CCACHE_PROGRAM ccache)
-    if(CCACHE_PROGRAM)
-      # ccache takes no note of precompiled headers unless it is told that it may.
-      set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+    find_program(ENV_PROGRAM env)
+    if(CCACHE_PROGRAM AND ENV_PROGRAM)
+      # ccache takes no note of precompiled headers unless it is told that it may. (`cmake -E env` would do too, but takes
+      # 30 ms for each file.)
+      set(CMAKE_CXX_COMPILER_LAUNCHER ${ENV_PROGRAM} CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
     endif()
   endif()
 endif()
@@ -50,6 +52,30 @@ function(leadline_precompile target)
   if(LEADLINE_PRECOMPILED_HEADERS AND NOT LEADLINE_SANITIZE)
     target_precompile_headers(${target} PRIVATE
       <algorithm> <array> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory> <numeric> <optional> <span>
-      <string> <string_view> <unordered_map> <utility> <vector> <fmt/format.h> ${ARGN})
+      <string> <string_view> <unordered_map> <utility> <vector> <fmt/core.h> ${ARGN})
   endif()
+endfunction()
+
+# leadline_join_sources(<target> <source>...): compiles the sources of a folder six at a time, which parses headers and
+# makes copies of templates once for all six: a third to a half less for the folder. Names in anonymous namespaces must differ within
+# a folder. Off for daily work and where every file has to include what it uses: sanitized builds, clang-tidy.
+option(LEADLINE_JOINED_SOURCES "Compile several sources of a folder at once" OFF)
+function(leadline_join_sources target)
+  if(NOT LEADLINE_JOINED_SOURCES)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # g++ takes an anonymous namespace of an included source for one of a header.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(folder ${source} DIRECTORY)
+    file(RELATIVE_PATH group ${PROJECT_SOURCE_DIR} ${folder})
+    string(REPLACE "/" "_" group ${group})
+    if(NOT DEFINED count_of_${group})
+      set(count_of_${group} 0)
+    endif()
+    math(EXPR number "${count_of_${group}} / 6 + 1")
+    math(EXPR count_of_${group} "${count_of_${group}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${number})
+  endforeach()
 endfunction()

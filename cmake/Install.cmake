@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cmake --install`: headers, libraries, CMake package, program. Components: dev (the engine), guard (the library beside
-# it), cli, and python, which has to be named because its prefix is a site-packages folder.
+# it), cli, and python, which has to be named because its prefix is a site-packages folder, as has jupyter, whose prefix
+# is that of the environment.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leadline)
@@ -31,6 +32,20 @@ if(TARGET leadline_cli)
   else()
     install(TARGETS leadline_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
   endif()
+endif()
+
+# The extension of jupyter_server is enabled by a file below the environment's prefix, not by one of the package; that of
+# JupyterLab is there too.
+set(jupyter_config ${PROJECT_SOURCE_DIR}/python/etc/jupyter/jupyter_server_config.d/leadline.json)
+set(jupyter_config_dir etc/jupyter/jupyter_server_config.d)
+set(lab_extension ${PROJECT_SOURCE_DIR}/python/share/jupyter/labextensions/leadline)
+set(lab_extension_dir share/jupyter/labextensions)
+if(TARGET _leadline AND DEFINED SKBUILD_DATA_DIR)
+  install(FILES ${jupyter_config} DESTINATION ${SKBUILD_DATA_DIR}/${jupyter_config_dir} COMPONENT python)
+  install(DIRECTORY ${lab_extension} DESTINATION ${SKBUILD_DATA_DIR}/${lab_extension_dir} COMPONENT python)
+elseif(TARGET _leadline)
+  install(FILES ${jupyter_config} DESTINATION ${jupyter_config_dir} COMPONENT jupyter EXCLUDE_FROM_ALL)
+  install(DIRECTORY ${lab_extension} DESTINATION ${lab_extension_dir} COMPONENT jupyter EXCLUDE_FROM_ALL)
 endif()
 
 if(TARGET _leadline)

@@ -4,9 +4,10 @@
 # either or both. Also the header that flatc makes from the schema of .tflite files.
 
 leadline_sources(core_sources src/core src/io)
-leadline_sources(engine_sources src/kernels src/ir src/ops src/model src/plan src/runtime src/quantize src/debug src/jobs)
-# Rooms of the engine that no loop over a tensor runs in.
-leadline_sources(light_sources src/import src/report src/passes src/api)
+leadline_sources(kernel_sources src/kernels)
+leadline_sources(engine_sources src/ir src/ops src/model src/plan src/runtime src/quantize src/debug)
+# Rooms of the engine in which no loop over a tensor decides how long something takes.
+leadline_sources(light_sources src/import src/report src/passes src/api src/jobs)
 leadline_sources(guard_sources src/guard)
 
 # Pictures: the decoders, or a file that says that there are none.
@@ -19,10 +20,10 @@ set(picture_libraries)
 if(LEADLINE_PICTURES AND PNG_FOUND AND JPEG_FOUND)
   set(leadline_has_pictures ON)
   set(picture_libraries PNG::PNG JPEG::JPEG)
-  list(FILTER engine_sources EXCLUDE REGEX "/picture_none\\.cc$")
+  list(FILTER light_sources EXCLUDE REGEX "/picture_none\\.cc$")
 else()
   message(STATUS "leadline: built without pictures")
-  list(FILTER engine_sources EXCLUDE REGEX "/picture_(png|jpeg)\\.cc$")
+  list(FILTER light_sources EXCLUDE REGEX "/picture_(png|jpeg)\\.cc$")
 endif()
 
 # Position-independent code with visible symbols must not be inlined across functions that could be replaced at load
@@ -44,12 +45,13 @@ function(leadline_library target exported)
     EXPORT_NAME ${exported} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE fmt::fmt Threads::Threads ZLIB::ZLIB)
-  leadline_precompile(${target})
+  leadline_precompile(${target} ${precompiled_${target}})
   leadline_hide_symbols(${target})
   add_dependencies(product ${target})
 endfunction()
 
 leadline_library(leadline_core core ${core_sources})
+leadline_join_sources(leadline_core ${core_sources})
 target_compile_features(leadline_core PUBLIC cxx_std_20)
 target_include_directories(leadline_core
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -58,22 +60,41 @@ add_library(leadline_light OBJECT ${light_sources})
 leadline_compile_options(leadline_light)
 leadline_compile_lightly(leadline_light)
 target_include_directories(leadline_light PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(leadline_light PRIVATE leadline_core fmt::fmt Threads::Threads ZLIB::ZLIB)
-leadline_precompile(leadline_light)
+target_link_libraries(leadline_light PRIVATE leadline_core fmt::fmt Threads::Threads ZLIB::ZLIB ${picture_libraries})
+leadline_precompile(leadline_light ${PROJECT_SOURCE_DIR}/src/import/emitter.h)
 leadline_hide_symbols(leadline_light)
+leadline_join_sources(leadline_light ${light_sources})
 
-leadline_library(leadline leadline ${engine_sources} $<TARGET_OBJECTS:leadline_light>)
+# Kernels include little of the standard library, but Highway for several instruction sets at once, and then compile
+# themselves for each. With Highway precompiled g++ warns of variables that its intrinsics leave undefined on purpose.
+add_library(leadline_kernels OBJECT ${kernel_sources})
+leadline_compile_options(leadline_kernels)
+target_include_directories(leadline_kernels PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(leadline_kernels SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
+target_link_libraries(leadline_kernels PRIVATE leadline_core)
+leadline_hide_symbols(leadline_kernels)
+if(LEADLINE_PRECOMPILED_HEADERS AND NOT LEADLINE_SANITIZE)
+  target_precompile_headers(leadline_kernels PRIVATE ${PROJECT_SOURCE_DIR}/src/kernels/precompiled_simd.h)
+  target_compile_options(leadline_kernels PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
+  foreach(source IN LISTS kernel_sources)
+    file(STRINGS ${source} simd REGEX "kernels/all_targets.h" LIMIT_COUNT 1)
+    if(NOT simd)
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
+endif()
+
+# Every op includes these. Beside the standard library's, they are what a file of the engine takes longest to parse.
+set(precompiled_leadline ${PROJECT_SOURCE_DIR}/src/ops/common.h ${PROJECT_SOURCE_DIR}/src/ops/movement.h
+  ${PROJECT_SOURCE_DIR}/src/ops/quantization_rules.h)
+leadline_library(leadline leadline ${engine_sources} $<TARGET_OBJECTS:leadline_kernels> $<TARGET_OBJECTS:leadline_light>)
 target_link_libraries(leadline PUBLIC leadline_core PRIVATE ${picture_libraries})
-target_include_directories(leadline SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
+leadline_join_sources(leadline ${engine_sources})
 
 leadline_library(leadline_guard guard ${guard_sources})
 target_link_libraries(leadline_guard PUBLIC leadline_core PRIVATE ${CMAKE_DL_LIBS})
 leadline_compile_lightly(leadline_guard)
-
-# Kernels include little, and Highway compiles them for several instruction sets at once.
-set(kernel_sources ${engine_sources})
-list(FILTER kernel_sources INCLUDE REGEX "/src/kernels/")
-set_source_files_properties(${kernel_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+leadline_join_sources(leadline_guard ${guard_sources})
 
 # Sanitized loops of SIMD take minutes to compile for each instruction set: one of them is enough, on x86 SSE4, which has
 # vectors (the plain one has none). Under libFuzzer they are without sanitizers and counters: branches in them lead nowhere new.
@@ -106,17 +127,19 @@ set(compatibility_source ${PROJECT_BINARY_DIR}/generated/guard/compatibility_dat
 configure_file(${PROJECT_SOURCE_DIR}/src/guard/compatibility_data.cc.in ${compatibility_source} @ONLY)
 target_sources(leadline_guard PRIVATE ${compatibility_source})
 
-set(schema ${PROJECT_SOURCE_DIR}/src/model/tflite.fbs)
-if(EXISTS ${schema})
-  find_program(FLATC_PROGRAM flatc REQUIRED)
-  find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
-  set(generated_dir ${PROJECT_BINARY_DIR}/generated)
-  set(schema_header ${generated_dir}/model/tflite_generated.h)
+find_program(FLATC_PROGRAM flatc REQUIRED)
+find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
+set(generated_dir ${PROJECT_BINARY_DIR}/generated)
+set(schema_headers)
+foreach(schema tflite conversion_metadata)
+  set(schema_file ${PROJECT_SOURCE_DIR}/src/model/${schema}.fbs)
+  set(schema_header ${generated_dir}/model/${schema}_generated.h)
   add_custom_command(OUTPUT ${schema_header}
-    COMMAND ${FLATC_PROGRAM} --cpp -o ${generated_dir}/model ${schema}
-    DEPENDS ${schema} VERBATIM)
-  add_custom_target(leadline_schema DEPENDS ${schema_header})
-  add_dependencies(leadline leadline_schema)
-  # SYSTEM: warnings in generated code are not ours to fix.
-  target_include_directories(leadline SYSTEM PRIVATE ${generated_dir} ${generated_dir}/model ${FLATBUFFERS_INCLUDE_DIR})
-endif()
+    COMMAND ${FLATC_PROGRAM} --cpp -o ${generated_dir}/model ${schema_file}
+    DEPENDS ${schema_file} VERBATIM)
+  list(APPEND schema_headers ${schema_header})
+endforeach()
+add_custom_target(leadline_schema DEPENDS ${schema_headers})
+add_dependencies(leadline leadline_schema)
+# SYSTEM: warnings in generated code are not ours to fix.
+target_include_directories(leadline SYSTEM PRIVATE ${generated_dir} ${generated_dir}/model ${FLATBUFFERS_INCLUDE_DIR})

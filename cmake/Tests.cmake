@@ -57,7 +57,8 @@ if(test_sources)
   leadline_compile_lightly(leadline_tests)
   target_include_directories(leadline_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   # Only for those that need it: a path of the build tree in every command keeps compiler caches from helping.
-  set_source_files_properties(src/guard/devices_test.cc src/guard/doctor_test.cc src/guard/elf_file_test.cc
+  set_source_files_properties(src/guard/devices_test.cc src/guard/doctor_test.cc src/guard/elf_damage_test.cc
+    src/guard/elf_file_test.cc
     PROPERTIES COMPILE_DEFINITIONS "LEADLINE_FAKE_NVML=\"$<TARGET_FILE:fake_nvml>\"")
   add_dependencies(leadline_tests fake_nvml)
   target_link_libraries(leadline_tests PRIVATE

@@ -16,9 +16,18 @@ if [[ -d $site/leadline ]]; then
 fi
 log=$build/install_venv.log
 if ! { cmake --install "$build" --component python --prefix "$site" &&
+  CMAKE_INSTALL_MODE=COPY cmake --install "$build" --component jupyter --prefix "$venv" &&
   cmake --install "$build" --component cli --prefix "$venv"; } >"$log" 2>&1; then
   cat "$log" >&2
   exit 1
 fi
+# What pip would say about the package: Jupyter finds the provisioner of kernels there.
+version=$(sed -n 's/.*kVersion = "\([0-9.]*\)".*/\1/p' include/leadline/version.h)
+rm -rf "$site"/leadline-*.dist-info
+info=$site/leadline-$version.dist-info
+mkdir -p "$info"
+printf 'Metadata-Version: 2.1\nName: leadline\nVersion: %s\n' "$version" >"$info/METADATA"
+awk '/^\[/ { group = "" } /^\[project\.entry-points\./ { split($0, part, "\""); group = part[2]; print "[" group "]" }
+  group && / = / { gsub("\"", ""); print }' pyproject.toml >"$info/entry_points.txt"
 # Compiled here once, so that the first import is as quick as the next, also where Python may not write.
 "$venv/bin/python" -m compileall -q "$site/leadline"

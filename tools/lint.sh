@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Formatting and static analysis of all sources.
 # usage: tools/lint.sh                         check formatting, Python, JavaScript and layering: seconds
-#        tools/lint.sh --tidy <build>          clang-tidy over all C++ sources of a build folder: about 3 s a file
+#        tools/lint.sh --tidy <build>          clang-tidy over all C++ sources, with the options of a build folder's preset:
+#                                              about 3 s a file
 #        tools/lint.sh --tidy-changed <build>  the same over those that differ from the main branch (on it: from the last
 #                                              commit), at most LEADLINE_TIDY_FILES of them (100: under 3 minutes on 2 cores)
 #        tools/lint.sh --format                rewrite files in the project's format
@@ -51,8 +52,9 @@ case ${1:-} in
         exit 0
       fi
     fi
-    build=$2
-    [[ -f $build/build.ninja ]] || cmake --preset "$(basename "$build")"
+    # A folder of its own, with a command for every file; a build compiles several at once.
+    build=build/tidy
+    cmake --preset "$(basename "$2")" -B "$build" -DLEADLINE_JOINED_SOURCES=OFF >/dev/null
     cmake --build "$build" --target leadline_schema >/dev/null
     echo "lint: clang-tidy"
     # -w: the compiler's own warnings are g++'s to report.

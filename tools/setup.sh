@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a job needs, and no more: Debian packages and virtual environments. Does nothing, quickly, when all of
 # it is there.
-# usage: tools/setup.sh [--no-apt] [build | lint | check | tests | bench | fuzz | coverage]
+# usage: tools/setup.sh [--no-apt] [build | lint | check | tests | survive | bench | jupyterlab | vm | fuzz | coverage]
 #   build     a compiler, the libraries Leadline uses, and .venv to build and run the package in (the default)
 #   lint      build, and the formatters and linters of C++ and JavaScript; those of Python in .venv-lint
 #   check     lint, and what the C++ tests and the Python tests need
 #   tests     check, and what only some tests need: TensorFlow in .venv-tensorflow, images to learn, a browser, an OpenCL
 #             device, valgrind to count instructions
+#   survive   tests, and libraries whose memory the watch has to do with, in .venv-native (6 GB: torch's wheel has CUDA)
 #   bench     build, and Google Benchmark, and the engines that benchmarks run beside Leadline, in .venv-bench
+#   jupyterlab  build, a browser, and JupyterLab in .venv-jupyterlab
+#   vm        check, and what runs tests in a virtual machine
 #   fuzz      build, and clang with libFuzzer
 #   coverage  tests, and what counts the lines that tests run
 #   --no-apt  a missing Debian package is an error that says how to install it
@@ -43,9 +46,21 @@ add_job() {
       packages+=(dataset-fashion-mnist chromium ocl-icd-libopencl1 pocl-opencl-icd valgrind)
       environments[.venv-tensorflow]=requirements-tensorflow.txt
       ;;
+    survive)
+      add_job tests
+      environments[.venv-native]=requirements-native.txt
+      ;;
     bench)
       packages+=(libbenchmark-dev)
       environments[.venv-bench]=requirements-bench.txt
+      ;;
+    jupyterlab)
+      packages+=(chromium)
+      environments[.venv-jupyterlab]=requirements-jupyterlab.txt
+      ;;
+    vm)
+      add_job check
+      packages+=(qemu-system-x86 busybox-static cpio)
       ;;
     fuzz) packages+=(clang-19 libclang-rt-19-dev libgtest-dev nlohmann-json3-dev) ;;
     coverage)
@@ -53,7 +68,7 @@ add_job() {
       environments[.venv]=requirements-coverage.txt
       ;;
     *)
-      echo "setup: '$1' is not a job: expected build, lint, check, tests, bench, fuzz or coverage" >&2
+      echo "setup: '$1' is not a job: expected build, lint, check, tests, survive, bench, jupyterlab, vm, fuzz or coverage" >&2
       exit 2
       ;;
   esac

@@ -11,7 +11,7 @@ std::span<const Reader> readers() {
       tflite_reader(),        quantize_reader(), keras_file_reader(), keras_config_reader(), hdf5_reader(),
       saved_model_reader(),   bundle_reader(),   snappy_reader(),     npy_reader(),          recipe_reader(),
       calibration_reader(),   flight_reader(),   elf_reader(),        requirement_reader(),  flexbuffer_reader(),
-      string_tensor_reader(), picture_reader(),
+      string_tensor_reader(), picture_reader(),  node_def_reader(),
   };
   return all;
 }

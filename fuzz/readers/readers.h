@@ -22,6 +22,7 @@ Reader flight_reader();         // flight.cc
 Reader elf_reader();            // system.cc
 Reader requirement_reader();    // system.cc
 Reader flexbuffer_reader();     // small.cc
+Reader node_def_reader();       // small.cc
 Reader string_tensor_reader();  // small.cc
 
 }  // namespace leadline::fuzz

@@ -14,7 +14,7 @@ void run(Bytes bytes) {
   QuantizeOptions options;
   options.mode = QuantizationMode::kDynamicRange;
   options.min_weight_elements = 1;
-  options.recipe = parse_recipe(as_string(bytes));
+  apply(parse_recipe(as_string(bytes)), options);
   const Quantizer quantizer(model, options);
   for (const QuantizedNode& node : quantizer.nodes()) use(node.reason);
   use(std::to_string(quantizer.plan().result_bytes));

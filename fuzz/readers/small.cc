@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of models that are formats of their own: options of custom ops, and tensors of strings.
+// Parts of models that are formats of their own: options of custom ops and of Flex ops, and tensors of strings.
 #include "core/string_tensor.h"
 #include "io/flexbuffer_map.h"
 #include "io/flexbuffer_map_builder.h"
+#include "ir/graph.h"
 #include "leadline/interpreter.h"
+#include "ops/flex/node_def.h"
+#include "ops/flex/node_def_writer.h"
 #include "readers/models.h"
 #include "readers/readers.h"
 
@@ -26,6 +29,23 @@ std::vector<std::string> maps() {
           as_string(build_flex_map({{"scale", 0.5F}, {"text", std::string("word")}})),
           // As the library writes the smallest: one byte wide.
           std::string("a\0\1\3\1\1\1\4\4\1\4\x24\1", 13)};
+}
+
+void run_node_def(Bytes bytes) {
+  const ops::NodeDefAttributes attributes = ops::read_node_def(bytes);
+  use(attributes.problem);
+  use(ir::attributes_text(attributes));
+}
+
+std::vector<std::string> node_defs() {
+  const auto roll = ops::NodeDefWriter("Roll").type("T", 1).type("Tshift", 3);
+  const auto patches = ops::NodeDefWriter("ExtractImagePatches")
+                           .integers("ksizes", {1, 3, 3, 1})
+                           .text("padding", "SAME")
+                           .number("scale", 0.5F)
+                           .shape("shape", {-1, 4})
+                           .flag("on", true);
+  return {as_string(roll.options()), as_string(patches.options())};
 }
 
 void run_strings(Bytes bytes) {
@@ -61,6 +81,7 @@ std::vector<std::string> tensors() {
 }  // namespace
 
 Reader flexbuffer_reader() { return {.name = "flexbuffer", .run = run_flexbuffer, .seeds = maps, .most_bytes = 1024}; }
+Reader node_def_reader() { return {.name = "node_def", .run = run_node_def, .seeds = node_defs, .most_bytes = 2048}; }
 Reader string_tensor_reader() {
   return {.name = "string_tensor", .run = run_strings, .seeds = tensors, .most_bytes = 512};
 }
