@@ -2,6 +2,7 @@
 // The one exception type of Leadline.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,14 +46,14 @@ class Error : public std::runtime_error {
 /// `what()` ends with a table of what needs how much.
 class BudgetError : public Error {
  public:
-  BudgetError(const std::string& message, long long needed, long long limit)
+  BudgetError(const std::string& message, int64_t needed, int64_t limit)
       : Error(ErrorCode::kBudget, message), needed_(needed), limit_(limit) {}
-  long long needed() const noexcept { return needed_; }
-  long long limit() const noexcept { return limit_; }
+  int64_t needed() const noexcept { return needed_; }
+  int64_t limit() const noexcept { return limit_; }
 
  private:
-  long long needed_;
-  long long limit_;
+  int64_t needed_;
+  int64_t limit_;
 };
 
 }  // namespace leadline

@@ -49,7 +49,7 @@ void add_ancestry(const std::string& mount, std::string_view path, bool v2, std:
 
 std::vector<Group> groups_with(const SystemPaths& paths, std::string_view controller) {
   std::vector<Group> groups;
-  const std::optional<std::string> memberships = read_text_file(paths.proc + "/self/cgroup");
+  const std::optional<std::string> memberships = read_text_file(paths.proc + "/" + paths.process + "/cgroup");
   if (!memberships) return groups;
   std::string_view rest = *memberships;
   while (!rest.empty()) {

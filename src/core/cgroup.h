@@ -14,6 +14,7 @@ namespace leadline {
 struct SystemPaths {
   std::string proc = "/proc";
   std::string cgroup = "/sys/fs/cgroup";
+  std::string process = "self";  ///< whose files in `proc`: a number, or "self"
 };
 
 /// The file's text, or nothing when it cannot be read.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/devices.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/join.h"
 #include "leadline/budget.h"
 #include "leadline/types.h"
 
@@ -59,7 +59,7 @@ DeviceChoice choose_device(std::string_view wanted, MissingDevice on_missing, co
       device == nullptr ? fmt::format("there is no device {}", name)
                         : fmt::format("Leadline has no kernels for {} ({}) yet", name, printable(device->model));
   return refuse(on_missing, device == nullptr ? ErrorCode::kInvalidArgument : ErrorCode::kUnsupported,
-                fmt::format("{}; this machine has {}", reason, fmt::join(known, ", ")));
+                fmt::format("{}; this machine has {}", reason, join(known, ", ")));
 }
 
 const Device* DeviceList::find(std::string_view name) const {
@@ -78,9 +78,8 @@ std::string DeviceList::to_text() const {
     if (device.memory_bytes >= 0) facts.push_back(format_bytes(device.memory_bytes) + " memory");
     if (device.memory_available >= 0) facts.push_back(format_bytes(device.memory_available) + " can be used");
     if (!device.driver.empty()) facts.push_back("driver " + printable(device.driver));
-    text += fmt::format("  {}\n", fmt::join(facts, ", "));
-    if (!device.features.empty())
-      text += fmt::format("  {}\n", printable(fmt::format("{}", fmt::join(device.features, " "))));
+    text += fmt::format("  {}\n", join(facts, ", "));
+    if (!device.features.empty()) text += fmt::format("  {}\n", printable(join(device.features, " ")));
     text += device.runs ? "  Leadline runs models here\n" : "  no kernels yet: models do not run here\n";
   }
   for (const std::string& note : notes) text += printable(note) + "\n";

@@ -10,6 +10,10 @@ const Error out_of_memory(ErrorCode::kOutOfMemory,
 
 }  // namespace
 
+void fail_with(ErrorCode code, fmt::string_view format, fmt::format_args args) {
+  throw Error(code, fmt::vformat(format, args));
+}
+
 void throw_out_of_memory() { throw Error(out_of_memory); }
 
 }  // namespace leadline

@@ -2,17 +2,22 @@
 // Helpers to throw leadline::Error with a formatted message.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <utility>
+#include <fmt/core.h>
 
 #include "leadline/error.h"
 
 namespace leadline {
 
+// What most checks refuse.
+inline constexpr ErrorCode kBadModel = ErrorCode::kInvalidModel;
+inline constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
+
+/// The rest of fail(), compiled once for all arguments.
+[[noreturn]] void fail_with(ErrorCode code, fmt::string_view format, fmt::format_args args);
+
 template <typename... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+  fail_with(code, format, fmt::make_format_args(args...));
 }
 
 /// Throws Error(kOutOfMemory), which takes no memory.
@@ -27,7 +32,7 @@ inline bool is_about_memory(const Error& error) {
 template <typename... Args>
 void require(bool ok, ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
   if (!ok) [[unlikely]]
-    fail(code, format, std::forward<Args>(args)...);
+    fail_with(code, format, fmt::make_format_args(args...));
 }
 
 }  // namespace leadline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text from outside, made harmless for terminals and logs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <iterator>

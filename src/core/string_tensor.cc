@@ -2,7 +2,7 @@
 // Reading, checking and writing the buffers of string tensors.
 #include "core/string_tensor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

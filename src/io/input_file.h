@@ -2,7 +2,7 @@
 // Bytes of known size that can be read at any place: files, and memory that stands for one.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads JSON text by recursive descent, as RFC 8259 has it. The text is not trusted.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -15,9 +15,9 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-class Reader {
+class JsonReader {
  public:
-  Reader(std::string_view text, size_t max_depth) : text_(text), max_depth_(max_depth) {}
+  JsonReader(std::string_view text, size_t max_depth) : text_(text), max_depth_(max_depth) {}
 
   Json read() {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
@@ -50,9 +50,9 @@ class Reader {
     skip_space();
     switch (peek()) {
       case '{':
-        return nested(&Reader::read_object);
+        return nested(&JsonReader::read_object);
       case '[':
-        return nested(&Reader::read_array);
+        return nested(&JsonReader::read_array);
       case '"':
         return read_text();
       case 't':
@@ -70,7 +70,7 @@ class Reader {
     bad(at_ == text_.size() ? "the text ends where a value is expected" : "expected a value");
   }
 
-  Json nested(Json (Reader::*read_part)()) {
+  Json nested(Json (JsonReader::*read_part)()) {
     if (depth_ == max_depth_) bad(fmt::format("more than {} levels of arrays and objects", max_depth_));
     ++depth_;
     ++at_;
@@ -253,6 +253,6 @@ class Reader {
 
 }  // namespace
 
-Json parse_json(std::string_view text, size_t max_depth) { return Reader(text, max_depth).read(); }
+Json parse_json(std::string_view text, size_t max_depth) { return JsonReader(text, max_depth).read(); }
 
 }  // namespace leadline

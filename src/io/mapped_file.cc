@@ -26,7 +26,7 @@ namespace leadline {
 namespace {
 
 [[noreturn]] void fail_io(const std::string& path, const std::string& reason) {
-  fail(ErrorCode::kIo, "cannot read '{}': {}", path, reason);
+  fail(ErrorCode::kIo, "Could not open '{}': {}", path, reason);  // LiteRT's words, which programs look for
 }
 
 [[noreturn]] void fail_errno(const std::string& path, int error) {

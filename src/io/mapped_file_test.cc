@@ -50,7 +50,7 @@ class MappedFile : public testing::Test {
       ADD_FAILURE() << "mapped " << path;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kIo);
-      EXPECT_EQ(std::string(error.what()), "cannot read '" + path + "': " + reason);
+      EXPECT_EQ(std::string(error.what()), "Could not open '" + path + "': " + reason);
     }
   }
 

@@ -17,6 +17,7 @@ struct MappingWatch::Entry {
   std::atomic<uintptr_t> begin = 0;
   std::atomic<uintptr_t> end = 0;  // of its last page; 0: free
   std::atomic<bool> damaged = false;
+  std::atomic<bool> writable = false;
   Entry* next = nullptr;
 };
 
@@ -64,7 +65,7 @@ void install() {
 
 }  // namespace
 
-MappingWatch::MappingWatch(const void* address, size_t bytes) {
+MappingWatch::MappingWatch(const void* address, size_t bytes, bool writable) {
   const std::lock_guard lock(entries_mutex);
   install();
   Entry* entry = entries.load(std::memory_order_relaxed);
@@ -76,6 +77,7 @@ MappingWatch::MappingWatch(const void* address, size_t bytes) {
   }
   const auto begin = reinterpret_cast<uintptr_t>(address);
   entry->damaged.store(false, std::memory_order_relaxed);
+  entry->writable.store(writable, std::memory_order_relaxed);
   entry->begin.store(begin, std::memory_order_relaxed);
   entry->end.store((begin + bytes + page_bytes() - 1) & page_mask, std::memory_order_release);
   entry_ = entry;
@@ -97,7 +99,8 @@ bool repair_mapping(const siginfo_t* info) noexcept {
     // Marked first: another thread may read zeros as soon as they are there.
     entry->damaged.store(true, std::memory_order_release);
     const uintptr_t page = address & page_mask;
-    return mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+    const int access = entry->writable.load(std::memory_order_relaxed) ? PROT_READ | PROT_WRITE : PROT_READ;
+    return mmap(reinterpret_cast<void*>(page), end - page, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
            MAP_FAILED;
   }
   return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/npy.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr int64_t kMaxHeader = 1 << 20;
 constexpr int64_t kMaxStringBytes = 256 << 20;
 constexpr size_t kMaxArrays = 1024;  // of a file: each has a stream open, whose buffers are larger than small arrays
-constexpr size_t kChunk = 64 << 10;
+constexpr size_t kNpyChunk = 64 << 10;
 
 [[noreturn]] void bad_array(const std::string& where, const std::string& problem) {
   throw Error(ErrorCode::kIo, fmt::format("{}: {}", where, problem));
@@ -218,7 +218,7 @@ void ArrayReader::read(std::span<std::byte> out) {
   if (!header_.fortran_order || header_.shape.rank() <= 1) return source_->read(out);
   const auto item = static_cast<size_t>(header_.type.item_bytes);
   if (item == 0 || out.empty()) return;
-  std::vector<std::byte> chunk(std::max<size_t>(1, kChunk / item) * item);
+  std::vector<std::byte> chunk(std::max<size_t>(1, kNpyChunk / item) * item);
   FortranWalk walk(header_.shape);
   for (size_t done = 0; done < out.size();) {
     const size_t part = std::min(chunk.size(), out.size() - done);

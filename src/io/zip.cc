@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/zip.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -14,16 +14,15 @@
 #include "core/buffer.h"
 #include "core/cancel.h"
 #include "core/error.h"
+#include "io/zip_format.h"
 #include "leadline/types.h"
 
 namespace leadline {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "zip files are read as they lie");
-
-constexpr uint32_t kLocalHeader = 0x04034b50;
-constexpr uint32_t kDirectoryEntry = 0x02014b50;
-constexpr uint32_t kDirectoryEnd = 0x06054b50;
+using zip::kDirectoryEnd;
+using zip::kDirectoryEntry;
+using zip::kLocalHeader;
 constexpr uint32_t kDirectoryEnd64 = 0x06064b50;
 constexpr uint32_t kLocator64 = 0x07064b50;
 constexpr int64_t kEndSize = 22;
@@ -32,7 +31,7 @@ constexpr int64_t kEnd64Size = 56;
 constexpr int64_t kMaxComment = 65535;
 constexpr int64_t kMaxDirectory = 64 << 20;  // bytes; no archive of arrays or of a model comes near
 constexpr uint32_t kIn64 = 0xFFFFFFFF;       // the real value is in the zip64 extra field
-constexpr size_t kChunk = 64 << 10;
+constexpr size_t kZipChunk = 64 << 10;
 constexpr size_t kCheckedPiece = 1 << 20;
 constexpr int64_t kMaxExpansion = 1032;  // deflate spends at least 2 bits on 258 bytes
 
@@ -70,7 +69,7 @@ class InflateSource final : public ByteSource {
     while (!out.empty()) {
       check_cancelled();
       if (stream_.avail_in == 0) refill();
-      const size_t part = std::min(out.size(), kChunk);
+      const size_t part = std::min(out.size(), kZipChunk);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data());
       stream_.avail_out = static_cast<uInt>(part);
       const int status = inflate(&stream_, Z_NO_FLUSH);
@@ -88,7 +87,7 @@ class InflateSource final : public ByteSource {
 
  private:
   void refill() {
-    const auto part = static_cast<size_t>(std::min<int64_t>(packed_->remaining(), kChunk));
+    const auto part = static_cast<size_t>(std::min<int64_t>(packed_->remaining(), kZipChunk));
     packed_->read(std::span(buffer_).first(part));
     stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
     stream_.avail_in = static_cast<uInt>(part);
@@ -96,7 +95,7 @@ class InflateSource final : public ByteSource {
 
   std::shared_ptr<const RandomAccess> file_;
   std::unique_ptr<ByteSource> packed_;
-  std::array<std::byte, kChunk> buffer_;
+  std::array<std::byte, kZipChunk> buffer_;
   z_stream stream_{};
   int64_t remaining_;
 };

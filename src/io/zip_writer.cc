@@ -6,16 +6,15 @@
 #include <cstring>
 
 #include "io/zip.h"
+#include "io/zip_format.h"
 #include "leadline/error.h"
 
 namespace leadline {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "zip and .npy files are written as they lie");
-
-constexpr uint32_t kLocalHeader = 0x04034b50;
-constexpr uint32_t kDirectoryEntry = 0x02014b50;
-constexpr uint32_t kDirectoryEnd = 0x06054b50;
+using zip::kDirectoryEnd;
+using zip::kDirectoryEntry;
+using zip::kLocalHeader;
 constexpr int64_t kLimit = 0xFFFFFFFE;  // larger numbers would need zip64
 
 template <typename T>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/graph.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+
+#include "core/join.h"
 
 namespace leadline::ir {
 namespace {
@@ -44,7 +46,9 @@ class Printer final : public FieldVisitor {
   }
   template <typename T>
   void add_list(const char* name, const std::vector<T>& values) {
-    text_ += fmt::format("{}{}=[{}]", text_.empty() ? "" : " ", name, fmt::join(values, ","));
+    std::vector<std::string> items;
+    for (const T& value : values) items.push_back(fmt::format("{}", value));
+    text_ += fmt::format("{}{}=[{}]", text_.empty() ? "" : " ", name, join(items, ","));
   }
   std::string& text_;
 };
@@ -63,7 +67,7 @@ std::string describe_values(const std::vector<int>& indices) {
 std::string describe_node(const Subgraph& subgraph, int node_index) {
   const Node& node = subgraph.nodes[static_cast<size_t>(node_index)];
   std::string name;
-  if (!node.outputs.empty()) name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
+  if (!node.outputs.empty()) name = subgraph.value(node.outputs[0]).name;
   return fmt::format("{} #{} '{}'", node.op.name(), node_index, name);
 }
 

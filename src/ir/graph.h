@@ -74,6 +74,9 @@ struct Subgraph {
   std::vector<Node> nodes;
   std::vector<int> inputs;
   std::vector<int> outputs;
+
+  Value& value(int index) { return values[static_cast<size_t>(index)]; }
+  const Value& value(int index) const { return values[static_cast<size_t>(index)]; }
 };
 
 /// A named way to call a subgraph. `inputs` and `outputs` pair a name with a value index.

@@ -9,12 +9,11 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/join.h"
 #include "ir/graph.h"
 
 namespace leadline::ir {
 namespace {
-
-constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
 
 /// Memory that a read takes for a moment; not zeroed.
 class Temporary {
@@ -332,7 +331,7 @@ void require_permutation(const Shape& shape, std::span<const int> permutation) {
   std::sort(sorted.begin(), sorted.end());
   std::vector<int> all(static_cast<size_t>(shape.rank()));
   std::iota(all.begin(), all.end(), 0);
-  require(sorted == all, kBadArgument, "[{}] does not permute the axes of shape {}", fmt::join(permutation, ", "),
+  require(sorted == all, kBadArgument, "[{}] does not permute the axes of shape {}", join(permutation, ", "),
           shape.to_string());
 }
 
@@ -387,7 +386,7 @@ Source sliced_source(Source source, const Shape& shape, std::span<const int64_t>
     const int64_t b = begin[static_cast<size_t>(axis)];
     inside = b >= 0 && b <= shape[axis] && size[axis] <= shape[axis] - b;
   }
-  require(inside, kBadArgument, "a block of {} at [{}] is not inside {}", size.to_string(), fmt::join(begin, ", "),
+  require(inside, kBadArgument, "a block of {} at [{}] is not inside {}", size.to_string(), join(begin, ", "),
           shape.to_string());
   if (size == shape) return source;
   return std::make_shared<Sliced>(std::move(source), shape, begin, size, element_bytes);

@@ -66,6 +66,12 @@ Source combined_source(std::vector<VectorTerm> terms);
 Source converted_source(Source source, DType from, DType to);
 bool convertible(DType from, DType to);
 
+/// A tensor of float16, bfloat16, float32 or float64 with the largest finite number of its type where it is infinite.
+/// Extra memory: none.
+Source finite_source(Source source, DType dtype);
+/// Whether the elements hold infinities.
+bool has_infinities(std::span<const std::byte> elements, DType dtype);
+
 /// The block of `size` elements at `begin` of a tensor of `shape`. Extra memory: the tensor that is cut.
 Source sliced_source(Source source, const Shape& shape, std::span<const int64_t> begin, const Shape& size,
                      int64_t element_bytes);

@@ -11,14 +11,12 @@
 namespace leadline::ir {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// Sizes of the blocked dimensions in traversal numbering: n outer sizes (divided by the block) and k block sizes.
 std::vector<int64_t> blocked_sizes(const Value& value, const std::string& where) {
   const Sparsity& s = *value.sparsity;
   const auto n = static_cast<size_t>(value.shape.rank());
   const size_t k = s.block_map.size();
-  require(s.traversal_order.size() == n + k && s.dimensions.size() == n + k, kBad,
+  require(s.traversal_order.size() == n + k && s.dimensions.size() == n + k, kBadModel,
           "{}: sparsity has {} traversal entries and {} dimensions, expected {} for rank {} with {} block dimensions",
           where, s.traversal_order.size(), s.dimensions.size(), n + k, n, k);
   std::vector<int64_t> sizes(value.shape.begin(), value.shape.end());
@@ -29,16 +27,16 @@ std::vector<int64_t> blocked_sizes(const Value& value, const std::string& where)
     const int32_t d = s.traversal_order[i];
     require(d >= 0 && d < static_cast<int32_t>(n + k) && !seen[static_cast<size_t>(d)] &&
                 (d >= static_cast<int32_t>(n)) == (i >= n),
-            kBad, "{}: the traversal order of its sparsity is not a permutation of outer, then block dimensions",
+            kBadModel, "{}: the traversal order of its sparsity is not a permutation of outer, then block dimensions",
             where);
     seen[static_cast<size_t>(d)] = true;
     if (i < n) continue;
     const int32_t axis = s.block_map[static_cast<size_t>(d) - n];
-    require(axis >= 0 && axis < static_cast<int32_t>(n) && !blocked[static_cast<size_t>(axis)], kBad,
+    require(axis >= 0 && axis < static_cast<int32_t>(n) && !blocked[static_cast<size_t>(axis)], kBadModel,
             "{}: block dimension {} maps to axis {}", where, static_cast<size_t>(d) - n, axis);
     blocked[static_cast<size_t>(axis)] = true;
     const int64_t block = s.dimensions[i].dense_size;
-    require(s.dimensions[i].dense && block >= 1 && sizes[static_cast<size_t>(axis)] % block == 0, kBad,
+    require(s.dimensions[i].dense && block >= 1 && sizes[static_cast<size_t>(axis)] % block == 0, kBadModel,
             "{}: a block of {} does not divide axis {} of size {}", where, block, axis,
             sizes[static_cast<size_t>(axis)]);
     sizes[static_cast<size_t>(axis)] /= block;
@@ -114,27 +112,27 @@ void verify_sparsity(const Value& value, const std::string& where) {
     const SparseDimension& d = s.dimensions[level];
     const int64_t size = sizes[static_cast<size_t>(s.traversal_order[level])];
     if (d.dense) {
-      require(d.dense_size == size, kBad, "{}: dense level {} of its sparsity has size {}, expected {}", where, level,
-              d.dense_size, size);
-      require(!__builtin_mul_overflow(count, size, &count), kBad, "{}: sparsity overflows", where);
+      require(d.dense_size == size, kBadModel, "{}: dense level {} of its sparsity has size {}, expected {}", where,
+              level, d.dense_size, size);
+      require(!__builtin_mul_overflow(count, size, &count), kBadModel, "{}: sparsity overflows", where);
       continue;
     }
     require(!d.segments.empty() && static_cast<int64_t>(d.segments.size()) - 1 == count && d.segments.front() == 0 &&
                 d.segments.back() == static_cast<int64_t>(d.indices.size()),
-            kBad, "{}: sparse level {} has {} segments for {} positions and {} indices", where, level,
+            kBadModel, "{}: sparse level {} has {} segments for {} positions and {} indices", where, level,
             d.segments.size(), count, d.indices.size());
     for (size_t i = 1; i < d.segments.size(); ++i) {
-      require(d.segments[i] >= d.segments[i - 1], kBad, "{}: segments of sparse level {} decrease", where, level);
+      require(d.segments[i] >= d.segments[i - 1], kBadModel, "{}: segments of sparse level {} decrease", where, level);
     }
     for (int32_t index : d.indices) {
-      require(index >= 0 && index < size, kBad, "{}: index {} of sparse level {} is outside {}", where, index, level,
-              size);
+      require(index >= 0 && index < size, kBadModel, "{}: index {} of sparse level {} is outside {}", where, index,
+              level, size);
     }
     count = static_cast<int64_t>(d.indices.size());
   }
   const int64_t bits = dtype_bits(value.dtype);
   const auto stored = static_cast<int64_t>(value.data.size());
-  require(bits >= 8 && stored % (bits / 8) == 0 && stored / (bits / 8) == count, kBad,
+  require(bits >= 8 && stored % (bits / 8) == 0 && stored / (bits / 8) == count, kBadModel,
           "{}: sparsity stores {} values of type {}, but the buffer has {} bytes", where, count,
           dtype_name(value.dtype), value.data.size());
 }

@@ -36,7 +36,7 @@ void expect_rejected(const Graph& graph, std::initializer_list<const char*> word
   for (const char* word : words) EXPECT_TRUE(thrown.names(word)) << "no " << word << " in: " << thrown.message;
 }
 
-Value& value(Sketch& s, int index) { return s.subgraph().values[static_cast<size_t>(index)]; }
+Value& value(Sketch& s, int index) { return s.subgraph().value(index); }
 
 TEST(Verifier, AcceptsALegalGraph) { EXPECT_NO_THROW(verify(legal().graph())); }
 

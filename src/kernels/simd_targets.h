@@ -9,3 +9,8 @@
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #endif
+
+// For sets of instructions that differ in little: whether the AVX-512 of this file was compiled before its VNNI form,
+// which then takes from it what is the same.
+#define LEADLINE_SHARES_AVX512 \
+  (HWY_TARGET == HWY_AVX3_DL && (HWY_TARGETS & HWY_AVX3) != 0 && HWY_STATIC_TARGET != HWY_AVX3)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/read_tensor.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/alignment.h"
@@ -9,8 +10,6 @@
 
 namespace leadline::model {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 template <typename T>
 std::vector<T> list(const flatbuffers::Vector<T>* items) {
@@ -31,7 +30,7 @@ Quantization read_quantization(const tfl::QuantizationParameters* source, const 
     require(source->details_type() == tfl::QuantizationDetails_BlockwiseQuantization, ErrorCode::kUnsupported,
             "{}: quantization of kind {} is not supported (only affine and blockwise are)", where,
             static_cast<int>(source->details_type()));
-    require(block != nullptr && block->block_size() > 0, kBad, "{}: its blockwise quantization has no block size",
+    require(block != nullptr && block->block_size() > 0, kBadModel, "{}: its blockwise quantization has no block size",
             where);
     q.block_scales = block->scales();
     q.block_zero_points = block->zero_points();
@@ -46,13 +45,23 @@ Quantization read_quantization(const tfl::QuantizationParameters* source, const 
   return q;
 }
 
+/// LiteRT takes a scale of 0 for none, and some converters write it on integers that nothing reads as quantized. On
+/// strings and floats it means as little as any other scale.
+void drop_scales_of_zero(ir::Value& value) {
+  Quantization& q = value.quantization;
+  const bool plain = value.dtype == DType::kString || value.dtype == DType::kFloat32 || value.dtype == DType::kFloat16;
+  if (plain || !std::all_of(q.scale.begin(), q.scale.end(), [](float scale) { return scale == 0.0F; })) return;
+  q.scale.clear();
+  q.zero_point.clear();
+}
+
 std::vector<int32_t> sparse_indices(tfl::SparseIndexVector type, const void* vector, const std::string& where) {
   const auto widen = [](const auto* table) {
     std::vector<int32_t> result;
     if (const auto* values = table->values(); values != nullptr) result.assign(values->begin(), values->end());
     return result;
   };
-  require(vector != nullptr, kBad, "{}: a sparse dimension has no indices", where);
+  require(vector != nullptr, kBadModel, "{}: a sparse dimension has no indices", where);
   switch (type) {
     case tfl::SparseIndexVector_Int32Vector:
       return widen(static_cast<const tfl::Int32Vector*>(vector));
@@ -61,7 +70,7 @@ std::vector<int32_t> sparse_indices(tfl::SparseIndexVector type, const void* vec
     case tfl::SparseIndexVector_Uint8Vector:
       return widen(static_cast<const tfl::Uint8Vector*>(vector));
     default:
-      fail(kBad, "{}: sparse indices of kind {} are unknown", where, static_cast<int>(type));
+      fail(kBadModel, "{}: sparse indices of kind {} are unknown", where, static_cast<int>(type));
   }
 }
 
@@ -91,7 +100,7 @@ Shape read_shape(const flatbuffers::Vector<int32_t>* dims, const std::string& wh
           dims->size(), kMaxRank);
   Shape shape;
   for (int32_t size : *dims) {
-    require(size >= 0, kBad, "{}: dimension {} of its shape is {}", where, shape.rank(), size);
+    require(size >= 0, kBadModel, "{}: dimension {} of its shape is {}", where, shape.rank(), size);
     shape.push_back(size);
   }
   return shape;
@@ -103,13 +112,13 @@ std::span<const std::byte> BufferTable::bytes_of(uint32_t index, const std::stri
   const auto* buffers = model_.buffers();
   const size_t count = buffers == nullptr ? 0 : buffers->size();
   if (index == 0 && count == 0) return {};
-  require(index < count, kBad, "{} uses buffer {}, but the model has {}", owner, index, count);
+  require(index < count, kBadModel, "{} uses buffer {}, but the model has {}", owner, index, count);
   const tfl::Buffer& buffer = *buffers->Get(index);
   const std::span<const std::byte> file = graph_.bytes->span();
   const uint64_t offset = buffer.offset();
   const uint64_t size = buffer.size();
   if (offset > 1) {  // 0 and 1 mean "inside the flatbuffer"
-    require(offset <= file.size() && size <= file.size() - offset, kBad,
+    require(offset <= file.size() && size <= file.size() - offset, kBadModel,
             "{}: buffer {} lies at bytes {} + {}, but the file has {}: it is truncated or damaged", owner, index,
             offset, size, file.size());
     return file.subspan(offset, size);
@@ -144,6 +153,7 @@ ir::Value read_tensor(const tfl::Tensor& source, uint32_t index, BufferTable& bu
   value.has_rank = source.has_rank();
   value.variable = source.is_variable();
   value.quantization = read_quantization(source.quantization(), where);
+  drop_scales_of_zero(value);
   value.sparsity = read_sparsity(source.sparsity(), where);
   require(source.external_buffer() == 0, ErrorCode::kUnsupported, "{} keeps its data outside the file", where);
   const std::span<const std::byte> data = buffers.bytes_of(source.buffer(), where);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "core/cancel.h"
@@ -11,15 +12,18 @@
 #include "model/options.h"
 #include "model/read_tensor.h"
 #include "model/truncation.h"
+#include "ops/flex/node_def.h"
 #include "ops/registry.h"
+#include "ops/result_types.h"
 #include "ops/verify.h"
 #include "tflite_generated.h"
 
 namespace leadline::model {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr uint32_t kFormatVersion = 3;
+/// LiteRT's words, which programs look for.
+constexpr std::string_view kNotAModel = "The model is not a valid Flatbuffer buffer";
 
 std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
 
@@ -38,11 +42,11 @@ OpIdentity identify(const tfl::OperatorCode& entry) {
   OpIdentity op;
   // Codes above 127 did not fit the first field; writers fill both and the larger one counts.
   op.code = std::max<int32_t>(entry.deprecated_builtin_code(), entry.builtin_code());
-  require(op.code >= 0, kBad, "an operator code is {}, expected 0 or more", op.code);
+  require(op.code >= 0, kBadModel, "an operator code is {}, expected 0 or more", op.code);
   op.version = entry.version();
   if (op.code == ir::kCustomOp) {
     const flatbuffers::String* name = entry.custom_code();
-    require(name != nullptr, kBad, "a custom operator code has no name");
+    require(name != nullptr, kBadModel, "a custom operator code has no name");
     op.custom_name = name->str();
   }
   return op;
@@ -58,12 +62,12 @@ class GraphReader {
   }
 
   std::shared_ptr<const ir::Graph> read() {
-    require(model_.version() == kFormatVersion, kBad, "the model has format version {}, expected {}", model_.version(),
-            kFormatVersion);
+    require(model_.version() == kFormatVersion, kBadModel, "the model has format version {}, expected {}",
+            model_.version(), kFormatVersion);
     graph_->version = model_.version();
     graph_->description = text_of(model_.description());
     const auto* subgraphs = model_.subgraphs();
-    require(subgraphs != nullptr && subgraphs->size() > 0, kBad, "the model has no subgraph");
+    require(subgraphs != nullptr && subgraphs->size() > 0, kBadModel, "the model has no subgraph");
     for (const tfl::SubGraph* subgraph : *subgraphs) graph_->subgraphs.push_back(read_subgraph(*subgraph));
     read_signatures();
     read_metadata();
@@ -82,7 +86,7 @@ class GraphReader {
     constexpr int64_t kAlwaysAllowed = int64_t{1} << 20;
     copied_ += bytes;
     const auto file_bytes = static_cast<int64_t>(graph_->bytes->span().size());
-    require(copied_ <= kAlwaysAllowed || copied_ / kLargestGrowth <= file_bytes, kBad,
+    require(copied_ <= kAlwaysAllowed || copied_ / kLargestGrowth <= file_bytes, kBadModel,
             "the file is damaged: its {} bytes describe a graph of more than {} bytes", file_bytes, copied_);
   }
 
@@ -140,15 +144,26 @@ class GraphReader {
     }
   }
 
-  /// Results of a custom op have the type of its row, whatever the file says; builtin ops check theirs.
+  /// Results of a custom op have the type of its row, whatever the file says, and so have those of the builtin ops that
+  /// LiteRT gives the type of an input; the others check theirs.
   static void settle_result_types(ir::Subgraph& subgraph) {
+    const auto exists = [&](int v) { return v >= 0 && v < static_cast<int>(subgraph.values.size()); };
     for (const ir::Node& node : subgraph.nodes) {
-      const ops::OpDef* row = node.op.is_custom() ? ops::row_of(node) : nullptr;
+      if (!node.op.is_custom()) {
+        const int source = ops::result_type_source(node.op);
+        if (source < 0 || source >= static_cast<int>(node.inputs.size())) continue;
+        const int from = node.inputs[static_cast<size_t>(source)];
+        for (int v : node.outputs) {
+          if (exists(v) && exists(from)) subgraph.value(v).dtype = subgraph.value(from).dtype;
+        }
+        continue;
+      }
+      const ops::OpDef* row = ops::row_of(node);
       if (row == nullptr || !row->result_type) continue;
       for (int v : node.outputs) {
-        if (v < 0 || v >= static_cast<int>(subgraph.values.size())) continue;
-        subgraph.values[static_cast<size_t>(v)].dtype = *row->result_type;
-        subgraph.values[static_cast<size_t>(v)].quantization = {};
+        if (!exists(v)) continue;
+        subgraph.value(v).dtype = *row->result_type;
+        subgraph.value(v).quantization = {};
       }
     }
   }
@@ -157,7 +172,7 @@ class GraphReader {
     const auto* codes = model_.operator_codes();
     const size_t count = codes == nullptr ? 0 : codes->size();
     const uint32_t code = source.opcode_index();
-    require(code < count, kBad, "node {} uses operator code {}, but the model lists {}", index, code, count);
+    require(code < count, kBadModel, "node {} uses operator code {}, but the model lists {}", index, code, count);
     const OpIdentity op = identify(*codes->Get(code));
     ir::Node node;
     node.version = op.version;
@@ -167,7 +182,8 @@ class GraphReader {
     if (op.code == ir::kCustomOp) {
       node.op = ir::OpId::custom(op.custom_name);
       node.custom_options = custom_options(source, op.custom_name, index);
-      node.attributes = std::make_shared<ir::NoAttributes>();
+      node.attributes = ops::custom_attributes(ops::row_of(node), node.custom_options);
+      note_copied(node.attributes->extra_bytes());
       return node;
     }
     const ops::OpDef* row = ops::registry().find_builtin(op.code);
@@ -188,8 +204,8 @@ class GraphReader {
     auto attributes = ops::new_attributes(row);
     const auto read_from = [&](int type, const tfl::Options* options) {
       if (type == 0) return;
-      require(type == row.options.member, kBad, "{} #{} has options of kind {}, expected {}", row.name(), index, type,
-              row.options.member);
+      require(type == row.options.member, kBadModel, "{} #{} has options of kind {}, expected {}", row.name(), index,
+              type, row.options.member);
       note_copied(read_options(reinterpret_cast<const flatbuffers::Table*>(options), verifier_, *attributes));
     };
     try {
@@ -209,7 +225,7 @@ class GraphReader {
     const uint64_t offset = source.large_custom_options_offset();
     const uint64_t size = source.large_custom_options_size();
     if (offset > 1) {
-      require(offset <= file.size() && size <= file.size() - offset, kBad,
+      require(offset <= file.size() && size <= file.size() - offset, kBadModel,
               "{} #{}: its options lie at bytes {} + {}, but the file has {}", name, index, offset, size, file.size());
       return file.subspan(offset, size);
     }
@@ -223,18 +239,19 @@ class GraphReader {
     if (definitions == nullptr) return;
     for (const tfl::SignatureDef* source : *definitions) {
       const flatbuffers::String* key = source->signature_key();
-      require(key != nullptr, kBad, "a signature has no key: the file was written by a newer or a broken converter");
+      require(key != nullptr, kBadModel,
+              "a signature has no key: the file was written by a newer or a broken converter");
       ir::Signature signature;
       signature.key = key->str();
       const uint32_t subgraph = source->subgraph_index();
-      require(subgraph < graph_->subgraphs.size(), kBad, "signature '{}' calls subgraph {}, but there are {}",
+      require(subgraph < graph_->subgraphs.size(), kBadModel, "signature '{}' calls subgraph {}, but there are {}",
               signature.key, subgraph, graph_->subgraphs.size());
       signature.subgraph = static_cast<int>(subgraph);
       const auto entries = [&](const flatbuffers::Vector<flatbuffers::Offset<tfl::TensorMap>>* maps) {
         std::vector<std::pair<std::string, int>> result;
         if (maps == nullptr) return result;
         for (const tfl::TensorMap* map : *maps) {
-          require(map->tensor_index() < static_cast<uint32_t>(INT32_MAX), kBad,
+          require(map->tensor_index() < static_cast<uint32_t>(INT32_MAX), kBadModel,
                   "signature '{}': tensor {} is out of range", signature.key, map->tensor_index());
           result.emplace_back(text_of(map->name()), static_cast<int>(map->tensor_index()));
           note_copied(static_cast<int64_t>(sizeof(result.back()) + result.back().first.size()));
@@ -271,13 +288,14 @@ std::shared_ptr<const ir::Graph> read(std::shared_ptr<ModelBytes> bytes) {
   const std::span<const std::byte> file = bytes->span();
   const auto* data = reinterpret_cast<const uint8_t*>(file.data());
   constexpr size_t kSmallestFile = 16;  // root offset, identifier, a vtable and a table
-  require(file.size() >= kSmallestFile, kBad, "the file is truncated: it has {} bytes, a model needs more",
-          file.size());
-  require(std::memcmp(data + 4, tfl::ModelIdentifier(), 4) == 0, kBad, "not a .tflite file: bytes 4 to 7 are not '{}'",
-          tfl::ModelIdentifier());
+  require(file.size() >= kSmallestFile, kBadModel, "{}: the file is truncated: it has {} bytes, a model needs more",
+          kNotAModel, file.size());
+  require(std::memcmp(data + 4, tfl::ModelIdentifier(), 4) == 0, kBadModel,
+          "{}: not a .tflite file, bytes 4 to 7 are not '{}'", kNotAModel, tfl::ModelIdentifier());
   // A flatbuffer ends below 2 GiB; what lies behind it is reached through Buffer.offset, which is checked there.
   flatbuffers::Verifier verifier(data, std::min<size_t>(file.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1));
-  if (!tfl::VerifyModelBuffer(verifier)) throw Error(kBad, describe_damage(file));
+  if (!tfl::VerifyModelBuffer(verifier))
+    throw Error(kBadModel, fmt::format("{}: {}", kNotAModel, describe_damage(file)));
   return GraphReader(std::move(bytes), *tfl::GetModel(data), verifier).read();
 }
 

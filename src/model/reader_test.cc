@@ -10,7 +10,7 @@
 #include <random>
 
 #include "core/error.h"
-#include "ops/string_tester.h"
+#include "ops/string_testing.h"
 #include "tests/cpp/sketch.h"
 #include "tflite_generated.h"
 
@@ -299,6 +299,23 @@ TEST(Reader, TakesZeroPointsThatAreNotAligned) {
   EXPECT_GT(misaligned, 0);
 }
 
+TEST(Reader, GivesResultsTheTypeThatLiteRtGivesThem) {
+  Sketch s;
+  Quantization scale;
+  scale.scale = {0.5F};
+  scale.zero_point = {3};
+  const auto quantize = [&](int v) { s.subgraph().value(v).quantization = scale; };
+  const int x = s.input("x", DType::kInt8, {4});
+  const int sum = s.compute("ADD", {x, x}, "sum", DType::kFloat32, {4});
+  const int product = s.compute("MUL", {sum, sum}, "product", DType::kFloat32, {4});
+  for (const int v : {x, sum, product}) quantize(v);
+  s.outputs({product});
+  const auto graph = read_bytes(s.file());
+  EXPECT_EQ(graph->subgraphs[0].value(sum).dtype, DType::kInt8);
+  EXPECT_EQ(graph->subgraphs[0].value(sum).quantization, scale);
+  EXPECT_EQ(graph->subgraphs[0].value(product).dtype, DType::kFloat32) << "MUL checks it";
+}
+
 // A model with a bit of everything, for cutting and flipping.
 
 void add_loop(Sketch& s) {
@@ -327,10 +344,10 @@ std::vector<std::byte> rich_file() {
   const int looped = s.value("looped", DType::kFloat32, {2, 4});
   s.node("WHILE", {zero, dense}, {steps, looped}, {{"cond_subgraph_index", 1}, {"body_subgraph_index", 2}});
   const int q = s.compute("QUANTIZE", {looped}, "q", DType::kInt8, {2, 4});
-  s.subgraph().values[static_cast<size_t>(q)].quantization = {{0.1F}, {3}, 0, {-1}, {1}};
+  s.subgraph().value(q).quantization = {{0.1F}, {3}, 0, {-1}, {1}};
   const int shape = s.constant<int32_t>("shape", DType::kInt32, {2}, {4, 2});
   const int reshaped = s.compute("RESHAPE", {q, shape}, "reshaped", DType::kInt8, {4, 2});
-  s.subgraph().values[static_cast<size_t>(reshaped)].quantization = {{0.1F}, {3}, 0, {}, {}};
+  s.subgraph().value(reshaped).quantization = {{0.1F}, {3}, 0, {}, {}};
   const int begin = s.constant<int32_t>("begin", DType::kInt32, {1}, {1});
   const int count = s.constant<int32_t>("count", DType::kInt32, {1}, {1});
   const int second = s.compute("SLICE", {text, begin, count}, "second", DType::kString, {1});
@@ -339,7 +356,7 @@ std::vector<std::byte> rich_file() {
   add_loop(s);
   s.graph().description = "a bit of everything";
   s.graph().signatures.push_back({"serve", 0, {{"x", x}, {"text", text}}, {{"top", top}}});
-  s.graph().metadata.push_back({"notes", s.graph().subgraphs[0].values[static_cast<size_t>(bias)].data});
+  s.graph().metadata.push_back({"notes", s.graph().subgraphs[0].value(bias).data});
   return s.file();
 }
 

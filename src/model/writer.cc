@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <string>
 #include <tuple>
 
 #include "core/cancel.h"
@@ -133,13 +134,24 @@ class GraphWriter {
       shape.push_back(static_cast<int32_t>(size));
     }
     const auto name = builder_.CreateString(value.name);
-    const auto dims = builder_.CreateVector(shape);
-    const auto signature = value.signature ? builder_.CreateVector(*value.signature) : Offset<Vector<int32_t>>();
+    const auto dims = shared(shape);
+    const auto signature = value.signature ? shared(*value.signature) : Offset<Vector<int32_t>>();
     const auto quantization = write_quantization(value.quantization);
     const auto sparsity = value.sparsity ? write_sparsity(*value.sparsity) : Offset<tfl::SparsityParameters>();
     const uint32_t buffer = value.constant ? buffer_of({value.data, value.source.get(), false}) : 0;
     return tfl::CreateTensor(builder_, dims, static_cast<int8_t>(value.dtype), buffer, name, quantization,
                              value.variable, sparsity, signature, value.has_rank);
+  }
+
+  /// A vector that several tensors have together: shapes, and the zero points of channels, which take twice the bytes
+  /// of their scales and are zeros. What depends on samples is not shared, for a plan without them is an upper bound.
+  template <typename T>
+  Offset<Vector<T>> shared(const std::vector<T>& items) {
+    std::string key(sizeof(T) == 4 ? "i" : "l");
+    key.append(reinterpret_cast<const char*>(items.data()), items.size() * sizeof(T));
+    const auto [place, added] = vectors_.try_emplace(std::move(key), 0);
+    if (added) place->second = builder_.CreateVector(items).o;
+    return Offset<Vector<T>>(place->second);
   }
 
   Offset<tfl::QuantizationParameters> write_quantization(const Quantization& q) {
@@ -151,7 +163,7 @@ class GraphWriter {
     const auto min = list(q.min);
     const auto max = list(q.max);
     const auto scale = list(q.scale);
-    const auto zero_point = list(q.zero_point);
+    const auto zero_point = q.per_channel() ? shared(q.zero_point) : list(q.zero_point);
     Offset<void> details;
     auto kind = tfl::QuantizationDetails_NONE;
     if (q.block_size > 0) {
@@ -218,7 +230,7 @@ class GraphWriter {
     std::vector<uint8_t> flags;
     bool any = false;
     for (int v : node.inputs) {
-      const bool variable = v != ir::kAbsent && subgraph.values[static_cast<size_t>(v)].variable;
+      const bool variable = v != ir::kAbsent && subgraph.value(v).variable;
       flags.push_back(variable ? 1 : 0);
       any = any || variable;
     }
@@ -247,6 +259,7 @@ class GraphWriter {
   const ir::Graph& graph_;
   const bool outside_;
   FlatBufferBuilder builder_;
+  std::map<std::string, uint32_t> vectors_;  // offsets, by type and contents
   std::vector<OpKey> codes_;
   std::vector<Contents> buffers_;
   std::map<std::pair<const void*, int64_t>, uint32_t> buffer_ids_;

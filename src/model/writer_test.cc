@@ -18,7 +18,7 @@ using testing::Sketch;
 
 std::shared_ptr<const ir::Graph> round_trip(const Sketch& s) { return read(ModelBytes::copy(s.file())); }
 
-ir::Value& value(Sketch& s, int index) { return s.subgraph().values[static_cast<size_t>(index)]; }
+ir::Value& value(Sketch& s, int index) { return s.subgraph().value(index); }
 
 bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) { return std::ranges::equal(a, b); }
 
@@ -118,7 +118,7 @@ TEST(Writer, KeepsSparsity) {
   sparsity.dimensions = {{true, 2, {}, {}}, {false, 0, {0, 1, 2}, {1, 0}}, {true, 2, {}, {}}};
   value(s, w).sparsity = std::make_shared<const ir::Sparsity>(sparsity);
   const auto back = round_trip(s);
-  const auto& read_back = back->subgraphs[0].values[static_cast<size_t>(w)].sparsity;
+  const auto& read_back = back->subgraphs[0].value(w).sparsity;
   ASSERT_NE(read_back, nullptr);
   EXPECT_EQ(read_back->traversal_order, sparsity.traversal_order);
   EXPECT_EQ(read_back->block_map, sparsity.block_map);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/debug_commands.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 
+#include "core/pattern_text.h"
 #include "report/page.h"
 
 namespace leadline::report {
@@ -25,7 +26,7 @@ std::string keep_command(const DebugResult& result, const std::string& model, co
   for (const DebugSuspect& suspect : result.suspects) {
     const auto index = static_cast<size_t>(suspect.layer);
     if (names.size() == kKept || index >= result.layers.size()) break;
-    const std::string& name = result.layers[index].name;
+    const std::string& name = result.layers[index].float_name;
     if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   if (names.empty()) return "";
@@ -68,15 +69,6 @@ std::string python_literal(std::string_view text) {
     }
   }
   return result + '"';
-}
-
-std::string exact_pattern(std::string_view text) {
-  std::string result = "^";
-  for (const char c : text) {
-    if (std::string_view(".^$|()[]{}*+?\\").find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result + '$';
 }
 
 std::vector<Command> page_commands(const DebugResult& result, const DebugRun& run) {

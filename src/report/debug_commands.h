@@ -21,7 +21,4 @@ std::vector<Command> page_commands(const DebugResult& result, const DebugRun& ru
 std::string shell_word(std::string_view text);
 /// As a string literal of Python.
 std::string python_literal(std::string_view text);
-/// A regular expression that matches the text alone.
-std::string exact_pattern(std::string_view text);
-
 }  // namespace leadline::report

@@ -5,6 +5,9 @@
 
 #include <string>
 
+#include "core/pattern_text.h"
+#include "report/debug_data.h"
+
 namespace leadline::report {
 namespace {
 
@@ -24,11 +27,29 @@ TEST(PageCommands, LiteralsOfPythonEndWhereTheyShould) {
 
 TEST(PageCommands, PatternsMatchTheNameAlone) { EXPECT_EQ(exact_pattern("a.b[0]/c+d"), "^a\\.b\\[0\\]/c\\+d$"); }
 
+TEST(DebugNames, BlocksThatDifferInNumbersAreEqual) {
+  EXPECT_EQ(without_numbers("block_12/conv_3"), without_numbers("block_1/conv_20"));
+  EXPECT_NE(without_numbers("block_12/conv"), without_numbers("block_12/dense"));
+}
+
+TEST(DebugText, TimesThatTheMachineAloneChangesAreTheSame) {
+  DebugResult result;
+  DebugSuggestion suggestion;
+  suggestion.what = "choose other ranges";
+  suggestion.before.seconds = 0.100;
+  suggestion.after.seconds = 0.104;
+  result.suggestions = {suggestion};
+  EXPECT_TRUE(contains(result.to_text(), "same time"));
+  result.suggestions[0].after.seconds = 0.120;
+  EXPECT_TRUE(contains(result.to_text(), "+20 % time"));
+}
+
 TEST(PageCommands, RepeatTheRunAndKeepTheFirstSuspectsInFloat) {
   DebugResult result;
   result.layers.resize(5);
   for (int i = 0; i < 5; ++i) {
-    result.layers[static_cast<size_t>(i)].name = "block/" + std::to_string(i);
+    result.layers[static_cast<size_t>(i)].name = "block/" + std::to_string(i) + "_int8";
+    result.layers[static_cast<size_t>(i)].float_name = "block/" + std::to_string(i);
     result.suspects.push_back({4 - i, 0.5, "rounding", "why", "try"});
   }
   DebugRun run;

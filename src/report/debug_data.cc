@@ -2,6 +2,7 @@
 #include "report/debug_data.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -140,6 +141,19 @@ std::vector<std::string> layer_labels(const std::vector<LayerDebug>& layers) {
     labels.push_back(std::move(label));
   }
   return labels;
+}
+
+std::string without_numbers(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    if (!digit) {
+      result += c;
+    } else if (result.empty() || result.back() != '#') {
+      result += '#';
+    }
+  }
+  return result;
 }
 
 double relative_error(const ErrorStatistics& error) {

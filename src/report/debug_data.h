@@ -17,6 +17,9 @@ std::string page_data(const DebugResult& result);
 /// else the end of the tensor's.
 std::vector<std::string> layer_labels(const std::vector<LayerDebug>& layers);
 
+/// A name in which numbers are "#": equal blocks of a network have the same.
+std::string without_numbers(const std::string& name);
+
 /// Noise over signal as amplitudes, from the ratio of their powers in dB: 0.1 is 20 dB.
 double relative_error(const ErrorStatistics& error);
 

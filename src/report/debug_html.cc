@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A DebugResult as one self-contained page. What matters most, the verdict, the suspects and the commands, is plain
 // markup; charts and the table of layers are drawn by the page's script from a JSON block.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -17,12 +17,15 @@
 #include "report/debug_commands.h"
 #include "report/debug_data.h"
 #include "report/page.h"
+#include "report/print.h"
 
 namespace leadline {
 namespace {
 
 namespace assets = report::assets;
+using report::add_card;
 using report::escape_html;
+using report::print;
 using report::relative_error;
 
 /// Errors of outputs, as shares of the signal, that the verdict calls fair and poor: 20 dB and 10 dB.
@@ -30,11 +33,6 @@ constexpr double kFair = 0.1;
 constexpr double kPoor = 0.3162;
 constexpr size_t kSuspectsShown = 5;
 constexpr size_t kSuspectsListed = 100;
-
-template <typename... Args>
-void print(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
-}
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100.0 * share); }
 
@@ -91,38 +89,35 @@ Verdict find_verdict(const DebugResult& result, const std::vector<std::string>& 
   return verdict;
 }
 
-void card(std::string& page, std::string_view label, std::string_view value, std::string_view detail) {
-  print(page, "<div class=card><span>{}</span><b>{}</b><small>{}</small></div>\n", label, value, detail);
-}
-
 void add_cards(std::string& page, const DebugResult& result, const DebugRun& run) {
   page += "<div class=cards>\n";
   if (const DebugOutput* output = worst_output(result)) {
     const ErrorStatistics& e = output->accumulated;
-    card(page, "Output error", e.elements > 0 ? percent(relative_error(e)) : "&ndash;",
-         e.snr_db >= kBestSnrDb ? std::string("exact") : fmt::format("SNR {:.3g} dB", e.snr_db));
+    add_card(page, "Output error", e.elements > 0 ? percent(relative_error(e)) : "&ndash;",
+             e.snr_db >= kBestSnrDb ? std::string("exact") : fmt::format("SNR {:.3g} dB", e.snr_db));
     if (output->rows > 0) {
-      card(page, "Same top answer", percent(output->same_argmax),
-           "of " + plural(static_cast<size_t>(output->rows), "row"));
+      add_card(page, "Same top answer", percent(output->same_argmax),
+               "of " + plural(static_cast<size_t>(output->rows), "row"));
     }
   }
-  card(page, "Suspects", fmt::format("{}", result.suspects.size()), "of " + plural(result.layers.size(), "layer"));
+  add_card(page, "Suspects", fmt::format("{}", result.suspects.size()), "of " + plural(result.layers.size(), "layer"));
   if (result.quantized_bytes > 0) {
     const double ratio = static_cast<double>(result.quantized_bytes) / static_cast<double>(result.float_bytes);
-    card(page, "Quantized file", format_bytes(result.quantized_bytes, result.plan.units),
-         result.float_bytes > 0
-             ? fmt::format("{} of {}", percent(ratio), format_bytes(result.float_bytes, result.plan.units))
-             : "");
+    add_card(page, "Quantized file", format_bytes(result.quantized_bytes, result.plan.units),
+             result.float_bytes > 0
+                 ? fmt::format("{} of {}", percent(ratio), format_bytes(result.float_bytes, result.plan.units))
+                 : "");
   }
   if (result.plan.peak_bytes > 0) {
-    card(page, "Memory planned", format_bytes(result.plan.peak_bytes, result.plan.units),
-         run.counted_bytes > 0 ? fmt::format("counted: {}", format_bytes(run.counted_bytes, result.plan.units)) : "");
+    add_card(
+        page, "Memory planned", format_bytes(result.plan.peak_bytes, result.plan.units),
+        run.counted_bytes > 0 ? fmt::format("counted: {}", format_bytes(run.counted_bytes, result.plan.units)) : "");
   }
   const std::string samples = plural(static_cast<size_t>(std::max<int64_t>(result.samples, 0)), "sample");
   if (run.seconds > 0.0) {
-    card(page, "Time", fmt::format("{:.3g} s", run.seconds), samples);
+    add_card(page, "Time", fmt::format("{:.3g} s", run.seconds), samples);
   } else {
-    card(page, "Samples", fmt::format("{}", result.samples), "run through both models");
+    add_card(page, "Samples", fmt::format("{}", result.samples), "run through both models");
   }
   page += "</div>\n";
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iterator>
 
 #include "core/cancel.h"
 #include "leadline/types.h"
 #include "report/assets.h"
+#include "report/print.h"
 
 namespace leadline::report {
 
@@ -87,6 +88,10 @@ std::string make_frame(std::string_view title, std::string_view sentence, std::s
       "style=\"width:100%;height:720px;border:1px solid rgba(128,128,128,.35);border-radius:8px;resize:vertical;"
       "overflow:auto\" srcdoc=\"{}\"></iframe></div>",
       escape_html(sentence), escape_html(title), escape_lines(page));
+}
+
+void add_card(std::string& page, std::string_view label, std::string_view value, std::string_view detail) {
+  print(page, "<div class=card><span>{}</span><b>{}</b><small>{}</small></div>\n", label, value, detail);
 }
 
 }  // namespace leadline::report

@@ -17,6 +17,9 @@ std::string escape_lines(std::string_view text);
 /// JSON that can stand inside a script element: no character of it can end the element or open a comment.
 std::string escape_script(std::string_view json);
 
+/// A figure with a word above and a remark below it, all of it markup.
+void add_card(std::string& page, std::string_view label, std::string_view value, std::string_view detail);
+
 struct Page {
   std::string_view title;    ///< plain text
   std::string_view style;    ///< added to the look of all pages

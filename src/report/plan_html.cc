@@ -2,30 +2,28 @@
 // A Plan as one self-contained page. The summary is plain markup; the picture and the tables are drawn by the page's
 // script from a JSON block. Everything that comes from a model is escaped for the place where it is written, and the
 // page's content policy forbids any connection.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
 #include <string>
 #include <string_view>
 
+#include "core/join.h"
 #include "leadline/plan.h"
 #include "report/assets.h"
 #include "report/page.h"
 #include "report/plan_peak.h"
+#include "report/print.h"
 
 namespace leadline {
 namespace {
 
 namespace assets = report::assets;
+using report::add_card;
 using report::escape_html;
 using report::percent;
-
-template <typename... Args>
-void print(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
-}
+using report::print;
 
 int64_t category_bytes(const Plan& plan, MemoryCategory category) {
   const auto found = std::find_if(plan.categories.begin(), plan.categories.end(),
@@ -33,24 +31,20 @@ int64_t category_bytes(const Plan& plan, MemoryCategory category) {
   return found == plan.categories.end() ? 0 : found->bytes;
 }
 
-void card(std::string& page, std::string_view label, std::string_view value, std::string_view detail) {
-  print(page, "<div class=card><span>{}</span><b>{}</b><small>{}</small></div>\n", label, value, detail);
-}
-
 void add_cards(std::string& page, const Plan& plan) {
   const int64_t gap = plan.arena_bytes - plan.lower_bound_bytes;
   const int64_t packed = category_bytes(plan, MemoryCategory::kPackedWeights);
   const int64_t file = category_bytes(plan, MemoryCategory::kModelFile);
   page += "<div class=cards>\n";
-  card(page, "Peak", format_bytes(plan.peak_bytes, plan.units),
-       fmt::format("{} bytes, the file included", plan.peak_bytes));
-  card(page, "Arena", format_bytes(plan.arena_bytes, plan.units),
-       percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
-  card(page, "Lower bound", format_bytes(plan.lower_bound_bytes, plan.units),
-       gap == 0 ? std::string("the arena meets it")
-                : fmt::format("gap {} ({})", format_bytes(gap, plan.units), percent(gap, plan.lower_bound_bytes)));
-  card(page, "Packed weights", format_bytes(packed, plan.units), percent(packed, plan.peak_bytes) + " of the peak");
-  card(page, "Model file", format_bytes(file, plan.units), "mapped, not copied");
+  add_card(page, "Peak", format_bytes(plan.peak_bytes, plan.units),
+           fmt::format("{} bytes, the file included", plan.peak_bytes));
+  add_card(page, "Arena", format_bytes(plan.arena_bytes, plan.units),
+           percent(plan.arena_bytes, plan.peak_bytes) + " of the peak");
+  add_card(page, "Lower bound", format_bytes(plan.lower_bound_bytes, plan.units),
+           gap == 0 ? std::string("the arena meets it")
+                    : fmt::format("gap {} ({})", format_bytes(gap, plan.units), percent(gap, plan.lower_bound_bytes)));
+  add_card(page, "Packed weights", format_bytes(packed, plan.units), percent(packed, plan.peak_bytes) + " of the peak");
+  add_card(page, "Model file", format_bytes(file, plan.units), "mapped, not copied");
   page += "</div>\n";
 }
 
@@ -104,7 +98,7 @@ std::string Plan::to_html(const std::string& title) const {
     print(page,
           "<p class=warn>Planned without {}: no implementation. Their outputs have the shapes in the file; "
           "what the ops would take themselves is not counted, and the model cannot run.</p>\n",
-          escape_html(fmt::format("{}", fmt::join(missing_ops, ", "))));
+          escape_html(join(missing_ops, ", ")));
   }
   add_cards(page, *this);
   add_categories(page, *this);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Plan as JSON: every field, under the names of leadline/plan.h. Written piece by piece: a document in memory would
 // take many times the plan's size, in blocks of a few bytes.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <concepts>

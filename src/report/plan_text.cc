@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Plan as a table of text. Names come from the model: they are made printable and cut to a column.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
@@ -9,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/join.h"
 #include "leadline/plan.h"
 #include "report/plan_peak.h"
+#include "report/print.h"
 
 namespace leadline {
 namespace {
@@ -19,10 +20,7 @@ constexpr size_t kTopTensors = 10;
 constexpr size_t kTopContributors = 3;
 constexpr size_t kNameColumn = 48;
 
-template <typename... Args>
-void print(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
-}
+using report::print;
 
 /// Printable and at most kNameColumn bytes: the end of a tensor's name says more than its start.
 std::string short_name(std::string_view name) {
@@ -66,7 +64,7 @@ void print_summary(std::string& text, const Plan& plan) {
     print(text,
           "Planned without {}: no implementation. Their outputs have the shapes in the file; what the ops\n"
           "would take themselves is not counted, and the model cannot run.\n",
-          printable(fmt::format("{}", fmt::join(plan.missing_ops, ", "))));
+          printable(join(plan.missing_ops, ", ")));
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 #include "ops/loops/conv.h"
 
 namespace leadline::kernels {

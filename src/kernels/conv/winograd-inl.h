@@ -203,12 +203,14 @@ HWY_INLINE void transform_square(const Transform& transform, const Load& load, c
 }
 
 /// Calls body(c, std::false_type) for vectors of channels from c on; the last overlaps the one before it where channels
-/// are not a multiple of a vector. With fewer channels than a vector: body(0, std::true_type), and what it stores
-/// beyond them must not matter.
-template <class D, class Body>
+/// are not a multiple of a vector. With fewer channels than a vector, which kWhole rules out: body(0, std::true_type),
+/// and what it stores beyond them must not matter.
+template <bool kWhole, class D, class Body>
 HWY_INLINE void for_each_vector(D d, int64_t channels, const Body& body) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (HWY_UNLIKELY(channels < lanes)) return body(0, std::true_type());
+  if constexpr (!kWhole) {
+    if (HWY_UNLIKELY(channels < lanes)) return body(0, std::true_type());
+  }
   int64_t c = 0;
   for (; c + lanes <= channels; c += lanes) body(c, std::false_type());
   if (c < channels) body(channels - lanes, std::false_type());

@@ -8,9 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/conv/winograd_f32.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "kernels/all_targets.h"
 #include "kernels/conv/winograd-inl.h"
 #include "kernels/gemm/tile-inl.h"
 
@@ -24,33 +22,30 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kPanel = 2 * kLanes;
 
-template <class Tile, class Taps>
-void pack_as(const ConvShape& s, std::byte* packed, const WinogradPack& part, const Taps& taps) {
+template <class Tile>
+void pack_tiles(const ConvShape& s, const void* filter, bool half, std::byte* packed, const WinogradPack& part) {
   const D d;
-  pack_filters<Tile, 1>(d, s, winograd_grid_f32(s), part, reinterpret_cast<float*>(packed), taps,
-                        [d](const V* in, V* out) HWY_ATTR { Tile::filter(d, in, out); });
+  pack_filters<Tile, 1>(
+      d, s, winograd_grid_f32(s), part, reinterpret_cast<float*>(packed),
+      [=](int64_t at) {
+        return half ? half_to_float(static_cast<const uint16_t*>(filter)[at]) : static_cast<const float*>(filter)[at];
+      },
+      [d](const V* in, V* out) HWY_ATTR { Tile::filter(d, in, out); });
 }
 
-template <class Taps>
-void pack_with(const ConvShape& s, std::byte* packed, const WinogradPack& part, const Taps& taps) {
-  s.method == ConvMethod::kWinograd4 ? pack_as<WinogradFour>(s, packed, part, taps)
-                                     : pack_as<WinogradTwo>(s, packed, part, taps);
-}
-
-void pack(const ConvShape& s, const float* filter, std::byte* packed, const WinogradPack& part) {
-  pack_with(s, packed, part, [=](int64_t at) { return filter[at]; });
-}
-
-void pack_f16(const ConvShape& s, const uint16_t* filter, std::byte* packed, const WinogradPack& part) {
-  pack_with(s, packed, part, [=](int64_t at) { return half_to_float(filter[at]); });
+/// Filters of float, or of half.
+void pack(const ConvShape& s, const void* filter, bool half, std::byte* packed, const WinogradPack& part) {
+  s.method == ConvMethod::kWinograd4 ? pack_tiles<WinogradFour>(s, filter, half, packed, part)
+                                     : pack_tiles<WinogradTwo>(s, filter, half, packed, part);
 }
 
 /// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride.
-template <class Tile, class DPart>
+/// kWhole: there are channels for a whole vector.
+template <class Tile, class DPart, bool kWhole>
 HWY_NOINLINE void transform_tile(const float* const* pixels, int64_t channels, float* out, int64_t stride) {
   using VPart = hn::Vec<DPart>;
   const DPart d;
-  for_each_vector(d, channels, [&](int64_t c, auto part) HWY_ATTR {
+  for_each_vector<kWhole>(d, channels, [&](int64_t c, auto part) HWY_ATTR {
     transform_square<Tile::kWindow, Tile::kWindow, VPart>(
         [d](const VPart* in, VPart* result) HWY_ATTR { Tile::input(d, in, result); },
         [&](auto row, auto column)
@@ -166,7 +161,8 @@ void run_as(const ConvF32& conv, const WinogradPart& part, std::byte* workspace)
   std::fill_n(padding, s.in_c, 0.0F);
   const float* pixels[kPositions];
   using Few = hn::CappedTag<float, 8>;
-  const auto transform = s.in_c >= kLanes ? transform_tile<Tile, D> : transform_tile<Tile, Few>;
+  constexpr bool kWhole = !std::is_same_v<Few, D>;  // where they are the same, one function is enough
+  const auto transform = s.in_c >= kLanes ? transform_tile<Tile, D, kWhole> : transform_tile<Tile, Few, false>;
   for_each_block(grid, part, [&](int64_t first, int64_t count) HWY_ATTR {
     for (int64_t t = 0; t < count && part.columns.begin == 0; ++t) {
       tile_pixels<Tile>(s, tile_place(grid, first + t), conv.input, padding, pixels);
@@ -219,15 +215,14 @@ HWY_AFTER_NAMESPACE();
 namespace leadline::kernels {
 namespace {
 HWY_EXPORT(pack);
-HWY_EXPORT(pack_f16);
 HWY_EXPORT(run);
 }  // namespace
 
 void winograd_pack(const ConvShape& s, const float* filter, std::byte* packed, const WinogradPack& part) noexcept {
-  HWY_DYNAMIC_DISPATCH(pack)(s, filter, packed, part);
+  HWY_DYNAMIC_DISPATCH(pack)(s, filter, false, packed, part);
 }
 void winograd_pack(const ConvShape& s, const uint16_t* filter, std::byte* packed, const WinogradPack& part) noexcept {
-  HWY_DYNAMIC_DISPATCH(pack_f16)(s, filter, packed, part);
+  HWY_DYNAMIC_DISPATCH(pack)(s, filter, true, packed, part);
 }
 void winograd_part(const ConvF32& conv, const WinogradPart& part, std::byte* workspace) noexcept {
   HWY_DYNAMIC_DISPATCH(run)(conv, part, workspace);

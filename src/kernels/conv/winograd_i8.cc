@@ -13,9 +13,7 @@
 #ifndef HWY_WANT_AVX3_DL
 #define HWY_WANT_AVX3_DL
 #endif
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "kernels/all_targets.h"
 #include "kernels/conv/winograd-inl.h"
 #include "kernels/gemm/dot_i8-inl.h"
 #include "kernels/gemm/output_i8-inl.h"
@@ -33,52 +31,6 @@ using VSum = hn::Vec<DSum>;
 constexpr int64_t kLanes = HWY_LANES(int32_t);
 constexpr int64_t kPanel = 2 * kLanes;
 constexpr int kPair = 2;  // neighbours in k that one multiply takes
-
-template <class Tile, typename T>
-void pack_tiles(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed, const WinogradPack& part) {
-  pack_filters<Tile, kPair>(
-      DShort(), s, winograd_grid_i8(s), part, reinterpret_cast<int16_t*>(packed),
-      [=](int64_t at) { return static_cast<int16_t>(filter[at] - zero_point); },
-      [](const VShort* in, VShort* out) HWY_ATTR { Tile::filter_whole(in, out); });
-}
-
-template <typename T>
-void pack_as(const ConvShape& s, const T* filter, int32_t zero_point, std::byte* packed, const WinogradPack& part) {
-  s.method == ConvMethod::kWinograd4 ? pack_tiles<WinogradFourWhole>(s, filter, zero_point, packed, part)
-                                     : pack_tiles<WinogradTwo>(s, filter, zero_point, packed, part);
-}
-
-void pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed, const WinogradPack& part) {
-  pack_as(s, filter, zero_point, packed, part);
-}
-
-void pack_unsigned(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed,
-                   const WinogradPack& part) {
-  pack_as(s, filter, zero_point, packed, part);
-}
-
-/// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride. The zero point is
-/// taken off in the end, from the one position that sees it.
-template <class Tile, class DPart, typename T>
-HWY_NOINLINE void transform_tile(const T* const* pixels, int64_t channels, int32_t zero_point, int16_t* out,
-                                 int64_t stride) {
-  using V = hn::Vec<DPart>;
-  const DPart d;
-  const hn::Rebind<T, DPart> d8;
-  const V zero = hn::Set(d, static_cast<int16_t>(zero_point * Tile::kOfOnes * Tile::kOfOnes));
-  for_each_vector(d, channels, [&](int64_t c, auto part) HWY_ATTR {
-    transform_square<Tile::kWindow, Tile::kWindow, V>(
-        [d](const V* in, V* result) HWY_ATTR { Tile::input(d, in, result); },
-        [&](auto row, auto column) HWY_ATTR {
-          const T* from = pixels[row * Tile::kWindow + column] + c;
-          return hn::PromoteTo(d, load_channels(d8, from, channels, part));
-        },
-        [&](auto row, auto column, V value) HWY_ATTR {
-          if constexpr (row == 1 && column == 1) value = hn::Sub(value, zero);
-          hn::StoreU(value, d, out + (row * Tile::kWindow + column) * stride + c);
-        });
-  });
-}
 
 #if HWY_TARGET == HWY_AVX3_DL
 using Pairs = V32;
@@ -134,10 +86,73 @@ HWY_NOINLINE void multiply_tile(const int32_t* a, int64_t lda, const int16_t* b,
 }
 
 using Multiply = void (*)(const int32_t*, int64_t, const int16_t*, int64_t, int32_t*);
-constexpr Multiply kTwoVectors[] = {multiply_tile<1, 2>, multiply_tile<2, 2>, multiply_tile<3, 2>,
-                                    multiply_tile<4, 2>, multiply_tile<5, 2>, multiply_tile<6, 2>};
-constexpr Multiply kOneVector[] = {multiply_tile<1, 1>, multiply_tile<2, 1>, multiply_tile<3, 1>,
-                                   multiply_tile<4, 1>, multiply_tile<5, 1>, multiply_tile<6, 1>};
+/// By the number of vectors, less one, then by that of rows, less one.
+using Products = Multiply[2][WinogradGrid::kRows];
+constexpr Products kProducts = {{multiply_tile<1, 1>, multiply_tile<2, 1>, multiply_tile<3, 1>, multiply_tile<4, 1>,
+                                 multiply_tile<5, 1>, multiply_tile<6, 1>},
+                                {multiply_tile<1, 2>, multiply_tile<2, 2>, multiply_tile<3, 2>, multiply_tile<4, 2>,
+                                 multiply_tile<5, 2>, multiply_tile<6, 2>}};
+
+#if LEADLINE_SHARES_AVX512
+
+// Products are all that differs with VNNI.
+using N_AVX3::pack;
+
+void run(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
+  N_AVX3::run_conv(conv, part, workspace, kProducts);
+}
+
+void run_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) {
+  N_AVX3::run_hybrid_conv(conv, part, workspace, kProducts);
+}
+
+#else
+
+/// A filter of 8 bits: bytes that `flip` makes unsigned, and the zero point of those.
+struct Filter {
+  const uint8_t* values;
+  uint8_t flip;
+  int32_t zero_point;
+};
+
+template <class Tile>
+void pack_tiles(const ConvShape& s, const Filter& filter, std::byte* packed, const WinogradPack& part) {
+  pack_filters<Tile, kPair>(
+      DShort(), s, winograd_grid_i8(s), part, reinterpret_cast<int16_t*>(packed),
+      [&](int64_t at) { return static_cast<int16_t>((filter.values[at] ^ filter.flip) - filter.zero_point); },
+      [](const VShort* in, VShort* out) HWY_ATTR { Tile::filter_whole(in, out); });
+}
+
+void pack(const ConvShape& s, const void* values, bool is_unsigned, int32_t zero_point, std::byte* packed,
+          const WinogradPack& part) {
+  const int flip = is_unsigned ? 0 : 0x80;
+  const Filter filter{static_cast<const uint8_t*>(values), static_cast<uint8_t>(flip), zero_point + flip};
+  s.method == ConvMethod::kWinograd4 ? pack_tiles<WinogradFourWhole>(s, filter, packed, part)
+                                     : pack_tiles<WinogradTwo>(s, filter, packed, part);
+}
+
+/// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride. The zero point is
+/// taken off in the end, from the one position that sees it. kWhole: there are channels for a whole vector.
+template <class Tile, class DPart, typename T, bool kWhole>
+HWY_NOINLINE void transform_tile(const uint8_t* const* pixels, int64_t channels, int32_t zero_point, int16_t* out,
+                                 int64_t stride) {
+  using V = hn::Vec<DPart>;
+  const DPart d;
+  const hn::Rebind<T, DPart> d8;
+  const V zero = hn::Set(d, static_cast<int16_t>(zero_point * Tile::kOfOnes * Tile::kOfOnes));
+  for_each_vector<kWhole>(d, channels, [&](int64_t c, auto part) HWY_ATTR {
+    transform_square<Tile::kWindow, Tile::kWindow, V>(
+        [d](const V* in, V* result) HWY_ATTR { Tile::input(d, in, result); },
+        [&](auto row, auto column) HWY_ATTR {
+          const auto* from = reinterpret_cast<const T*>(pixels[row * Tile::kWindow + column]) + c;
+          return hn::PromoteTo(d, load_channels(d8, from, channels, part));
+        },
+        [&](auto row, auto column, V value) HWY_ATTR {
+          if constexpr (row == 1 && column == 1) value = hn::Sub(value, zero);
+          hn::StoreU(value, d, out + (row * Tile::kWindow + column) * stride + c);
+        });
+  });
+}
 
 /// Transforms the sums of `count` tiles for one vector of columns back and hands them to the output stage.
 template <class Tile, class Stage>
@@ -166,29 +181,47 @@ void finish_tiles(const ConvShape& s, const WinogradGrid& grid, const WinogradPa
   }
 }
 
-template <class Tile, typename T, class Stage>
-void run_tiles(const ConvShape& s, const T* input, int32_t zero_point, const std::byte* filters, const int32_t* bias,
-               const Stage& stage, const WinogradPart& part, std::byte* workspace) {
+/// The input of a convolution. Its bytes are signed or not; only what transforms them needs to know.
+struct Input {
+  const void* values;
+  bool is_unsigned;
+  int32_t zero_point;
+};
+
+using Transform = void (*)(const uint8_t* const*, int64_t, int32_t, int16_t*, int64_t);
+
+template <class Tile>
+Transform transform_of(const Input& input, int64_t channels) {
+  using Few = hn::CappedTag<int16_t, 8>;
+  constexpr bool kWhole = !std::is_same_v<Few, DShort>;  // where they are the same, one function is enough
+  const bool few = channels < int64_t{HWY_LANES(int16_t)};
+  if (input.is_unsigned) {
+    return few ? transform_tile<Tile, Few, uint8_t, false> : transform_tile<Tile, DShort, uint8_t, kWhole>;
+  }
+  return few ? transform_tile<Tile, Few, int8_t, false> : transform_tile<Tile, DShort, int8_t, kWhole>;
+}
+
+template <class Tile, class Stage>
+void run_tiles(const ConvShape& s, const Input& input, const std::byte* filters, const int32_t* bias,
+               const Stage& stage, const WinogradPart& part, std::byte* workspace, const Products& products) {
   constexpr int kPositions = Tile::kWindow * Tile::kWindow;
   const WinogradGrid grid = winograd_grid_i8(s);
   auto* inputs = reinterpret_cast<int16_t*>(workspace);
   auto* sums = reinterpret_cast<int32_t*>(workspace + grid.sums_offset());
-  auto* padding = reinterpret_cast<T*>(workspace + grid.padding_offset());
-  std::fill_n(padding, s.in_c, static_cast<T>(zero_point));
+  auto* padding = reinterpret_cast<uint8_t*>(workspace + grid.padding_offset());
+  std::fill_n(padding, s.in_c, static_cast<uint8_t>(input.zero_point));
   const int64_t words = grid.depth() / kPair;
-  using Few = hn::CappedTag<int16_t, 8>;
-  const auto transform =
-      s.in_c >= int64_t{HWY_LANES(int16_t)} ? transform_tile<Tile, DShort, T> : transform_tile<Tile, Few, T>;
+  const Transform transform = transform_of<Tile>(input, s.in_c);
   for_each_block(grid, part, [&](int64_t first, int64_t count) HWY_ATTR {
     for (int64_t t = 0; t < count && part.columns.begin == 0; ++t) {
-      const T* pixels[kPositions];
-      tile_pixels<Tile>(s, tile_place(grid, first + t), input, padding, pixels);
-      transform(pixels, s.in_c, zero_point, inputs + t * grid.depth(), grid.input_stride());
+      const uint8_t* pixels[kPositions];
+      tile_pixels<Tile>(s, tile_place(grid, first + t), static_cast<const uint8_t*>(input.values), padding, pixels);
+      transform(pixels, s.in_c, input.zero_point, inputs + t * grid.depth(), grid.input_stride());
     }
     for (int64_t col = part.columns.begin; col < part.columns.end; col += kPanel) {
       const int64_t vectors = s.out_c - col > kLanes ? 2 : 1;
       const int64_t width = vectors * kLanes;
-      const Multiply* multiply = vectors == 2 ? kTwoVectors : kOneVector;
+      const Multiply* multiply = products[vectors - 1];
       const int16_t* filter = reinterpret_cast<const int16_t*>(filters) + col * kPositions * grid.depth();
       for (int64_t p = 0; p < kPositions; ++p) {
         const auto* a = reinterpret_cast<const int32_t*>(inputs + p * grid.input_stride());
@@ -205,39 +238,29 @@ void run_tiles(const ConvShape& s, const T* input, int32_t zero_point, const std
   });
 }
 
-template <typename T, class Stage>
-void run_with(const ConvShape& s, const T* input, int32_t zero_point, const std::byte* filters, const int32_t* bias,
-              const Stage& stage, const WinogradPart& part, std::byte* workspace) {
+template <class Stage>
+void run_with(const ConvShape& s, const Input& input, const std::byte* filters, const int32_t* bias, const Stage& stage,
+              const WinogradPart& part, std::byte* workspace, const Products& products) {
   s.method == ConvMethod::kWinograd4
-      ? run_tiles<WinogradFourWhole>(s, input, zero_point, filters, bias, stage, part, workspace)
-      : run_tiles<WinogradTwo>(s, input, zero_point, filters, bias, stage, part, workspace);
+      ? run_tiles<WinogradFourWhole>(s, input, filters, bias, stage, part, workspace, products)
+      : run_tiles<WinogradTwo>(s, input, filters, bias, stage, part, workspace, products);
 }
 
-template <typename T>
-void run_quantized(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
+void run_conv(const ConvI8& conv, const WinogradPart& part, std::byte* workspace, const Products& products) {
   RequantizedOutput out;
   out.c = conv.output;
+  out.c_unsigned = conv.output_unsigned;
   out.ldc = conv.shape.out_c;
   out.scale = conv.scale;
   out.zero_point = conv.output_zero_point;
   out.lo = conv.lo;
   out.hi = conv.hi;
-  const T* input = static_cast<const T*>(conv.input);
-  if (conv.output_unsigned) {
-    run_with(conv.shape, input, conv.input_zero_point, conv.filter, conv.bias, RequantizedStage<D32, uint8_t>(out),
-             part, workspace);
-  } else {
-    run_with(conv.shape, input, conv.input_zero_point, conv.filter, conv.bias, RequantizedStage<D32, int8_t>(out), part,
-             workspace);
-  }
-}
-
-void run(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
-  conv.input_unsigned ? run_quantized<uint8_t>(conv, part, workspace) : run_quantized<int8_t>(conv, part, workspace);
+  const Input input{conv.input, conv.input_unsigned, conv.input_zero_point};
+  run_with(conv.shape, input, conv.filter, conv.bias, RequantizedStage<D32>(out), part, workspace, products);
 }
 
 /// All tiles belong to the same batch item.
-void run_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) {
+void run_hybrid_conv(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace, const Products& products) {
   const ConvShape& s = conv.shape;
   const WinogradGrid grid = winograd_grid_i8(s);
   const int64_t batch = part.tiles.begin / (grid.rows() * grid.columns());
@@ -251,8 +274,19 @@ void run_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* wor
   out.lo = conv.lo;
   out.hi = conv.hi;
   const int32_t zero_point = conv.input_zero_point == nullptr ? 0 : conv.input_zero_point[batch];
-  run_with(s, conv.input, zero_point, conv.filter, nullptr, DequantizedStage<D32>(out), part, workspace);
+  run_with(s, Input{conv.input, false, zero_point}, conv.filter, nullptr, DequantizedStage<D32>(out), part, workspace,
+           products);
 }
+
+void run(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) {
+  run_conv(conv, part, workspace, kProducts);
+}
+
+void run_hybrid(const ConvHybrid& conv, const WinogradPart& part, std::byte* workspace) {
+  run_hybrid_conv(conv, part, workspace, kProducts);
+}
+
+#endif  // LEADLINE_SHARES_AVX512
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -263,18 +297,17 @@ HWY_AFTER_NAMESPACE();
 namespace leadline::kernels {
 namespace {
 HWY_EXPORT(pack);
-HWY_EXPORT(pack_unsigned);
 HWY_EXPORT(run);
 HWY_EXPORT(run_hybrid);
 }  // namespace
 
 void winograd_pack(const ConvShape& s, const int8_t* filter, int32_t zero_point, std::byte* packed,
                    const WinogradPack& part) noexcept {
-  HWY_DYNAMIC_DISPATCH(pack)(s, filter, zero_point, packed, part);
+  HWY_DYNAMIC_DISPATCH(pack)(s, filter, false, zero_point, packed, part);
 }
 void winograd_pack(const ConvShape& s, const uint8_t* filter, int32_t zero_point, std::byte* packed,
                    const WinogradPack& part) noexcept {
-  HWY_DYNAMIC_DISPATCH(pack_unsigned)(s, filter, zero_point, packed, part);
+  HWY_DYNAMIC_DISPATCH(pack)(s, filter, true, zero_point, packed, part);
 }
 void winograd_part(const ConvI8& conv, const WinogradPart& part, std::byte* workspace) noexcept {
   HWY_DYNAMIC_DISPATCH(run)(conv, part, workspace);

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 #include "ops/loops/conv.h"
 
 namespace leadline::kernels {

@@ -20,9 +20,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_i8.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "kernels/all_targets.h"
 #include "kernels/depthwise/interleave-inl.h"
 #include "kernels/depthwise/stages-inl.h"
 #include "kernels/gemm/tile-inl.h"
@@ -379,7 +377,7 @@ class Band {
     const auto at = [&](int64_t x) { return columns_ + x * s_.stride_w * kColumn; };
     const bool whole = pixels >= kGroupPixels;
     for (int64_t x = 0; !whole && x < pixels; ++x) {
-      multiply_some<kWidth, kStride, 1>(outputs, at(x), out + x * s_.in_c);
+      multiply_one<kChannels>(outputs, at(x), out + x * s_.in_c);
     }
     for (int64_t x = 0; whole && x < pixels; x += kGroupPixels) {
       x = std::min(x, pixels - kGroupPixels);  // the last group overlaps the one before it
@@ -396,6 +394,12 @@ class Band {
     int64_t groups, group_bytes, width, stride, dilation;
     typename Stage::template Vectors<SumsTag<kChannels>> stage;
   };
+
+  /// One pixel of a row too short for groups of them: any filter, so that there is one instance of it.
+  template <int kChannels>
+  HWY_NOINLINE void multiply_one(const Outputs<kChannels>& o, const uint8_t* columns, Element* out) const {
+    multiply_some<0, 0, 1>(o, columns, out);
+  }
 
   template <int kWidth, int kStride, int kPixels, int kChannels>
   HWY_INLINE void multiply_some(const Outputs<kChannels>& o, const uint8_t* columns, Element* out) const {
@@ -493,7 +497,7 @@ void band_of(const DepthwiseI8& conv, const Stage& stage, const DepthwisePart& p
     plain_band<T>(conv, stage, part);
   } else if (four_taps) {
     Band<kFourTaps, Stage>(conv, stage, channels).run(part);
-  } else {
+  } else if constexpr (!kFourTaps || !(Stage::kSymmetric || LEADLINE_SHARES_AVX512)) {
     Band<false, Stage>(conv, stage, channels).run(part);
   }
 }
@@ -518,6 +522,10 @@ DepthwiseI8 sums_of(const DepthwiseHybrid& conv) {
 }
 
 void band(const DepthwiseI8& conv, const DepthwisePart& part) {
+#if LEADLINE_SHARES_AVX512
+  // Two taps at a time are multiplied as without VNNI.
+  if (conv.is_unsigned || conv.filter_zero_point != 0) return N_AVX3::band(conv, part);
+#endif
   conv.is_unsigned ? band_of<uint8_t>(conv, LevelStage(conv), part) : band_of<int8_t>(conv, LevelStage(conv), part);
 }
 

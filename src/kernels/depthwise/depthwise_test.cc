@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "kernels/depthwise/taps.h"
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 #include "ops/loops/depthwise.h"
 
 namespace leadline::kernels {

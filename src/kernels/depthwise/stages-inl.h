@@ -26,6 +26,7 @@ namespace HWY_NAMESPACE {
 class LevelStage {
  public:
   using Element = uint8_t;
+  static constexpr bool kSymmetric = false;  // whether filters are always signed, with a zero point of 0
   explicit LevelStage(const DepthwiseI8& conv) : conv_(conv) {}
   uint8_t* output() const { return static_cast<uint8_t*>(conv_.output); }
   const float* scale() const { return conv_.scale; }
@@ -61,6 +62,7 @@ class LevelStage {
 class RealStage {
  public:
   using Element = float;
+  static constexpr bool kSymmetric = true;
   explicit RealStage(const DepthwiseHybrid& conv) : conv_(conv) {}
   float* output() const { return conv_.output; }
   const float* scale() const { return conv_.scale; }

@@ -9,8 +9,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/binary_f32.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "kernels/all_targets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace leadline::kernels {

@@ -10,9 +10,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/softmax_f32.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "kernels/all_targets.h"
 #include "kernels/elementwise/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -9,9 +9,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/unary_f32.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "kernels/all_targets.h"
 #include "kernels/elementwise/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();

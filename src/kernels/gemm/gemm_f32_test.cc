@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 #include "ops/loops/gemm.h"
 #include "ops/loops/pack.h"
 

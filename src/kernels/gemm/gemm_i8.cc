@@ -17,9 +17,7 @@
 #ifndef HWY_WANT_AVX3_DL
 #define HWY_WANT_AVX3_DL
 #endif
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "kernels/all_targets.h"
 #include "kernels/gemm/dot_i8-inl.h"
 #include "kernels/gemm/output_i8-inl.h"
 #include "kernels/gemm/tile-inl.h"
@@ -403,11 +401,7 @@ void range_accumulators(const GemmI8& g, const AccumulatorOutput& out, int64_t r
 
 void range_requantized(const GemmI8& g, const RequantizedOutput& out, int64_t row_begin, int64_t row_end,
                        int64_t col_begin, int64_t col_end, std::byte* workspace) {
-  if (out.c_unsigned) {
-    range_with(g, RequantizedStage<D32, uint8_t>(out), row_begin, row_end, col_begin, col_end, workspace);
-  } else {
-    range_with(g, RequantizedStage<D32, int8_t>(out), row_begin, row_end, col_begin, col_end, workspace);
-  }
+  range_with(g, RequantizedStage<D32>(out), row_begin, row_end, col_begin, col_end, workspace);
 }
 
 void range_dequantized(const GemmI8& g, const DequantizedOutput& out, int64_t row_begin, int64_t row_end,
@@ -420,8 +414,7 @@ void deep_accumulators(const GemmI8& g, const AccumulatorOutput& out, const Gemm
 }
 
 void deep_requantized(const GemmI8& g, const RequantizedOutput& out, const GemmSlice& slice, std::byte* workspace) {
-  out.c_unsigned ? deep_with(g, RequantizedStage<D32, uint8_t>(out), slice, workspace)
-                 : deep_with(g, RequantizedStage<D32, int8_t>(out), slice, workspace);
+  deep_with(g, RequantizedStage<D32>(out), slice, workspace);
 }
 
 void deep_dequantized(const GemmI8& g, const DequantizedOutput& out, const GemmSlice& slice, std::byte* workspace) {

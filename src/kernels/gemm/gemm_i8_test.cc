@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "kernels/gemm/gemv_i8.h"
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 #include "ops/loops/gemm.h"
 #include "ops/loops/pack.h"
 

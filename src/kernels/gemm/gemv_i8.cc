@@ -11,9 +11,7 @@
 #ifndef HWY_WANT_AVX3_DL
 #define HWY_WANT_AVX3_DL
 #endif
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "kernels/all_targets.h"
 #include "kernels/gemm/dot_i8-inl.h"
 #include "kernels/gemm/tile-inl.h"
 

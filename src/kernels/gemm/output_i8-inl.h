@@ -86,7 +86,8 @@ class AccumulatorStage {
   int64_t ldc_;
 };
 
-template <class D32, typename T>
+/// Levels of 8 bits, signed or not: unsigned ones are computed 128 lower, as signed ones, and moved up as bytes.
+template <class D32>
 class RequantizedStage {
  public:
   using DF = hwy::HWY_NAMESPACE::RebindToFloat<D32>;
@@ -94,12 +95,7 @@ class RequantizedStage {
   struct Columns {
     hwy::HWY_NAMESPACE::Vec<DF> scale;
   };
-  explicit RequantizedStage(const RequantizedOutput& out)
-      : requantize_(out.zero_point, out.lo, out.hi),
-        c_(static_cast<T*>(out.c)),
-        ldc_(out.ldc),
-        scale_(out.scale),
-        zero_point_(static_cast<T>(out.zero_point)) {}
+  explicit RequantizedStage(const RequantizedOutput& out) : RequantizedStage(out, out.c_unsigned ? 128 : 0) {}
   HWY_INLINE Columns columns(int64_t col, int64_t count) const { return {load_some(DF(), scale_ + col, count)}; }
   HWY_INLINE void store(const Columns& columns, VI acc, int64_t row, int64_t col, int64_t count) const {
     store_cut(narrow(columns, acc), D8(), c_ + row * ldc_ + col, count);
@@ -107,15 +103,16 @@ class RequantizedStage {
   template <int Vectors>
   HWY_INLINE void store_whole(const Columns* columns, const VI* acc, int64_t row, int64_t col) const {
     namespace hn = hwy::HWY_NAMESPACE;
-    T* to = c_ + row * ldc_ + col;
+    int8_t* to = c_ + row * ldc_ + col;
 #if HWY_TARGET == HWY_AVX2
     if constexpr (Vectors == 2) {
       const __m256i a = requantize_(acc[0], columns[0].scale).raw;
       const __m256i b = requantize_(acc[1], columns[1].scale).raw;
       const __m256i words = _mm256_packs_epi32(a, b);
-      const __m256i bytes = std::is_signed_v<T> ? _mm256_packs_epi16(words, words) : _mm256_packus_epi16(words, words);
+      const __m256i bytes = _mm256_packs_epi16(words, words);
       const __m256i in_order = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(in_order));
+      const __m128i moved = _mm_add_epi8(_mm256_castsi256_si128(in_order), _mm_set1_epi8(after_));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), moved);
       return;
     }
 #endif
@@ -124,23 +121,35 @@ class RequantizedStage {
   }
 
  private:
-  using D8 = hwy::HWY_NAMESPACE::Rebind<T, D32>;
+  using D8 = hwy::HWY_NAMESPACE::Rebind<int8_t, D32>;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  static constexpr bool kZeroPointInBytes = true;
+#else
+  static constexpr bool kZeroPointInBytes = false;
+#endif
+  RequantizedStage(const RequantizedOutput& out, int32_t lower)
+      : requantize_(out.zero_point - lower, out.lo - lower, out.hi - lower),
+        c_(static_cast<int8_t*>(out.c)),
+        ldc_(out.ldc),
+        scale_(out.scale),
+        after_(static_cast<int8_t>(kZeroPointInBytes ? out.zero_point : lower)) {}
+
   HWY_INLINE hwy::HWY_NAMESPACE::Vec<D8> narrow(const Columns& columns, VI acc) const {
     namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-    // The result is in range, so its low byte is all of it, and the zero point may be added to the bytes.
+    // The result is in range, so its low byte is all of it.
     const hn::Vec<D8> bytes{_mm512_cvtepi32_epi8(requantize_.without_zero_point(acc, columns.scale).raw)};
-    return hn::Add(bytes, hn::Set(D8(), zero_point_));
 #else
-    return hn::DemoteTo(D8(), requantize_(acc, columns.scale));
+    const hn::Vec<D8> bytes = hn::DemoteTo(D8(), requantize_(acc, columns.scale));
 #endif
+    return hn::Add(bytes, hn::Set(D8(), after_));
   }
 
   Requantizer<D32> requantize_;
-  T* c_;
+  int8_t* c_;
   int64_t ldc_;
   const float* scale_;
-  T zero_point_;
+  int8_t after_;  // added to the bytes, modulo 256: the zero point, or what takes unsigned levels to their place
 };
 
 template <class D32>

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 
 namespace leadline::kernels {
 namespace {

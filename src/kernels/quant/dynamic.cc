@@ -11,9 +11,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/quant/dynamic.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "kernels/all_targets.h"
 #include "kernels/quant/row_quantize-inl.h"
 
 #ifndef LEADLINE_KERNELS_QUANT_DYNAMIC_PARAMETERS

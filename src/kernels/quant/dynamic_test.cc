@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/thread_pool.h"
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 #include "kernels/quant/row_quantize.h"
 #include "ops/loops/quantize_rows.h"
 

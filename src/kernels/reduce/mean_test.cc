@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 #include "kernels/reduce/reduce.h"
 
 namespace leadline::kernels {
