@@ -18,20 +18,6 @@ namespace {
 using kernels::Affine;
 using kernels::UnaryF32;
 
-bool is_small_integer(DType type) { return is_8bit(type) || type == DType::kInt16; }
-
-/// Quantized input and output; int16 with zero point 0.
-void require_quantized_pair(const OpContext& c, bool symmetric_int16 = true) {
-  if (!is_small_integer(c.input(0).dtype())) return;
-  if (symmetric_int16 && c.input(0).dtype() == DType::kInt16) {
-    require_symmetric(c, c.input(0), "input");
-    require_symmetric(c, c.output(0), "output");
-  } else {
-    c.require_quantized(c.input(0), "input");
-    c.require_quantized(c.output(0), "output");
-  }
-}
-
 /// f(int32_t stored value) -> int64_t level of a quantized tensor, clamped to its type.
 template <typename T, typename F>
 std::unique_ptr<Kernel> typed_level_kernel(const F& f) {

@@ -12,9 +12,9 @@ namespace leadline::ops {
 namespace {
 
 // Elements whose sums are kept beside the output, which may be the memory of any input.
-constexpr int64_t kBlock = 512;
+constexpr int64_t kSumBlock = 512;
 
-void infer(InferContext& c) {
+void infer_add_n(InferContext& c) {
   c.require(c.has_input(0), "input 0 is absent");
   c.require_input_type(0, {DType::kFloat32, DType::kInt32});
   require_same_type(c, c.input(0), c.output(0));
@@ -41,9 +41,9 @@ void add_all(RunContext& c) {
   T* output = c.output(0).mutable_as<T>();
   const auto cost = static_cast<double>(c.input_count());
   c.pool().for_pieces(c.output(0).elements(), cost, [&](int64_t begin, int64_t end) {
-    std::array<T, kBlock> sums;
-    for (int64_t at = begin; at < end; at += kBlock) {
-      const int64_t count = std::min(kBlock, end - at);
+    std::array<T, kSumBlock> sums;
+    for (int64_t at = begin; at < end; at += kSumBlock) {
+      const int64_t count = std::min(kSumBlock, end - at);
       std::copy_n(c.input(0).as<T>() + at, count, sums.data());
       for (int i = 1; i < c.input_count(); ++i) {
         const T* values = c.input(i).as<T>() + at;
@@ -57,7 +57,7 @@ void add_all(RunContext& c) {
   });
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_add_n(PrepareContext& c) {
   return c.output(0).dtype() == DType::kFloat32 ? make_kernel(add_all<float>) : make_kernel(add_all<int32_t>);
 }
 
@@ -69,8 +69,8 @@ void register_add_n(Registry& registry) {
                 .max_inputs = -1,
                 .required_inputs = 2,
                 .options = builtin_options(82),
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_add_n,
+                .prepare = prepare_add_n,
                 .sharing = Sharing::kInPlace,
                 .types = "f32 i32"});
 }

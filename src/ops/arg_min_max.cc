@@ -12,10 +12,10 @@
 namespace leadline::ops {
 namespace {
 
-constexpr int64_t kBlock = 64;  // neighbouring outputs searched together
+constexpr int64_t kSearchBlock = 64;  // neighbouring outputs searched together
 
 template <bool kMax>
-void infer(InferContext& c) {
+void infer_arg_min_max(InferContext& c) {
   c.require_input_type(
       0, {DType::kFloat32, DType::kUInt8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kBool});
   c.require_input_type(1, {DType::kInt32, DType::kInt64});
@@ -48,8 +48,8 @@ bool better(T candidate, T best) {
 /// `n` neighbouring outputs: value i of output k lies at in[i * stride + k].
 template <bool kMax, typename T, typename Index>
 void search(const T* in, int64_t size, int64_t stride, int64_t n, Index* out) {
-  T best[kBlock];
-  Index index[kBlock];
+  T best[kSearchBlock];
+  Index index[kSearchBlock];
   for (int64_t k = 0; k < n; ++k) {
     best[k] = in[k];
     index[k] = 0;
@@ -101,20 +101,20 @@ std::unique_ptr<Kernel> make_search(int64_t outer, int64_t size, int64_t inner) 
       });
       return;
     }
-    const int64_t blocks = (inner + kBlock - 1) / kBlock;
-    const double work = static_cast<double>(size) * static_cast<double>(kBlock);
+    const int64_t blocks = (inner + kSearchBlock - 1) / kSearchBlock;
+    const double work = static_cast<double>(size) * static_cast<double>(kSearchBlock);
     c.pool().for_pieces(outer * blocks, work, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t o = b / blocks;
-        const int64_t k = b % blocks * kBlock;
-        search<kMax>(in + o * size * inner + k, size, inner, std::min(kBlock, inner - k), out + o * inner + k);
+        const int64_t k = b % blocks * kSearchBlock;
+        search<kMax>(in + o * size * inner + k, size, inner, std::min(kSearchBlock, inner - k), out + o * inner + k);
       }
     });
   });
 }
 
 template <bool kMax>
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_arg_min_max(PrepareContext& c) {
   const Shape& in = c.input(0).shape;
   if (c.output(0).shape.elements() == 0) return make_kernel([](RunContext&) {});
   const int axis = resolve_axis(c, known_ints(c, 1)[0], in.rank());
@@ -145,7 +145,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <bool kMax>
-OpDef row(const ir::OpId& id, OptionsTable options) {
+OpDef arg_op(const ir::OpId& id, OptionsTable options) {
   return {.id = id,
           .max_version = 3,
           .min_inputs = 2,
@@ -153,8 +153,8 @@ OpDef row(const ir::OpId& id, OptionsTable options) {
           .required_inputs = 2,
           .options = options,
           .make_attributes = make_attributes<ArgMinMaxAttributes>,
-          .infer = infer<kMax>,
-          .prepare = prepare<kMax>,
+          .infer = infer_arg_min_max<kMax>,
+          .prepare = prepare_arg_min_max<kMax>,
           .quantize = free_rule({.int8 = 2}),
           .types = "f32 u8 i8 i16 i32 i64 bool"};
 }
@@ -162,8 +162,8 @@ OpDef row(const ir::OpId& id, OptionsTable options) {
 }  // namespace
 
 void register_arg_min_max(Registry& registry) {
-  registry.add(row<true>(op::kArgMax, builtin_options(40)));
-  registry.add(row<false>(op::kArgMin, builtin_options(57)));
+  registry.add(arg_op<true>(op::kArgMax, builtin_options(40)));
+  registry.add(arg_op<false>(op::kArgMin, builtin_options(57)));
 }
 
 }  // namespace leadline::ops

@@ -41,7 +41,7 @@ T clamp_to(T value, T lo, T hi) {
   return raised > hi ? hi : raised;
 }
 
-std::unique_ptr<Kernel> float_kernel(const OpContext& c, BinaryF32 op, ir::Activation activation) {
+std::unique_ptr<Kernel> float_binary_kernel(const OpContext& c, BinaryF32 op, ir::Activation activation) {
   const auto [lo, hi] = activation_range(c, activation);
   const kernels::BinaryRowF32 row = kernels::binary_row_f32(op);
   return binary_row_kernel<float>(
@@ -62,7 +62,7 @@ std::unique_ptr<Kernel> plain_kernel(const OpContext& c, ir::Activation activati
 template <typename F>
 std::unique_ptr<Kernel> number_kernel(const OpContext& c, BinaryF32 op, ir::Activation activation, F f) {
   const DType type = c.input(0).dtype();
-  if (type == DType::kFloat32) return float_kernel(c, op, activation);
+  if (type == DType::kFloat32) return float_binary_kernel(c, op, activation);
   if (is_floating(type)) {
     return visit_floating(c, type, [&](auto zero) { return plain_kernel<decltype(zero)>(c, activation, f); });
   }
@@ -359,7 +359,7 @@ std::unique_ptr<Kernel> prepare_div(PrepareContext& c) {
       return checked_division<int32_t>(std::move(kernel), 0);
     }
     case DType::kFloat32:
-      return float_kernel(c, BinaryF32::kDiv, attributes.activation);
+      return float_binary_kernel(c, BinaryF32::kDiv, attributes.activation);
     case DType::kFloat16:
       return plain_kernel<kernels::Half>(c, attributes.activation, [](float a, float b) { return a / b; });
     default:
@@ -415,14 +415,6 @@ std::unique_ptr<Kernel> prepare_squared_difference(PrepareContext& c) {
 }
 
 // StableHLO: the same arithmetic on plain numbers of equal shapes. A sum of bools is "or", a product is "and".
-
-void infer_stablehlo(InferContext& c) {
-  infer_binary(
-      c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8,
-          DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64, DType::kBool});
-  c.require(c.input(0).shape == c.input(1).shape, "shapes {} and {} differ", c.input(0).shape.to_string(),
-            c.input(1).shape.to_string());
-}
 
 std::unique_ptr<Kernel> prepare_stablehlo_add(PrepareContext& c) {
   if (c.input(0).dtype() == DType::kBool) {
@@ -497,9 +489,12 @@ void register_arithmetic(Registry& registry) {
                .prepare = prepare_squared_difference,
                .quantize = free_rule({.int8 = 2}),
                .types = "f32 f16 bf16 i8 i32 i64"},
-              {.id = op::kStablehloAdd, .infer = infer_stablehlo, .prepare = prepare_stablehlo_add, .types = kNumbers},
+              {.id = op::kStablehloAdd,
+               .infer = infer_binary_stablehlo,
+               .prepare = prepare_stablehlo_add,
+               .types = kNumbers},
               {.id = op::kStablehloMultiply,
-               .infer = infer_stablehlo,
+               .infer = infer_binary_stablehlo,
                .prepare = prepare_stablehlo_multiply,
                .types = kNumbers},
           },

@@ -7,7 +7,7 @@
 #include <complex>
 #include <limits>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

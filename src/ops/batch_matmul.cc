@@ -92,7 +92,7 @@ void check_scales(const OpContext& c) {
             "the zero points of an int16 product are not all 0");
 }
 
-void infer(InferContext& c) {
+void infer_batch_matmul(InferContext& c) {
   c.require_input_type(0, {DType::kFloat32, DType::kInt8, DType::kInt16});
   switch (c.input(0).dtype()) {
     case DType::kFloat32:
@@ -208,7 +208,7 @@ void run_int16(const Products& p, RunContext& c) {
                                : for_pieces(p.batches, cost, multiply_some);
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_batch_matmul(PrepareContext& c) {
   Products p = products_of(c);
   if (c.output(0).shape.elements() == 0) return make_kernel([](RunContext&) {});
   if (c.input(0).dtype() == DType::kInt16) {
@@ -233,8 +233,8 @@ void register_batch_matmul(Registry& registry) {
                 .required_inputs = 2,
                 .options = builtin_options(101),
                 .make_attributes = make_attributes<BatchMatmulAttributes>,
-                .infer = AlsoHalf<infer, prepare, 0b11>::infer,
-                .prepare = AlsoHalf<infer, prepare, 0b11>::prepare,
+                .infer = AlsoHalf<infer_batch_matmul, prepare_batch_matmul, 0b11>::infer,
+                .prepare = AlsoHalf<infer_batch_matmul, prepare_batch_matmul, 0b11>::prepare,
                 .contraction = kMatmulOperands,
                 .quantize = with_hybrid_weights(free_rule({.int8 = 2, .int16 = 3, .hybrid = 4}),
                                                 input_set({kMatmulOperands.weights})),

@@ -12,6 +12,7 @@
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
+namespace bidirectional_lstm {
 namespace {
 
 constexpr int kAuxInput = 39;
@@ -101,8 +102,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace bidirectional_lstm
 
 void register_bidirectional_lstm(Registry& registry) {
+  using namespace bidirectional_lstm;
   registry.add({.id = op::kBidirectionalSequenceLstm,
                 .max_version = 3,
                 .min_inputs = 48,

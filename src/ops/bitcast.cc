@@ -20,7 +20,7 @@ void require_plain(const OpContext& c, const Operand& operand) {
   }
 }
 
-void infer(InferContext& c) {
+void infer_bitcast(InferContext& c) {
   require_plain(c, c.input(0));
   require_plain(c, c.output(0));
   const int from = dtype_bits(c.input(0).dtype());
@@ -37,7 +37,7 @@ void infer(InferContext& c) {
   c.set_output_shape(0, checked_shape(c, dims));
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext&) {
+std::unique_ptr<Kernel> prepare_bitcast(PrepareContext&) {
   return make_kernel([](RunContext& c) {
     const TensorView& output = c.output(0);
     const std::byte* from = c.input(0).data;
@@ -53,8 +53,8 @@ void register_bitcast(Registry& registry) {
                 .max_inputs = 1,
                 .required_inputs = 1,
                 .options = builtin_options(124),
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_bitcast,
+                .prepare = prepare_bitcast,
                 .sharing = Sharing::kInPlace,
                 .types = "all but strings"});
 }

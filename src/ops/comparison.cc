@@ -20,7 +20,7 @@ bool rescales(const OpContext& c) {
 }
 
 template <bool kEquality>
-void infer(InferContext& c) {
+void infer_comparison(InferContext& c) {
   if (kEquality) {
     infer_binary(c,
                  {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8,
@@ -72,7 +72,7 @@ std::unique_ptr<Kernel> rescaled_kernel(const OpContext& c, const Rescale& a, co
 
 /// `kSwapped`: a > b is b < a, and needs no code of its own.
 template <typename F, bool kEquality, bool kSwapped = false>
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_comparison(PrepareContext& c) {
   const DType type = c.input(0).dtype();
   if constexpr (kEquality) {
     if (type == DType::kString) return prepare_strings<F>(c);
@@ -107,48 +107,48 @@ void register_comparison(Registry& registry) {
               {.id = op::kEqual,
                .max_version = 5,
                .options = builtin_options(53),
-               .infer = infer<true>,
-               .prepare = prepare<std::equal_to<>, true>,
+               .infer = infer_comparison<true>,
+               .prepare = prepare_comparison<std::equal_to<>, true>,
                .result_type = DType::kBool,
                .quantize = free_rule({.int8 = 2}),
                .types = kAll},
               {.id = op::kNotEqual,
                .max_version = 4,
                .options = builtin_options(54),
-               .infer = infer<true>,
-               .prepare = prepare<std::not_equal_to<>, true>,
+               .infer = infer_comparison<true>,
+               .prepare = prepare_comparison<std::not_equal_to<>, true>,
                .result_type = DType::kBool,
                .quantize = free_rule({.int8 = 2}),
                .types = kAll},
               {.id = op::kLess,
                .max_version = 3,
                .options = builtin_options(41),
-               .infer = infer<false>,
-               .prepare = prepare<std::less<>, false>,
+               .infer = infer_comparison<false>,
+               .prepare = prepare_comparison<std::less<>, false>,
                .result_type = DType::kBool,
                .quantize = free_rule({.int8 = 2}),
                .types = kOrdered},
               {.id = op::kLessEqual,
                .max_version = 2,
                .options = builtin_options(46),
-               .infer = infer<false>,
-               .prepare = prepare<std::less_equal<>, false>,
+               .infer = infer_comparison<false>,
+               .prepare = prepare_comparison<std::less_equal<>, false>,
                .result_type = DType::kBool,
                .quantize = free_rule({.int8 = 2}),
                .types = kOrdered},
               {.id = op::kGreater,
                .max_version = 2,
                .options = builtin_options(44),
-               .infer = infer<false>,
-               .prepare = prepare<std::less<>, false, true>,
+               .infer = infer_comparison<false>,
+               .prepare = prepare_comparison<std::less<>, false, true>,
                .result_type = DType::kBool,
                .quantize = free_rule({.int8 = 2}),
                .types = kOrdered},
               {.id = op::kGreaterEqual,
                .max_version = 3,
                .options = builtin_options(45),
-               .infer = infer<false>,
-               .prepare = prepare<std::less_equal<>, false, true>,
+               .infer = infer_comparison<false>,
+               .prepare = prepare_comparison<std::less_equal<>, false, true>,
                .result_type = DType::kBool,
                .quantize = free_rule({.int8 = 2}),
                .types = kOrdered},

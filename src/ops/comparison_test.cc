@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/string_tensor.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

@@ -9,7 +9,7 @@
 namespace leadline::ops {
 namespace {
 
-void infer(InferContext& c) {
+void infer_complex(InferContext& c) {
   c.require_input_type(0, {DType::kComplex64, DType::kComplex128});
   c.require_output_type(0, {c.input(0).dtype() == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64});
   c.set_output_shape(0, c.input(0).shape);
@@ -46,7 +46,7 @@ std::unique_ptr<Kernel> make_complex_kernel() {
 }
 
 template <typename Function>
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_complex(PrepareContext& c) {
   if (c.input(0).dtype() == DType::kComplex64) return make_complex_kernel<Function, float>();
   return make_complex_kernel<Function, double>();
 }
@@ -57,8 +57,8 @@ OpDef complex_op(const ir::OpId& id) {
           .min_inputs = 1,
           .max_inputs = 1,
           .required_inputs = 1,
-          .infer = infer,
-          .prepare = prepare<Function>,
+          .infer = infer_complex,
+          .prepare = prepare_complex<Function>,
           .types = "c64 c128"};
 }
 

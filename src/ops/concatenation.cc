@@ -24,7 +24,7 @@ void check_inputs(const InferContext& c, Movable allowed) {
 }
 
 /// TFLite rescales uint8 inputs; it refuses int8 inputs that would need it and copies all other types.
-void check_quantization(const InferContext& c) {
+void check_joined_quantization(const InferContext& c) {
   const Operand& output = c.output(0);
   for (int i = 0; i < c.input_count(); ++i) {
     const Operand& input = c.input(i);
@@ -50,7 +50,7 @@ void infer_concatenation(InferContext& c) {
   if (attributes.activation != ir::Activation::kNone) {
     c.fail(ErrorCode::kUnsupported, "a fused activation is not supported");
   }
-  check_quantization(c);
+  check_joined_quantization(c);
   const Shape& first = c.input(0).shape;
   for (int i = 1; i < c.input_count(); ++i) {
     c.require(c.input(i).shape.rank() == first.rank(), "inputs have ranks {} and {}, expected the same rank",

@@ -11,7 +11,7 @@
 namespace leadline::ops {
 namespace {
 
-bool contains(std::initializer_list<DType> types, DType type) {
+bool is_one_of(std::initializer_list<DType> types, DType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
@@ -76,7 +76,7 @@ void check_wide(const OpContext& c, const ContractionRule& rule) {
             "int16 activations have zero points {} (input) and {} (output), expected 0",
             input.quantization().zero_point0(), output.quantization().zero_point0());
   if (rule.bias_attribute == DType::kFloat32) return;
-  c.require(contains({DType::kInt32, DType::kInt64}, rule.bias_attribute),
+  c.require(is_one_of({DType::kInt32, DType::kInt64}, rule.bias_attribute),
             "quantized_bias_type is {}, expected int32 or int64", dtype_name(rule.bias_attribute));
   if (!c.has_input(rule.bias)) return;
   const Operand& bias = c.input(rule.bias);
@@ -92,7 +92,7 @@ Arithmetic arithmetic_of(const OpContext& c, const ContractionRule& rule) {
       c.require_input_type(rule.weights,
                            {DType::kFloat32, DType::kFloat16, DType::kInt8, DType::kUInt8, DType::kInt4, DType::kInt2});
       c.require_output_type(0, {DType::kFloat32});
-      return contains({DType::kFloat32, DType::kFloat16}, weights) ? Arithmetic::kFloat : Arithmetic::kHybrid;
+      return is_one_of({DType::kFloat32, DType::kFloat16}, weights) ? Arithmetic::kFloat : Arithmetic::kHybrid;
     case DType::kInt8:
       c.require_input_type(rule.weights, {DType::kInt8, DType::kInt4, DType::kInt2});
       c.require_output_type(0, {DType::kInt8});
@@ -197,7 +197,7 @@ Contraction make_contraction(const OpContext& c, const ContractionRule& rule, ir
 }
 
 bool Contraction::compact_weights() const {
-  return contains({DType::kFloat16, DType::kInt4, DType::kInt2}, weight_type);
+  return is_one_of({DType::kFloat16, DType::kInt4, DType::kInt2}, weight_type);
 }
 
 bool Contraction::uniform_scale() const {

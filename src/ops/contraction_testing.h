@@ -15,7 +15,7 @@
 #include "core/half.h"
 #include "kernels/reference/conv.h"
 #include "kernels/reference/matmul.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 

@@ -67,7 +67,7 @@ kernels::ConvShape conv_shape(const OpContext& c) {
           .pad_left = columns.pad_before};
 }
 
-void infer(InferContext& c) {
+void infer_conv(InferContext& c) {
   const kernels::ConvShape s = conv_shape(c);
   check_contraction(c, conv_rule(c));
   activation_range(c, c.attributes<Conv2DAttributes>().activation);
@@ -231,7 +231,7 @@ class GemmConv final : public Kernel {
   int64_t workspace_at_ = 0;  // scratch
 };
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_conv(PrepareContext& c) {
   const kernels::ConvShape shape = conv_shape(c);
   Contraction contraction = make_contraction(c, conv_rule(c), c.attributes<Conv2DAttributes>().activation);
   const bool hybrid = contraction.arithmetic == Arithmetic::kHybrid;
@@ -264,8 +264,8 @@ void register_conv(Registry& registry) {
                 .required_inputs = 2,
                 .options = builtin_options(1),
                 .make_attributes = make_attributes<Conv2DAttributes>,
-                .infer = AlsoHalf<infer, prepare>::infer,
-                .prepare = AlsoHalf<infer, prepare>::prepare,
+                .infer = AlsoHalf<infer_conv, prepare_conv>::infer,
+                .prepare = AlsoHalf<infer_conv, prepare_conv>::prepare,
                 .half_inputs = input_set({1, 2}),
                 .contraction = kConvOperands,
                 .window = conv_window<Conv2DAttributes>,

@@ -48,6 +48,7 @@ kernels::Conv3DShape conv_3d_shape(const OpContext& c, const Shape& from, const 
           .w = axis_of(3, a.stride_w, a.dilation_w)};
 }
 
+namespace conv_3d {
 namespace {
 
 enum Input { kInput = 0, kFilter = 1, kBias = 2 };
@@ -113,8 +114,10 @@ class Conv3DKernel final : public Kernel {
 std::unique_ptr<Kernel> prepare(PrepareContext& c) { return std::make_unique<Conv3DKernel>(c); }
 
 }  // namespace
+}  // namespace conv_3d
 
 void register_conv_3d(Registry& registry) {
+  using namespace conv_3d;
   registry.add({.id = op::kConv3D,
                 .min_inputs = 2,
                 .max_inputs = 3,

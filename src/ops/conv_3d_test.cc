@@ -8,7 +8,7 @@
 #include <array>
 #include <random>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

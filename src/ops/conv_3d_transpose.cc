@@ -13,6 +13,7 @@
 #include "ops/loops/split.h"
 
 namespace leadline::ops {
+namespace conv_3d_transpose {
 namespace {
 
 enum Input { kOutputShape = 0, kFilter = 1, kInput = 2, kBias = 3 };
@@ -201,8 +202,10 @@ class TransposeKernel final : public Kernel {
 std::unique_ptr<Kernel> prepare(PrepareContext& c) { return std::make_unique<TransposeKernel>(c); }
 
 }  // namespace
+}  // namespace conv_3d_transpose
 
 void register_conv_3d_transpose(Registry& registry) {
+  using namespace conv_3d_transpose;
   registry.add({.id = op::kConv3DTranspose,
                 .min_inputs = 3,
                 .max_inputs = 4,

@@ -9,14 +9,14 @@
 namespace leadline::ops {
 namespace {
 
-void infer(InferContext& c) {
+void infer_densify(InferContext& c) {
   require_movable(c, c.input(0), {});
   require_same_type(c, c.input(0), c.output(0));
   c.require(c.input(0).value->sparsity != nullptr, "input '{}' is not a sparse constant", c.input(0).value->name);
   c.set_output_shape(0, c.input(0).shape);
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext&) {
+std::unique_ptr<Kernel> prepare_densify(PrepareContext&) {
   return make_kernel([](RunContext& run) {
     const TensorView& in = run.input(0);
     const TensorView& out = run.output(0);
@@ -32,8 +32,8 @@ void register_densify(Registry& registry) {
                 .max_inputs = 1,
                 .required_inputs = 1,
                 .options = builtin_options(99),
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_densify,
+                .prepare = prepare_densify,
                 .sharing = Sharing::kView,
                 .densifies = true,
                 .types = "any but strings and sub-byte"});

@@ -30,7 +30,7 @@ const std::vector<float> kDense = {0, 0, 1, 2, 0, 0, 0, 0, 3, 4, 5, 6};
 
 int sparse_weights(Sketch& s) {
   const int w = s.constant<float>("w", kF32, {3, 4}, kStored);
-  s.subgraph().values[static_cast<size_t>(w)].sparsity = row_blocks();
+  s.subgraph().value(w).sparsity = row_blocks();
   return w;
 }
 
@@ -62,7 +62,7 @@ TEST(Densify, HalfPrecisionGoesThroughDequantizeIntoWeights) {
   std::vector<uint16_t> stored;
   for (float value : kStored) stored.push_back(float_to_half(value));
   const int w = s.constant<uint16_t>("w", DType::kFloat16, {3, 4}, stored);
-  s.subgraph().values[static_cast<size_t>(w)].sparsity = row_blocks();
+  s.subgraph().value(w).sparsity = row_blocks();
   const int dense = s.compute("DENSIFY", {w}, "dense", DType::kFloat16, {3, 4});
   const int wide = s.compute("DEQUANTIZE", {dense}, "wide", kF32, {3, 4});
   s.outputs({s.compute("FULLY_CONNECTED", {x, wide, ir::kAbsent}, "y", kF32, {1, 3})});

@@ -57,7 +57,7 @@ ConvShape depthwise_shape(const OpContext& c) {
           .step_i = 0};
 }
 
-void infer(InferContext& c) {
+void infer_depthwise_conv(InferContext& c) {
   const ConvShape s = depthwise_shape(c);
   check_contraction(c, depthwise_rule(c));
   activation_range(c, c.attributes<DepthwiseConv2DAttributes>().activation);
@@ -202,7 +202,7 @@ kernels::ConvShape one_channel_shape(const ConvShape& s) {
           .pad_left = s.pad_w};
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_depthwise_conv(PrepareContext& c) {
   const ConvLoop loop{depthwise_shape(c)};
   const Contraction contraction =
       make_contraction(c, depthwise_rule(c), c.attributes<DepthwiseConv2DAttributes>().activation);
@@ -223,8 +223,8 @@ void register_depthwise_conv(Registry& registry) {
                 .required_inputs = 2,
                 .options = builtin_options(2),
                 .make_attributes = make_attributes<DepthwiseConv2DAttributes>,
-                .infer = AlsoHalf<infer, prepare>::infer,
-                .prepare = AlsoHalf<infer, prepare>::prepare,
+                .infer = AlsoHalf<infer_depthwise_conv, prepare_depthwise_conv>::infer,
+                .prepare = AlsoHalf<infer_depthwise_conv, prepare_depthwise_conv>::prepare,
                 .half_inputs = input_set({1, 2}),
                 .contraction = kDepthwiseOperands,
                 .window = conv_window<DepthwiseConv2DAttributes>,

@@ -13,6 +13,7 @@
 #include "ops/loops/sort.h"
 
 namespace leadline::ops {
+namespace detection_postprocess {
 namespace {
 
 struct Options {
@@ -259,8 +260,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace detection_postprocess
 
 void register_detection_postprocess(Registry& registry) {
+  using namespace detection_postprocess;
   registry.add({.id = ir::OpId::custom("TFLite_Detection_PostProcess"),
                 .max_version = 1,
                 .min_inputs = 3,

@@ -8,6 +8,7 @@
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
+namespace dilate {
 namespace {
 
 enum Input { kOperand = 0, kDilations = 1, kPadding = 2 };
@@ -55,8 +56,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace dilate
 
 void register_dilate(Registry& registry) {
+  using namespace dilate;
   registry.add({.id = op::kDilate,
                 .min_inputs = 3,
                 .max_inputs = 3,

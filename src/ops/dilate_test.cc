@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/graph_builder.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 #include "quantize/integers.h"
 
 namespace leadline::ops {
@@ -64,7 +64,7 @@ TEST(Dilate, KeepsItsScaleWhenQuantized) {
   const auto node =
       std::find_if(main.nodes.begin(), main.nodes.end(), [](const ir::Node& n) { return n.op == op::kDilate; });
   ASSERT_NE(node, main.nodes.end());
-  const auto value = [&](int v) { return main.values[static_cast<size_t>(v)]; };
+  const auto value = [&](int v) { return main.value(v); };
   for (int v : {node->inputs[0], node->inputs[2], node->outputs[0]}) {
     EXPECT_EQ(value(v).dtype, DType::kInt8);
     EXPECT_EQ(value(v).quantization, value(node->outputs[0]).quantization);

@@ -11,6 +11,7 @@
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
+namespace dynamic_update_slice {
 namespace {
 
 enum Input { kOperand = 0, kUpdate = 1, kStart = 2 };
@@ -91,8 +92,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace dynamic_update_slice
 
 void register_dynamic_update_slice(Registry& registry) {
+  using namespace dynamic_update_slice;
   registry.add({.id = op::kDynamicUpdateSlice,
                 .max_version = 6,
                 .min_inputs = 3,

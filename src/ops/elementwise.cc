@@ -6,7 +6,7 @@
 namespace leadline::ops {
 namespace {
 
-void require_types(const InferContext& c, std::initializer_list<DType> types) {
+void require_binary_types(const InferContext& c, std::initializer_list<DType> types) {
   c.require_input_type(0, types);
   c.require(c.input(0).dtype() == c.input(1).dtype(), "inputs '{}' and '{}' have types {} and {}, expected the same",
             c.input(0).value->name, c.input(1).value->name, dtype_name(c.input(0).dtype()),
@@ -27,7 +27,7 @@ void run_converted(kernels::UnaryRowF32 row, const T* in, T* out, int64_t count,
 }
 
 template <typename T>
-std::unique_ptr<Kernel> float_kernel(kernels::UnaryRowF32 row, float p0, float p1, double cost) {
+std::unique_ptr<Kernel> float_unary_kernel(kernels::UnaryRowF32 row, float p0, float p1, double cost) {
   return make_kernel([=](RunContext& c) {
     const T* in = c.input(0).as<T>();
     T* out = c.output(0).mutable_as<T>();
@@ -87,15 +87,23 @@ void infer_unary(InferContext& c, std::initializer_list<DType> types) {
 }
 
 void infer_binary(InferContext& c, std::initializer_list<DType> types) {
-  require_types(c, types);
+  require_binary_types(c, types);
   c.require_output_type(0, {c.input(0).dtype()});
   c.set_output_shape(0, broadcast_shapes(c, c.input(0).shape, c.input(1).shape));
 }
 
 void infer_binary(InferContext& c, std::initializer_list<DType> types, DType result) {
-  require_types(c, types);
+  require_binary_types(c, types);
   c.require_output_type(0, {result});
   c.set_output_shape(0, broadcast_shapes(c, c.input(0).shape, c.input(1).shape));
+}
+
+void infer_binary_stablehlo(InferContext& c) {
+  infer_binary(
+      c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8,
+          DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64, DType::kBool});
+  c.require(c.input(0).shape == c.input(1).shape, "shapes {} and {} differ", c.input(0).shape.to_string(),
+            c.input(1).shape.to_string());
 }
 
 kernels::Affine affine(const Operand& operand) {
@@ -108,15 +116,26 @@ void require_symmetric(const OpContext& c, const Operand& operand, const char* w
             operand.value->name, operand.quantization().zero_point0());
 }
 
+void require_quantized_pair(const OpContext& c, bool symmetric_int16) {
+  if (!is_small_integer(c.input(0).dtype())) return;
+  if (symmetric_int16 && c.input(0).dtype() == DType::kInt16) {
+    require_symmetric(c, c.input(0), "input");
+    require_symmetric(c, c.output(0), "output");
+  } else {
+    c.require_quantized(c.input(0), "input");
+    c.require_quantized(c.output(0), "output");
+  }
+}
+
 std::unique_ptr<Kernel> unary_float_kernel(const OpContext& c, kernels::UnaryF32 op, float p0, float p1, double cost) {
   const kernels::UnaryRowF32 row = kernels::unary_row_f32(op);
   switch (c.input(0).dtype()) {
     case DType::kFloat32:
-      return float_kernel<float>(row, p0, p1, cost);
+      return float_unary_kernel<float>(row, p0, p1, cost);
     case DType::kFloat16:
-      return float_kernel<kernels::Half>(row, p0, p1, cost);
+      return float_unary_kernel<kernels::Half>(row, p0, p1, cost);
     case DType::kBFloat16:
-      return float_kernel<kernels::BFloat16>(row, p0, p1, cost);
+      return float_unary_kernel<kernels::BFloat16>(row, p0, p1, cost);
     default:
       c.fail(ErrorCode::kUnsupported, "type {} is not supported", dtype_name(c.input(0).dtype()));
   }

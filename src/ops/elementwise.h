@@ -40,13 +40,20 @@ void infer_binary(InferContext& c, std::initializer_list<DType> types);
 /// The same for an output of type `result`.
 void infer_binary(InferContext& c, std::initializer_list<DType> types, DType result);
 
+/// The same for StableHLO's ops: inputs of any type of numbers, or bool, that have the same shape.
+void infer_binary_stablehlo(InferContext& c);
+
 inline bool is_8bit(DType type) { return type == DType::kInt8 || type == DType::kUInt8; }
+inline bool is_small_integer(DType type) { return is_8bit(type) || type == DType::kInt16; }
 
 /// Scale and zero point; call after require_quantized.
 kernels::Affine affine(const Operand& operand);
 
 /// Throws unless the operand is quantized per tensor with zero point 0.
 void require_symmetric(const OpContext& c, const Operand& operand, const char* what);
+
+/// Small integers are quantized, input and output; int16 with zero point 0 if `symmetric_int16`.
+void require_quantized_pair(const OpContext& c, bool symmetric_int16 = true);
 
 /// Calls body with a value of the storage type of a floating type: float, double, Half or BFloat16.
 template <typename Body>

@@ -14,6 +14,7 @@
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
+namespace embedding {
 namespace {
 
 // EMBEDDING_LOOKUP
@@ -83,7 +84,7 @@ Form form_of(const OpContext& c) {
   return Form::kDequantize;
 }
 
-void infer_lookup(InferContext& c) {
+void infer_embedding_lookup(InferContext& c) {
   c.require_input_type(kIds, {DType::kInt32});
   const Shape& ids = c.input(kIds).shape;
   const Shape& table = c.input(kTable).shape;
@@ -169,7 +170,7 @@ struct RowSource {
   }
 };
 
-std::unique_ptr<Kernel> prepare_lookup(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_embedding_lookup(PrepareContext& c) {
   const Form form = form_of(c);
   const int64_t rows = c.input(kTable).shape[0];
   const int64_t columns = row_elements(c.input(kTable).shape);
@@ -282,15 +283,17 @@ std::unique_ptr<Kernel> prepare_sparse(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace embedding
 
 void register_embedding(Registry& registry) {
+  using namespace embedding;
   registry.add({.id = op::kEmbeddingLookup,
                 .max_version = 5,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
-                .infer = infer_lookup,
-                .prepare = prepare_lookup,
+                .infer = infer_embedding_lookup,
+                .prepare = prepare_embedding_lookup,
                 .half_inputs = input_set({kTable}),
                 .quantize = hybrid_rule({.hybrid = 1, .hybrid_per_channel = 4}, input_set({kTable})),
                 .types = "all but strings; u8 i8 i4 i2 to f32 f16"});

@@ -7,31 +7,18 @@
 
 #include "ops/common.h"
 #include "ops/families.h"
+#include "ops/quantization_rules.h"
 
 namespace leadline::ops {
 namespace {
 
-/// The range moved so that zero is one of its levels.
-struct Levels {
-  float scale = 0;
-  float lo = 0;
-  float hi = 0;
-};
-
-Levels levels_of(const OpContext& c) {
+FakeQuantLevels checked_levels(const OpContext& c) {
   const auto& a = c.attributes<FakeQuantAttributes>();
   c.require(a.num_bits >= 1 + (a.narrow_range ? 1 : 0) && a.num_bits <= 16, "num_bits is {}, expected up to 16",
             a.num_bits);
-  const float first = a.narrow_range ? 1.0F : 0.0F;
-  const auto last = static_cast<float>((1 << a.num_bits) - 1);
-  Levels levels;
-  levels.scale = (a.max - a.min) / (last - first);
-  c.require(std::isfinite(levels.scale) && levels.scale > 0 && std::isfinite(1.0F / levels.scale),
-            "the range from {} to {} cannot be divided into levels", a.min, a.max);
-  const float zero = std::round(std::clamp(first - a.min / levels.scale, first, last));
-  levels.lo = (first - zero) * levels.scale;
-  levels.hi = (last - zero) * levels.scale;
-  return levels;
+  const std::optional<FakeQuantLevels> levels = levels_of(a);
+  c.require(levels.has_value(), "the range from {} to {} cannot be divided into levels", a.min, a.max);
+  return *levels;
 }
 
 /// Ties away from zero, for numbers from 0 to 2^23; NaN does not come here.
@@ -40,15 +27,15 @@ inline float round_level(float x) {
   return whole + (x - whole >= 0.5F ? 1.0F : 0.0F);
 }
 
-void infer(InferContext& c) {
+void infer_fake_quant(InferContext& c) {
   c.require_input_type(0, {DType::kFloat32});
   c.require_output_type(0, {DType::kFloat32});
-  levels_of(c);
+  checked_levels(c);
   c.set_output_shape(0, c.input(0).shape);
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
-  return make_kernel([levels = levels_of(c), inverse = 1.0F / levels_of(c).scale](RunContext& run) {
+std::unique_ptr<Kernel> prepare_fake_quant(PrepareContext& c) {
+  return make_kernel([levels = checked_levels(c), inverse = 1.0F / checked_levels(c).scale](RunContext& run) {
     const auto [scale, lo, hi] = levels;
     const float factor = inverse;
     const auto* input = run.input(0).as<float>();
@@ -65,6 +52,15 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 
 }  // namespace
 
+std::optional<FakeQuantLevels> levels_of(const FakeQuantAttributes& attributes) {
+  const float first = attributes.narrow_range ? 1.0F : 0.0F;
+  const auto last = static_cast<float>((1 << attributes.num_bits) - 1);
+  const float scale = (attributes.max - attributes.min) / (last - first);
+  if (!std::isfinite(scale) || !(scale > 0) || !std::isfinite(1.0F / scale)) return {};
+  const float zero = std::round(std::clamp(first - attributes.min / scale, first, last));
+  return FakeQuantLevels{scale, (first - zero) * scale, (last - zero) * scale};
+}
+
 void register_fake_quant(Registry& registry) {
   registry.add({.id = op::kFakeQuant,
                 .max_version = 2,
@@ -73,9 +69,10 @@ void register_fake_quant(Registry& registry) {
                 .required_inputs = 1,
                 .options = builtin_options(58),
                 .make_attributes = make_attributes<FakeQuantAttributes>,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_fake_quant,
+                .prepare = prepare_fake_quant,
                 .sharing = Sharing::kInPlace,
+                .quantize = free_rule({.int8 = 1}),  // integers have these levels: nothing is left of the node
                 .types = "f32"});
 }
 

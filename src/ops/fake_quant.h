@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of FAKE_QUANT.
+// Attributes of FAKE_QUANT, and the levels that they mean.
 #pragma once
+
+#include <optional>
 
 #include "ir/attributes.h"
 
@@ -18,5 +20,15 @@ struct FakeQuantAttributes : ir::AttributeSet<FakeQuantAttributes> {
     v.field("narrow_range", narrow_range);
   }
 };
+
+/// The range moved so that zero is one of its levels.
+struct FakeQuantLevels {
+  float scale = 0;
+  float lo = 0;
+  float hi = 0;
+};
+
+/// Nothing when the range cannot be divided into levels. `num_bits` has to be one that the op takes.
+std::optional<FakeQuantLevels> levels_of(const FakeQuantAttributes& attributes);
 
 }  // namespace leadline::ops

@@ -113,7 +113,7 @@ class TanhAfter final : public Kernel {
   std::unique_ptr<Kernel> kernel_;
 };
 
-void infer(InferContext& c) {
+void infer_fully_connected(InferContext& c) {
   const auto& a = c.attributes<FullyConnectedAttributes>();
   c.require(c.output_count() == (is_shuffled(c) ? 2 : 1), "there are {} outputs, expected {}", c.output_count(),
             is_shuffled(c) ? 2 : 1);
@@ -183,7 +183,7 @@ std::unique_ptr<Kernel> prepare_shuffled(const OpContext& c, const MatmulShape& 
   });
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_fully_connected(PrepareContext& c) {
   const FullyConnectedLoop loop{fully_connected_shape(c)};
   if (is_shuffled(c)) return prepare_shuffled(c, loop.shape);
   if (loop.shape.k == 0) {
@@ -230,8 +230,8 @@ void register_fully_connected(Registry& registry) {
                 .max_outputs = 2,
                 .options = builtin_options(8),
                 .make_attributes = make_attributes<FullyConnectedAttributes>,
-                .infer = AlsoHalf<infer, prepare>::infer,
-                .prepare = AlsoHalf<infer, prepare>::prepare,
+                .infer = AlsoHalf<infer_fully_connected, prepare_fully_connected>::infer,
+                .prepare = AlsoHalf<infer_fully_connected, prepare_fully_connected>::prepare,
                 .half_inputs = input_set({1, 2}),
                 .contraction = kDenseOperands,
                 .fuses = kFusesRelus,

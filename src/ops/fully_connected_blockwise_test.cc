@@ -31,7 +31,7 @@ Sketch block_model(const std::vector<int>& levels) {
     packed.push_back(static_cast<std::byte>((levels[i] & 15) | ((levels[i + 1] & 15) << 4)));
   }
   const int w = s.constant_bytes("w", DType::kInt4, {2, kDepth}, packed);
-  Quantization& q = s.subgraph().values[static_cast<size_t>(w)].quantization;
+  Quantization& q = s.subgraph().value(w).quantization;
   q.block_size = 4;
   q.block_scales = scales;
   const int bias = s.constant<float>("bias", kF32, {2}, {100, -100});

@@ -6,9 +6,12 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
-#include "core/rethrow_if_fatal.h"
+#include "core/join.h"
 #include "ir/sources.h"
 #include "ir/verifier.h"
+#include "ops/flex/node_def.h"
+#include "ops/op_ids.h"
+#include "ops/resize.h"
 #include "ops/verify.h"
 
 namespace leadline::ops {
@@ -25,6 +28,15 @@ void check_dims(const std::string& name, const Dims& dims, bool may_be_unknown) 
   }
 }
 
+/// Attributes that came with a later version of their op: readers that check versions refuse them in an older one.
+int version_of_attributes(const ir::Attributes& attributes) {
+  const auto* bilinear = ir::attributes_if<ResizeBilinearAttributes>(attributes);
+  const auto* nearest = ir::attributes_if<ResizeNearestAttributes>(attributes);
+  const bool half_pixels =
+      (bilinear != nullptr && bilinear->half_pixel_centers) || (nearest != nullptr && nearest->half_pixel_centers);
+  return half_pixels ? 3 : 1;
+}
+
 }  // namespace
 
 int oldest_version(const ir::OpId& op) { return op == op::kBroadcastTo ? 2 : 1; }
@@ -35,7 +47,7 @@ auto GraphBuilder::in_context(Body&& body) {
   try {
     return body();
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", fmt::join(scopes_, "/"), error.what()));
+    throw Error(error.code(), fmt::format("{}: {}", join(scopes_, "/"), error.what()));
   }
 }
 
@@ -91,6 +103,19 @@ std::string GraphBuilder::unique_name(const std::string& name) {
   }
 }
 
+bool GraphBuilder::is_input(int index) const {
+  const std::vector<int>& inputs = subgraph().inputs;
+  return std::find(inputs.begin(), inputs.end(), index) != inputs.end();
+}
+
+void GraphBuilder::rename(int index, const std::string& name) {
+  check_index(index);
+  ir::Value& value = subgraph().value(index);
+  if (value.name == name) return;
+  state().names.erase(value.name);
+  value.name = unique_name(name);
+}
+
 int GraphBuilder::add_value(const std::string& name, DType dtype, Quantization quantization) {
   ir::Value value;
   value.name = unique_name(name);
@@ -101,69 +126,20 @@ int GraphBuilder::add_value(const std::string& name, DType dtype, Quantization q
   return static_cast<int>(subgraph().values.size()) - 1;
 }
 
-std::vector<size_t> GraphBuilder::samples_in_use() {
-  if (!state().differ) return {0};
-  std::vector<size_t> used;
-  for (size_t s = 0; s < kSizeSamples; ++s) {
-    if (state().possible[s]) used.push_back(s);
-  }
-  return used;
-}
-
-void GraphBuilder::tell_samples_apart(const Dims& dims) {
-  if (state().differ || std::count(dims.begin(), dims.end(), -1) == 0) return;
-  state().differ = true;
-  for (size_t s = 1; s < kSizeSamples; ++s) state().samples[s]->take_facts(*state().samples[0]);
-}
-
-void GraphBuilder::set_sample_shapes(int index, const SizeSamples& shapes) {
-  for (const size_t s : samples_in_use()) {
-    if (shapes[s]) state().samples[s]->set_shape(index, *shapes[s]);
-  }
-  settle_shape(index);
-}
-
-void GraphBuilder::set_dims(int index, const Dims& dims) {
-  tell_samples_apart(dims);
-  set_sample_shapes(index, sample_shapes(dims));
-}
-
-void GraphBuilder::settle_shape(int index) {
-  ir::Value& value = subgraph().values[static_cast<size_t>(index)];
-  const SizeSamples all = samples(index);
-  int rank = 0;
-  for (const size_t s : samples_in_use()) rank = std::max(rank, all[s]->rank());
-  std::vector<size_t> fewer;  // a size of 1 that goes
-  for (const size_t s : samples_in_use()) {
-    if (all[s]->rank() < rank) fewer.push_back(s);
-  }
-  if (!fewer.empty()) {
-    rule_out(fewer, std::make_exception_ptr(
-                        Error(ErrorCode::kUnsupported,
-                              fmt::format("'{}' has a rank that depends on unknown dimensions", value.name))));
-  }
-  const SizeSamples shapes = samples(index);
-  value.shape = *shapes[samples_in_use()[0]];
-  std::vector<int32_t> signature;
-  bool unknown = false;
-  for (int axis = 0; axis < rank; ++axis) {
-    const auto size = shapes.common_size(axis);
-    require(!size || *size <= INT32_MAX, ErrorCode::kUnsupported, "'{}' has a dimension of {}, more than 32 bits",
-            value.name, size.value_or(0));
-    signature.push_back(static_cast<int32_t>(size.value_or(-1)));
-    if (!size) value.shape.set(axis, 1);
-    unknown = unknown || !size;
-  }
-  if (unknown) value.signature = std::move(signature);
-}
-
 int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization) {
   return in_context([&] {
     check_dims(name, dims, true);
     const int index = add_value(name, dtype, std::move(quantization));
     tell_samples_apart(dims);
     SizeSamples shapes;
-    for (size_t s = 0; s < kSizeSamples; ++s) shapes[s] = sample_shape(dims, s, subgraph().inputs.size());
+    const auto number = static_cast<int>(subgraph().inputs.size());
+    for (size_t s = 0; s < kSizeSamples; ++s) {
+      shapes[s] = sample_shape(dims, s, subgraph().inputs.size());
+      for (int axis = 0; axis < shapes[s]->rank(); ++axis) {
+        const auto chosen = choices_.find({current_.back(), number, axis});
+        if (chosen != choices_.end()) shapes[s]->set(axis, chosen->second[s]);
+      }
+    }
     set_sample_shapes(index, shapes);
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (dims[axis] < 0) state().unknown_inputs.emplace_back(index, static_cast<int>(axis));
@@ -173,24 +149,33 @@ int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, 
   });
 }
 
-SizeSamples GraphBuilder::samples(int index) {
-  check_index(index);
-  SizeSamples shapes;
-  for (size_t s = 0; s < kSizeSamples; ++s) {
-    if (state().possible[s]) shapes[s] = state().samples[state().differ ? s : 0]->fact(index).shape;
-  }
-  return shapes;
+int GraphBuilder::unranked_input(const std::string& name, DType dtype) {
+  return in_context([&] {
+    const int index = add_value(name, dtype, {});
+    tell_samples_apart({-1});
+    state().unranked = true;
+    SizeSamples shapes;
+    constexpr size_t kRanks = 6;
+    for (size_t s = 0; s < kSizeSamples; ++s) shapes[s] = sample_shape(Dims((s + 2) % kRanks, -1), s);
+    set_sample_shapes(index, shapes);
+    subgraph().inputs.push_back(index);
+    return index;
+  });
 }
 
 int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, const SizeSamples& samples) {
   const int index = input(name, dtype, dims);
+  state().is_body = true;
   SizeSamples shapes = this->samples(index);
   for (size_t s = 0; s < kSizeSamples; ++s) {
     if (!samples[s]) state().possible[s] = false;
     if (!samples[s] || samples[s]->rank() != static_cast<int>(dims.size())) continue;
     for (int axis = 0; axis < samples[s]->rank(); ++axis) {
-      const bool take = dims[static_cast<size_t>(axis)] < 0 && !samples.common_size(axis);
-      if (take && shapes[s]) shapes[s]->set(axis, (*samples[s])[axis]);
+      if (dims[static_cast<size_t>(axis)] >= 0 || !shapes[s]) continue;
+      const auto common = samples.common_size(axis);
+      if (!common) shapes[s]->set(axis, (*samples[s])[axis]);
+      // It starts as this size and may become another: any, or, where the body cuts it into tiles, a multiple.
+      if (common && *common > 0 && s % 2 == 1) shapes[s]->set(axis, *common * static_cast<int64_t>(1 + s / 2));
     }
   }
   set_sample_shapes(index, shapes);
@@ -209,7 +194,7 @@ int GraphBuilder::variable(const std::string& name, DType dtype, const Dims& dim
 
 void GraphBuilder::make_constant(int index, std::vector<std::byte> bytes) {
   graph_->storage.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
-  ir::Value& value = subgraph().values[static_cast<size_t>(index)];
+  ir::Value& value = subgraph().value(index);
   value.constant = true;
   value.data = *graph_->storage.back();
 }
@@ -221,7 +206,7 @@ int GraphBuilder::constant(const std::string& name, DType dtype, const Dims& dim
     const auto needed = storage_bytes(dtype, Shape(std::span<const int64_t>(dims)));
     require(dtype_bits(dtype) == 0 || needed == static_cast<int64_t>(bytes.size()), kBadArgument,
             "constant '{}' of type {} and shape [{}] needs {} bytes, it is given {}", name, dtype_name(dtype),
-            fmt::join(dims, ", "), needed.value_or(-1), bytes.size());
+            join(dims, ", "), needed.value_or(-1), bytes.size());
     const int index = add_value(name, dtype, std::move(quantization));
     set_dims(index, dims);
     make_constant(index, {bytes.begin(), bytes.end()});
@@ -236,7 +221,7 @@ int GraphBuilder::constant(const std::string& name, DType dtype, const Dims& dim
     const auto needed = storage_bytes(dtype, Shape(std::span<const int64_t>(dims)));
     require(dtype_bits(dtype) > 0 && source != nullptr && needed == source->bytes(), kBadArgument,
             "constant '{}' of type {} and shape [{}] needs {} bytes, its source has {}", name, dtype_name(dtype),
-            fmt::join(dims, ", "), needed.value_or(-1), source == nullptr ? 0 : source->bytes());
+            join(dims, ", "), needed.value_or(-1), source == nullptr ? 0 : source->bytes());
     std::vector<std::byte> small;
     const bool read_now = *needed <= kSmallConstant;
     if (read_now) small = ir::read_all(*source);
@@ -276,8 +261,24 @@ int GraphBuilder::node(const std::string& op, const std::vector<int>& inputs, co
   return add(std::move(spec))[0];
 }
 
+namespace {
+
+/// The states of these ops are variables in the format, also where a node sets them in every run.
+void mark_states(ir::Subgraph& subgraph, const ir::Node& node) {
+  if (!ir::is_one_of(node.op, {op::kUnidirectionalSequenceLstm})) return;
+  constexpr size_t kStates[] = {18, 19};
+  for (const size_t i : kStates) {
+    if (i >= node.inputs.size() || node.inputs[i] == ir::kAbsent) continue;
+    ir::Value& value = subgraph.value(node.inputs[i]);
+    if (!value.constant) value.variable = true;
+  }
+}
+
+}  // namespace
+
 std::vector<int> GraphBuilder::add(NodeSpec spec) {
   check_cancelled();
+  conflict_.reset();
   return in_context([&] {
     const OpDef* row = spec.custom ? registry().find(ir::OpId::custom(spec.op)) : registry().find_named(spec.op);
     const bool described = !spec.outputs.empty() && std::all_of(spec.outputs.begin(), spec.outputs.end(),
@@ -292,19 +293,25 @@ std::vector<int> GraphBuilder::add(NodeSpec spec) {
     try {
       ir::Node node;
       node.op = row != nullptr ? row->id : ir::OpId::custom(spec.op);
-      node.version = spec.version != 0 ? spec.version : oldest_version(node.op);
       node.inputs = spec.inputs;
-      for (const NodeOutput& o : spec.outputs) node.outputs.push_back(add_value(o.name, o.dtype, o.quantization));
-      node.attributes = spec.attributes != nullptr ? spec.attributes
-                        : row != nullptr           ? std::shared_ptr<const ir::Attributes>(new_attributes(*row))
-                                                   : std::make_shared<ir::NoAttributes>();
+      for (const NodeOutput& o : spec.outputs) {
+        node.outputs.push_back(add_value(o.name, o.dtype, o.quantization));
+        subgraph().values.back().has_rank = false;  // until it is inferred
+      }
+      node.attributes = spec.attributes != nullptr ? spec.attributes : custom_attributes(row, spec.custom_options);
+      const int oldest = std::max(oldest_version(node.op), version_of_attributes(*node.attributes));
+      node.version = spec.version != 0 ? spec.version : oldest;
       if (!spec.custom_options.empty()) {
         graph_->storage.push_back(std::make_shared<const std::vector<std::byte>>(spec.custom_options));
         node.custom_options = *graph_->storage.back();
       }
       const std::vector<int> outputs = node.outputs;
+      mark_states(subgraph(), node);
       subgraph().nodes.push_back(std::move(node));
       if (row != nullptr) verify_node(subgraph(), static_cast<int>(nodes));
+      for (const NodeOutput& output : spec.outputs) {
+        if (output.dims) check_dims(output.name, *output.dims, true);
+      }
       infer_last_node(spec);
       if (fold_last_node()) subgraph().nodes.pop_back();
       return outputs;
@@ -314,63 +321,6 @@ std::vector<int> GraphBuilder::add(NodeSpec spec) {
       throw;
     }
   });
-}
-
-bool GraphBuilder::infer_sample(const NodeSpec& spec, int node, size_t sample) {
-  if (state().samples[sample]->infer(node)) return true;
-  const std::vector<int> outputs = subgraph().nodes.back().outputs;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const auto& dims = spec.outputs[i].dims;
-    require(dims.has_value(), ErrorCode::kUnsupported, "{}: the shape of its output {} depends on data of the run",
-            ir::describe_node(subgraph(), node), i);
-    Shape shape = sample_shape(*dims, sample);
-    const auto& like = spec.outputs[i].samples;
-    if (like && (*like)[sample] && (*like)[sample]->rank() == shape.rank()) {
-      for (int axis = 0; axis < shape.rank(); ++axis) {
-        if ((*dims)[static_cast<size_t>(axis)] < 0) shape.set(axis, (*(*like)[sample])[axis]);
-      }
-    }
-    state().samples[sample]->set_shape(outputs[i], shape);
-  }
-  return false;
-}
-
-void GraphBuilder::infer_last_node(const NodeSpec& spec) {
-  const auto index = static_cast<int>(subgraph().nodes.size()) - 1;
-  const std::vector<int> outputs = subgraph().nodes.back().outputs;
-  for (const NodeOutput& output : spec.outputs) {
-    if (output.dims) check_dims(output.name, *output.dims, true);
-  }
-  if (!state().differ && !infer_sample(spec, index, 0)) {
-    for (const NodeOutput& output : spec.outputs) tell_samples_apart(*output.dims);
-  }
-  if (state().differ) {
-    std::vector<size_t> failed;
-    std::exception_ptr error;
-    for (const size_t s : samples_in_use()) {
-      try {
-        infer_sample(spec, index, s);
-      } catch (const Error& caught) {
-        rethrow_if_fatal(caught);
-        if (failed.empty()) error = std::current_exception();
-        failed.push_back(s);
-      }
-    }
-    if (!failed.empty()) rule_out(failed, error);
-  }
-  for (int output : outputs) settle_shape(output);
-}
-
-void GraphBuilder::rule_out(const std::vector<size_t>& failed, const std::exception_ptr& error) {
-  const auto sizes = [&] {
-    std::vector<bool> differ;
-    for (const auto& [value, axis] : state().unknown_inputs) differ.push_back(!samples(value).common_size(axis));
-    return differ;
-  };
-  const std::vector<bool> before = sizes();
-  for (const size_t s : failed) state().possible[s] = false;
-  const bool any = std::count(state().possible.begin(), state().possible.end(), true) > 1;
-  if (!any || sizes() != before) std::rethrow_exception(error);
 }
 
 bool GraphBuilder::fold_last_node() {
@@ -390,14 +340,22 @@ bool GraphBuilder::fold_last_node() {
 
 void GraphBuilder::roll_back(size_t values, size_t nodes) {
   for (size_t v = values; v < subgraph().values.size(); ++v) state().names.erase(subgraph().values[v].name);
+  std::erase_if(state().free, [&](const State::Free& free) { return static_cast<size_t>(free.value) >= values; });
   subgraph().values.resize(values);
   subgraph().nodes.resize(nodes);
   for (auto& sample : state().samples) sample->truncate(values);
 }
 
-Dims GraphBuilder::dims(int index) const {
+bool GraphBuilder::has_rank(int index) const {
   check_index(index);
+  return value(index).has_rank;
+}
+
+Dims GraphBuilder::dims(int index) const {
   const ir::Value& v = value(index);
+  require(has_rank(index), ErrorCode::kUnsupported,
+          "'{}' has an unknown rank, which this needs to know; save the model with an input signature that has it",
+          v.name);
   if (v.signature) return Dims(v.signature->begin(), v.signature->end());
   return Dims(v.shape);
 }

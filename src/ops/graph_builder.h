@@ -28,6 +28,7 @@
 #include "ops/inference.h"
 #include "ops/registry.h"
 #include "ops/size_samples.h"
+#include "ops/size_search.h"
 
 namespace leadline::ops {
 
@@ -62,8 +63,15 @@ class GraphBuilder {
  public:
   GraphBuilder();
 
+  /// Sizes to take for unknown ones of inputs that are added from now on, instead of the usual ones.
+  void choose_sizes(SizeChoices choices) { choices_ = std::move(choices); }
+  /// Why the last call failed, when the sizes of inputs may be the reason.
+  const std::optional<SizeConflict>& conflict() const { return conflict_; }
+
   /// A graph input of the current subgraph.
   int input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization = {});
+  /// The same with an unknown number of axes.
+  int unranked_input(const std::string& name, DType dtype);
   /// The sizes that stand for unknown ones of a value while shapes are inferred.
   SizeSamples samples(int index);
   /// An input of a body that takes a value with these samples of the subgraph around it. Where `dims` has -1 they agree
@@ -105,9 +113,16 @@ class GraphBuilder {
   /// Takes back the subgraphs from number `first` on, which must be closed.
   void drop_subgraphs(int first);
 
+  /// Another name for a value of the current subgraph; with a number where it is taken.
+  void rename(int index, const std::string& name);
+
   /// Values of the current subgraph.
-  const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }
-  /// Its sizes, -1 where they are not known.
+  int value_count() const { return static_cast<int>(subgraph().values.size()); }
+  bool is_input(int index) const;
+  const ir::Value& value(int index) const { return subgraph().value(index); }
+  /// Whether the number of its axes is known.
+  bool has_rank(int index) const;
+  /// Its sizes, -1 where they are not known; throws when the rank is unknown.
   Dims dims(int index) const;
   /// The bytes of a constant that is in memory (given or computed), or nothing.
   std::optional<std::span<const std::byte>> known(int index) const;
@@ -138,7 +153,15 @@ class GraphBuilder {
     std::array<std::unique_ptr<Inference>, kSizeSamples> samples;
     std::array<bool, kSizeSamples> possible = {};     // samples whose sizes no check has ruled out
     bool differ = false;                              // until a size is unknown, the first sample stands for all
+    bool is_body = false;                             // its inputs have the sizes of values elsewhere
+    bool unranked = false;                            // samples may have different ranks
     std::vector<std::pair<int, int>> unknown_inputs;  // value and axis
+    struct Free {
+      int value = 0;
+      int axis = 0;
+      int place = 0;  // of the value among choices
+    };
+    std::vector<Free> free;  // sizes that depend on data
     std::unordered_map<std::string, int> names;
   };
 
@@ -156,9 +179,12 @@ class GraphBuilder {
   void tell_samples_apart(const Dims& dims);
   void set_sample_shapes(int index, const SizeSamples& shapes);
   bool infer_sample(const NodeSpec& spec, int node, size_t sample);
+  void note_free_sizes(const NodeSpec& spec, int node);
   void infer_last_node(const NodeSpec& spec);
   /// The samples in `failed` do not count from now on; throws `error` when no two sizes are left for an input.
   void rule_out(const std::vector<size_t>& failed, const std::exception_ptr& error);
+  void note_conflict();
+  std::optional<SampledSize> products(int index);
   void settle_shape(int index);
   bool fold_last_node();
   void roll_back(size_t values, size_t nodes);
@@ -169,6 +195,8 @@ class GraphBuilder {
   std::vector<State> states_;
   std::vector<int> current_;  // subgraphs that are open, the innermost last
   std::vector<std::string> scopes_;
+  SizeChoices choices_;
+  std::optional<SizeConflict> conflict_;
 };
 
 }  // namespace leadline::ops

@@ -21,7 +21,7 @@ int64_t read_size(const OpContext& c) {
   return size;
 }
 
-void infer(InferContext& c) {
+void infer_hadamard(InferContext& c) {
   read_size(c);
   c.require_input_type(0, {DType::kFloat32});
   c.require_output_type(0, {DType::kFloat32});
@@ -48,7 +48,7 @@ void rotate(float* data, int64_t size) {
   for (int64_t k = 0; k < size; ++k) data[k] *= factor;
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_hadamard(PrepareContext& c) {
   const int64_t size = read_size(c);
   const Shape& shape = c.input(0).shape;
   if (shape.elements() == 0) return make_kernel([](RunContext&) {});
@@ -73,8 +73,8 @@ void register_hadamard(Registry& registry) {
                 .min_inputs = 1,
                 .max_inputs = 1,
                 .required_inputs = 1,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_hadamard,
+                .prepare = prepare_hadamard,
                 .types = "f32"});
 }
 

@@ -10,6 +10,7 @@
 #include "ops/resources.h"
 
 namespace leadline::ops {
+namespace hashtable {
 namespace {
 
 enum Input { kHandle = 0, kKeys = 1, kValues = 2, kDefault = 2 };
@@ -169,8 +170,10 @@ std::unique_ptr<Kernel> prepare_size(PrepareContext&) {
 }
 
 }  // namespace
+}  // namespace hashtable
 
 void register_hashtable(Registry& registry) {
+  using namespace hashtable;
   registry.add({.id = op::kHashtable,
                 .options = builtin_options(107),
                 .make_attributes = make_attributes<HashtableAttributes>,

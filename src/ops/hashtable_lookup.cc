@@ -6,6 +6,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace hashtable_lookup {
 namespace {
 
 enum Input { kLookup = 0, kKeys = 1, kValues = 2 };
@@ -98,8 +99,10 @@ void run_hashtable_lookup(RunContext& run) {
 std::unique_ptr<Kernel> prepare_hashtable_lookup(PrepareContext&) { return make_kernel(run_hashtable_lookup); }
 
 }  // namespace
+}  // namespace hashtable_lookup
 
 void register_hashtable_lookup(Registry& registry) {
+  using namespace hashtable_lookup;
   registry.add({.id = op::kHashtableLookup,
                 .min_inputs = 3,
                 .max_inputs = 3,

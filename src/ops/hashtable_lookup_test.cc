@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "ops/string_tester.h"
+#include "ops/string_testing.h"
 
 namespace leadline::ops {
 namespace {

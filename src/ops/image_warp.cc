@@ -26,7 +26,7 @@ struct Image {
 };
 
 /// Weighted sum of four pixels; null pixels count as zeros.
-void blend(int64_t channels, const float* const (&pixels)[4], const float (&weights)[4], float* result) {
+void blend_pixels(int64_t channels, const float* const (&pixels)[4], const float (&weights)[4], float* result) {
   std::fill_n(result, channels, 0.0F);
   for (int i = 0; i < 4; ++i) {
     if (pixels[i] == nullptr) continue;
@@ -42,8 +42,8 @@ void sample(const Image& image, float y, float x, float* result) {
   const auto x0 = static_cast<int64_t>(left);
   const float down = y - top;
   const float right = x - left;
-  blend(image.channels, {image.at(y0, x0), image.at(y0, x0 + 1), image.at(y0 + 1, x0), image.at(y0 + 1, x0 + 1)},
-        {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right), down * right}, result);
+  blend_pixels(image.channels, {image.at(y0, x0), image.at(y0, x0 + 1), image.at(y0 + 1, x0), image.at(y0 + 1, x0 + 1)},
+               {(1 - down) * (1 - right), (1 - down) * right, down * (1 - right), down * right}, result);
 }
 
 /// Calls body(image, y, x, pixel) for every pixel of output 0, rows in parallel. `image` is of input 0.
@@ -63,7 +63,7 @@ void each_pixel(const RunContext& run, const Body& body) {
   });
 }
 
-void check_types(const InferContext& c) {
+void check_warp_types(const InferContext& c) {
   c.require_input_type(0, {DType::kFloat32});
   c.require_input_type(1, {DType::kFloat32});
   c.require_output_type(0, {DType::kFloat32});
@@ -72,7 +72,7 @@ void check_types(const InferContext& c) {
 }
 
 void infer_transform(InferContext& c) {
-  check_types(c);
+  check_warp_types(c);
   const auto map = FlexMap::parse(c.node().custom_options);
   c.require(map.has_value(), "the custom options are not a FlexBuffers map");
   int32_t height = map->get_int("output_height", 0);
@@ -115,7 +115,7 @@ std::unique_ptr<Kernel> prepare_transform(PrepareContext& c) {
 }
 
 void infer_resampler(InferContext& c) {
-  check_types(c);
+  check_warp_types(c);
   const Shape& image = c.input(0).shape;
   const Shape& places = c.input(1).shape;
   c.require(places.rank() == 4 && places[0] == image[0] && places[3] == 2,
@@ -139,7 +139,7 @@ std::unique_ptr<Kernel> prepare_resampler(PrepareContext& /*c*/) {
 }
 
 void infer_dense_warp(InferContext& c) {
-  check_types(c);
+  check_warp_types(c);
   const Shape& image = c.input(0).shape;
   const Shape expected{image[0], image[1], image[2], 2};
   c.require(c.input(1).shape == expected, "the flow has shape {}, expected {}", c.input(1).shape.to_string(),

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "io/flexbuffer_map_builder.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

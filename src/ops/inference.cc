@@ -48,7 +48,7 @@ class ShapeCallee final : public Callee {
 
  private:
   const ir::Subgraph& subgraph() const { return graph_.subgraphs[static_cast<size_t>(index_)]; }
-  DType type_of(int value) const { return subgraph().values[static_cast<size_t>(value)].dtype; }
+  DType type_of(int value) const { return subgraph().value(value).dtype; }
 
   const ir::Graph& graph_;
   int index_;
@@ -151,7 +151,7 @@ void Inference::truncate(size_t count) {
 }
 
 Operand Inference::operand(int value, bool with_data) {
-  const ir::Value& source = subgraph().values[static_cast<size_t>(value)];
+  const ir::Value& source = subgraph().value(value);
   const Fact& known = fact(value);
   Operand operand;
   operand.value = &source;
@@ -169,6 +169,9 @@ Operand Inference::operand(int value, bool with_data) {
   return operand;
 }
 
+/// Bytes of an output that no op has set.
+static constexpr int64_t kNotShaped = -1;
+
 std::optional<Inference::Operands> Inference::infer_operands(int index, const OpDef& op, bool calls) {
   const ir::Node& node = subgraph().nodes[static_cast<size_t>(index)];
   Operands operands;
@@ -181,11 +184,15 @@ std::optional<Inference::Operands> Inference::infer_operands(int index, const Op
   }
   operands.outputs.resize(node.outputs.size());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    operands.outputs[i].value = &subgraph().values[static_cast<size_t>(node.outputs[i])];
+    operands.outputs[i].value = &subgraph().value(node.outputs[i]);
+    operands.outputs[i].bytes = kNotShaped;
   }
   InferContext context(subgraph(), index, operands.inputs, operands.outputs, *host_);
   op.infer(context);
-  if (context.deferred()) return {};
+  // Strings whose shape was set wait only for their bytes.
+  const auto shaped = [](const Operand& o) { return o.dtype() == DType::kString && o.bytes != kNotShaped; };
+  const bool only_bytes_missing = std::all_of(operands.outputs.begin(), operands.outputs.end(), shaped);
+  if (context.deferred() && !only_bytes_missing) return {};
   for (size_t i = 0; i < node.outputs.size(); ++i) set_shape(node.outputs[i], operands.outputs[i].shape);
   return operands;
 }

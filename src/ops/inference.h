@@ -47,6 +47,11 @@ class Inference {
   const Fact& fact(int value);
   /// Knows from now on what `other`, of the same subgraph, knows.
   void take_facts(const Inference& other) { facts_ = other.facts_; }
+  /// The same of one value.
+  void take_fact(Inference& other, int value) {
+    fact(value);
+    facts_[static_cast<size_t>(value)] = other.fact(value);
+  }
   /// Forgets values from `count` on: the nodes that made them are gone.
   void truncate(size_t count);
 

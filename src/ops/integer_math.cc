@@ -127,13 +127,13 @@ std::unique_ptr<Kernel> prepare_floor(PrepareContext& c) {
 
 // Shifts and bits.
 
-void infer_bits(InferContext& c) {
+void infer_bitwise(InferContext& c) {
   infer_binary(c, {DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32,
                    DType::kInt64, DType::kUInt64});
 }
 
 void infer_stablehlo_shift(InferContext& c) {
-  infer_bits(c);
+  infer_bitwise(c);
   c.require(c.input(0).shape == c.input(1).shape, "shapes {} and {} differ", c.input(0).shape.to_string(),
             c.input(1).shape.to_string());
 }
@@ -180,7 +180,7 @@ struct And {
 };
 
 template <typename F>
-std::unique_ptr<Kernel> prepare_bits(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_bitwise(PrepareContext& c) {
   if (c.input(0).dtype() == DType::kBool) {
     // Any byte but 0 is true, also one that is not a valid bool.
     return binary_kernel<uint8_t, uint8_t>(c,
@@ -198,15 +198,18 @@ std::unique_ptr<Kernel> prepare_bits(PrepareContext& c) {
 
 // ATAN2.
 
-/// Like TFLite: pairs elements in order, whatever the shapes, as long as rank and count agree.
+/// Like LiteRT: pairs elements in order, whatever the shapes, as long as the ranks agree, and the result has the shape
+/// of y. It does not broadcast: of a larger x the rest is left over, and beyond a smaller one LiteRT reads other
+/// memory.
 void infer_atan2(InferContext& c) {
   c.require_input_type(0, {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16});
   c.require_input_type(1, {c.input(0).dtype()});
   c.require_output_type(0, {c.input(0).dtype()});
   const Shape& y = c.input(0).shape;
   const Shape& x = c.input(1).shape;
-  c.require(y.rank() == x.rank() && y.elements() == x.elements(), "shapes {} and {} differ", y.to_string(),
-            x.to_string());
+  c.require(y.rank() == x.rank() && y.elements() <= x.elements(),
+            "y has shape {} and x has {}: expected the same rank, and no fewer elements in x (nothing is broadcast)",
+            y.to_string(), x.to_string());
   c.set_output_shape(0, y);
 }
 
@@ -253,22 +256,22 @@ void register_integer_math(Registry& registry) {
                .types = kDivisible},
               {.id = op::kBitwiseXor,
                .options = builtin_options(125),
-               .infer = infer_bits,
-               .prepare = prepare_bits<Xor>,
+               .infer = infer_bitwise,
+               .prepare = prepare_bitwise<Xor>,
                .types = kIntegers},
               {.id = op::kRightShift,
                .options = builtin_options(126),
-               .infer = infer_bits,
-               .prepare = prepare_bits<RightShift>,
+               .infer = infer_bitwise,
+               .prepare = prepare_bitwise<RightShift>,
                .types = kIntegers},
               {.id = op::kStablehloAnd,
                .infer = infer_stablehlo_and,
-               .prepare = prepare_bits<And>,
+               .prepare = prepare_bitwise<And>,
                .types = "bool i8 u8 i16 u16 i32 u32 i64 u64"},
               {.id = op::kStablehloShiftLeft,
                .options = builtin_options_2(22),
                .infer = infer_stablehlo_shift,
-               .prepare = prepare_bits<LeftShift>,
+               .prepare = prepare_bitwise<LeftShift>,
                .types = kIntegers},
               {.id = op::kAtan2, .infer = infer_atan2, .prepare = prepare_atan2, .types = "f32 f64 f16 bf16"},
           });

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {
@@ -91,6 +91,14 @@ TEST(Atan2, PairsElementsInOrderWhateverTheShapes) {
   EXPECT_EQ(t.shape(0), (Shape{2, 1}));
   EXPECT_NEAR(t.result<float>(0)[1], 1.5707963, 1e-6);
   EXPECT_THROW(run_binary<float>("ATAN2", {1, 2}, {1}), Error);
+}
+
+TEST(Atan2, LeavesOverWhatXHasMoreThanY) {
+  OpTester t("ATAN2");
+  t.input<float>({1, 2}, {0, 1}).input<float>({2, 2}, {1, 0, 7, 8}).output(DType::kFloat32);
+  t.run();
+  EXPECT_EQ(t.shape(0), (Shape{1, 2}));
+  EXPECT_NEAR(t.result<float>(0)[1], 1.5707963, 1e-6);
 }
 
 TEST(Atan2, FindsTheQuadrant) {

@@ -16,7 +16,7 @@ namespace {
 /// Packed right-hand columns of all threads together.
 constexpr int64_t kPackedBytes = 8 << 20;
 /// Left-hand rows that one thread has transposed or quantized at a time.
-constexpr int64_t kRowBytes = 256 << 10;
+constexpr int64_t kThreadRowBytes = 256 << 10;
 
 /// [rows, columns] of a matrix with `ld` columns become rows of the target.
 template <typename T>
@@ -54,7 +54,8 @@ class IntegerMatmul final : public Kernel {
     }
     by_batch_ = blocks_ == 1 && p_.batches >= 2 * threads_ && threads_ * block_bytes_ <= 2 * kPackedBytes;
     const bool prepares = hybrid_ || p_.adj_x;
-    const int64_t fitting = kRowBytes / std::max<int64_t>(p_.k, 1) / kernels::kGemmTileRows * kernels::kGemmTileRows;
+    const int64_t fitting =
+        kThreadRowBytes / std::max<int64_t>(p_.k, 1) / kernels::kGemmTileRows * kernels::kGemmTileRows;
     band_ = prepares ? std::min(p_.m, std::max(fitting, kernels::kGemmTileRows)) : p_.m;
     BlockLayout slot;
     workspace_at_ = slot.take(kernels::gemm_i8_workspace_bytes(band_, p_.k));

@@ -11,6 +11,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace lsh_projection {
 namespace {
 
 enum Input { kSeeds = 0, kItems = 1, kWeights = 2 };
@@ -86,8 +87,10 @@ std::unique_ptr<Kernel> prepare_lsh(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace lsh_projection
 
 void register_lsh_projection(Registry& registry) {
+  using namespace lsh_projection;
   registry.add({.id = op::kLshProjection,
                 .min_inputs = 2,
                 .max_inputs = 3,

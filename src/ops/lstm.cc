@@ -12,6 +12,7 @@
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
+namespace lstm {
 namespace {
 
 LstmOptions options_of(const LstmAttributes& a) {
@@ -202,8 +203,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace lstm
 
 void register_lstm(Registry& registry) {
+  using namespace lstm;
   registry.add({.id = op::kLstm,
                 .max_version = 4,
                 .min_inputs = 5,
@@ -216,7 +219,7 @@ void register_lstm(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
-                .quantize = hybrid_rule({.hybrid = 4}, kLstmWeightInputs),
+                .quantize = hybrid_rule({.int8 = 1, .hybrid = 4}, kLstmWeightInputs),
                 .types = "f32 u8 i8x8_16 hybrid"});
 }
 

@@ -158,7 +158,7 @@ void check_integer(const OpContext& c, const LstmLayout& layout) {
   }
   const float scale = c.input(layout.cell_state).quantization().scale0();
   const auto exponent = exponent_of(scale);
-  c.require(exponent && *exponent >= -15 && *exponent <= -9, "the cell state's scale is {}, expected 2^-15 to 2^-9",
+  c.require(exponent && *exponent >= -30 && *exponent <= -9, "the cell state's scale is {}, expected 2^-30 to 2^-9",
             scale);
 }
 

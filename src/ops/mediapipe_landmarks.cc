@@ -16,6 +16,7 @@
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace mediapipe_landmarks {
 namespace {
 
 constexpr int64_t kMatrixSize = 16;
@@ -225,8 +226,10 @@ std::unique_ptr<Kernel> prepare_landmarks(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace mediapipe_landmarks
 
 void register_mediapipe_landmarks(Registry& registry) {
+  using namespace mediapipe_landmarks;
   registry.add({.id = ir::OpId::custom("Landmarks2TransformMatrix"),
                 .max_version = 2,
                 .min_inputs = 1,

@@ -16,6 +16,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace mediapipe_pooling {
 namespace {
 
 struct Options {
@@ -263,8 +264,10 @@ OpDef unpool_op(std::string_view name) {
 }
 
 }  // namespace
+}  // namespace mediapipe_pooling
 
 void register_mediapipe_pooling(Registry& registry) {
+  using namespace mediapipe_pooling;
   registry.add(pool_op("MaxPoolingWithArgmax2D", infer_pool<read_struct, DType::kFloat32>,
                        prepare_pool<read_struct, DType::kFloat32>));
   registry.add(

@@ -11,6 +11,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace mediapipe_transpose_conv {
 namespace {
 
 constexpr int kInput = 0;
@@ -73,8 +74,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace mediapipe_transpose_conv
 
 void register_mediapipe_transpose_conv(Registry& registry) {
+  using namespace mediapipe_transpose_conv;
   registry.add({.id = ir::OpId::custom("Convolution2DTransposeBias"),
                 .min_inputs = 3,
                 .max_inputs = 3,

@@ -8,17 +8,9 @@
 namespace leadline::ops {
 namespace {
 
-void infer(InferContext& c) {
+void infer_min_max(InferContext& c) {
   infer_binary(c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8,
                    DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64});
-}
-
-void infer_stablehlo(InferContext& c) {
-  infer_binary(
-      c, {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8,
-          DType::kInt16, DType::kUInt16, DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64, DType::kBool});
-  c.require(c.input(0).shape == c.input(1).shape, "shapes {} and {} differ", c.input(0).shape.to_string(),
-            c.input(1).shape.to_string());
 }
 
 template <bool kMaximum>
@@ -30,7 +22,7 @@ struct Choose {
 };
 
 template <bool kMaximum>
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_min_max(PrepareContext& c) {
   const DType type = c.input(0).dtype();
   const auto plain = [&](auto zero) {
     using T = decltype(zero);
@@ -54,29 +46,34 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 void register_min_max(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64";
   constexpr std::string_view kStableHloTypes = "f32 f16 bf16 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool";
-  add_ops(
-      registry, 2, Sharing::kInPlace,
-      {
-          {.id = op::kMaximum,
-           .max_version = 4,
-           .options = builtin_options(39),
-           .infer = infer,
-           .prepare = prepare<true>,
-           .elementwise = true,
-           .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
-           .types = kTypes},
-          {.id = op::kMinimum,
-           .max_version = 4,
-           .options = builtin_options(39),
-           .infer = infer,
-           .prepare = prepare<false>,
-           .elementwise = true,
-           .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
-           .types = kTypes},
-          {.id = op::kStablehloMaximum, .infer = infer_stablehlo, .prepare = prepare<true>, .types = kStableHloTypes},
-          {.id = op::kStablehloMinimum, .infer = infer_stablehlo, .prepare = prepare<false>, .types = kStableHloTypes},
-      },
-      "f32");
+  add_ops(registry, 2, Sharing::kInPlace,
+          {
+              {.id = op::kMaximum,
+               .max_version = 4,
+               .options = builtin_options(39),
+               .infer = infer_min_max,
+               .prepare = prepare_min_max<true>,
+               .elementwise = true,
+               .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
+               .types = kTypes},
+              {.id = op::kMinimum,
+               .max_version = 4,
+               .options = builtin_options(39),
+               .infer = infer_min_max,
+               .prepare = prepare_min_max<false>,
+               .elementwise = true,
+               .quantize = same_scale_rule({.int8 = 2, .int16 = 4}),
+               .types = kTypes},
+              {.id = op::kStablehloMaximum,
+               .infer = infer_binary_stablehlo,
+               .prepare = prepare_min_max<true>,
+               .types = kStableHloTypes},
+              {.id = op::kStablehloMinimum,
+               .infer = infer_binary_stablehlo,
+               .prepare = prepare_min_max<false>,
+               .types = kStableHloTypes},
+          },
+          "f32");
 }
 
 }  // namespace leadline::ops

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/elementwise/half.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

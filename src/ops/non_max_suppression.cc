@@ -11,6 +11,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace non_max_suppression {
 namespace {
 
 enum Input { kBoxes = 0, kScores = 1, kMaxOutput = 2, kIouThreshold = 3, kScoreThreshold = 4, kSigma = 5 };
@@ -178,8 +179,10 @@ void add(Registry& registry, const ir::OpId& id, OptionsTable options, int input
 }
 
 }  // namespace
+}  // namespace non_max_suppression
 
 void register_non_max_suppression(Registry& registry) {
+  using namespace non_max_suppression;
   add(registry, op::kNonMaxSuppressionV4, builtin_options(95), 5);
   add(registry, op::kNonMaxSuppressionV5, builtin_options(96), 6);
 }

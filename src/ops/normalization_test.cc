@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

@@ -11,6 +11,7 @@
 #include "ops/families.h"
 
 namespace leadline::ops {
+namespace numeric_verify {
 namespace {
 
 struct Options {
@@ -110,8 +111,10 @@ std::unique_ptr<Kernel> prepare_probe(PrepareContext&) {
 }
 
 }  // namespace
+}  // namespace numeric_verify
 
 void register_numeric_verify(Registry& registry) {
+  using namespace numeric_verify;
   registry.add({.id = op::kNumericVerify,
                 .min_inputs = 2,
                 .max_inputs = 2,

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "io/flexbuffer_map_builder.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

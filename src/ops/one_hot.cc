@@ -9,6 +9,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace one_hot {
 namespace {
 
 enum Input { kIndices = 0, kDepth = 1, kOn = 2, kOff = 3 };
@@ -59,8 +60,10 @@ std::unique_ptr<Kernel> prepare_one_hot(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace one_hot
 
 void register_one_hot(Registry& registry) {
+  using namespace one_hot;
   registry.add({.id = op::kOneHot,
                 .min_inputs = 4,
                 .max_inputs = 4,

@@ -49,8 +49,8 @@ UserNode& Host::user_node(int node_index) {
 
 std::shared_ptr<const void> Host::hold_memory(bool /*leave*/) { return nullptr; }
 
-void OpContext::throw_error(ErrorCode code, const std::string& message) const {
-  throw Error(code, ir::describe_node(subgraph_, node_index_) + ": " + message);
+void OpContext::throw_error(ErrorCode code, fmt::string_view format, fmt::format_args args) const {
+  throw Error(code, ir::describe_node(subgraph_, node_index_) + ": " + fmt::vformat(format, args));
 }
 
 void OpContext::require_input_type(int i, std::initializer_list<DType> allowed) const {
@@ -83,8 +83,8 @@ void InferContext::set_output_shape(int i, const Shape& shape) {
 
 void InferContext::set_output_bytes(int i, int64_t bytes) { outputs_[static_cast<size_t>(i)].bytes = bytes; }
 
-void RunContext::throw_error(const std::string& message) const {
-  throw Error(ErrorCode::kRuntime, ir::describe_node(subgraph_, node_index_) + ": " + message);
+void RunContext::throw_error(fmt::string_view format, fmt::format_args args) const {
+  throw Error(ErrorCode::kRuntime, ir::describe_node(subgraph_, node_index_) + ": " + fmt::vformat(format, args));
 }
 
 }  // namespace leadline::ops

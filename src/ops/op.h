@@ -119,11 +119,9 @@ class OpContext {
   bool has_input(int i) const { return i < input_count() && inputs_[static_cast<size_t>(i)].present(); }
   const Operand& input(int i) const { return inputs_[static_cast<size_t>(i)]; }
   const Operand& output(int i) const { return outputs_[static_cast<size_t>(i)]; }
-  const ir::Value& intermediate(int i) const {
-    return subgraph_.values[static_cast<size_t>(node().intermediates[static_cast<size_t>(i)])];
-  }
+  const ir::Value& intermediate(int i) const { return subgraph_.value(node().intermediates[static_cast<size_t>(i)]); }
   /// Another tensor of the subgraph by its index, such as the scales of a tensor that is quantized in blocks.
-  const ir::Value& value(int index) const { return subgraph_.values[static_cast<size_t>(index)]; }
+  const ir::Value& value(int index) const { return subgraph_.value(index); }
   /// The node's attributes; A is the struct of the op's row.
   template <typename A>
   const A& attributes() const {
@@ -137,13 +135,13 @@ class OpContext {
   /// Throws with "CONV_2D #17 'block3/conv': " in front.
   template <typename... Args>
   [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) const {
-    throw_error(code, fmt::format(format, std::forward<Args>(args)...));
+    throw_error(code, format, fmt::make_format_args(args...));
   }
   /// Throws Error(kInvalidModel) unless `ok`.
   template <typename... Args>
   void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {
     if (!ok) [[unlikely]]
-      throw_error(ErrorCode::kInvalidModel, fmt::format(format, std::forward<Args>(args)...));
+      throw_error(ErrorCode::kInvalidModel, format, fmt::make_format_args(args...));
   }
   /// Throws Error(kUnsupported) that names the types unless input/output `i` has one of `allowed`.
   void require_input_type(int i, std::initializer_list<DType> allowed) const;
@@ -152,7 +150,7 @@ class OpContext {
   void require_quantized(const Operand& operand, const char* what) const;
 
  protected:
-  [[noreturn]] void throw_error(ErrorCode code, const std::string& message) const;
+  [[noreturn]] void throw_error(ErrorCode code, fmt::string_view format, fmt::format_args args) const;
 
   const ir::Subgraph& subgraph_;
   int node_index_;
@@ -281,13 +279,13 @@ class RunContext {
   template <typename... Args>
   void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {
     if (!ok) [[unlikely]]
-      throw_error(fmt::format(format, std::forward<Args>(args)...));
+      throw_error(format, fmt::make_format_args(args...));
   }
 
  private:
-  [[noreturn]] void throw_error(const std::string& message) const;
+  [[noreturn]] void throw_error(fmt::string_view format, fmt::format_args args) const;
   const ir::Node& node() const { return node_; }
-  std::string_view name_of(int value) const { return subgraph_.values[static_cast<size_t>(value)].name; }
+  std::string_view name_of(int value) const { return subgraph_.value(value).name; }
 
   const ir::Subgraph& subgraph_;
   int node_index_;

@@ -3,7 +3,7 @@
 // Fixed weights are packed once, into packed memory; weights computed while running are packed into scratch each time.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

@@ -14,7 +14,7 @@
 namespace leadline::ops {
 namespace {
 
-bool quantized_type(DType type) { return type == DType::kUInt8 || type == DType::kInt8 || type == DType::kInt16; }
+bool is_quantized_type(DType type) { return type == DType::kUInt8 || type == DType::kInt8 || type == DType::kInt16; }
 
 struct Border {
   int64_t before = 0;
@@ -152,7 +152,7 @@ void infer_pad(InferContext& c) {
   if (c.has_input(2)) {
     require_same_type(c, c.input(2), c.output(0));
     require_elements(c, 2, 1);
-    if (quantized_type(c.output(0).dtype())) require_same_quantization(c, c.input(2), c.output(0));
+    if (is_quantized_type(c.output(0).dtype())) require_same_quantization(c, c.input(2), c.output(0));
   }
   if (!c.known(1)) return c.defer();
   set_padded_shape(c, borders(c));
@@ -167,7 +167,7 @@ std::unique_ptr<Kernel> prepare_pad(PrepareContext& c) {
   }
   // Real 0 is the zero point of a quantized tensor, and all bits 0 in every other type.
   std::array<std::byte, 16> zero{};
-  if (quantized_type(type)) {
+  if (is_quantized_type(type)) {
     const auto zero_point = static_cast<int16_t>(c.output(0).quantization().zero_point0());
     std::memcpy(zero.data(), &zero_point, static_cast<size_t>(std::min<int64_t>(size, 2)));
   }
@@ -177,7 +177,7 @@ std::unique_ptr<Kernel> prepare_pad(PrepareContext& c) {
 void infer_mirror_pad(InferContext& c) {
   check_pad(c);
   c.require_input_type(1, {DType::kInt32, DType::kInt64});
-  if (quantized_type(c.output(0).dtype())) require_same_quantization(c, c.input(0), c.output(0));
+  if (is_quantized_type(c.output(0).dtype())) require_same_quantization(c, c.input(0), c.output(0));
   if (!c.known(1)) return c.defer();
   const auto border = borders(c);
   const int64_t skipped = c.attributes<MirrorPadAttributes>().mode == MirrorMode::kReflect ? 1 : 0;

@@ -22,7 +22,7 @@ namespace {
 
 enum class Pool { kAverage, kMax, kL2 };
 
-constexpr int64_t kBlock = 64;  // channels accumulated at a time; the accumulators stay in the first-level cache
+constexpr int64_t kChannelBlock = 64;  // channels accumulated at a time; the accumulators stay in the first-level cache
 
 struct PoolPlan {
   int64_t rows = 0;  // batches * output height
@@ -126,14 +126,14 @@ std::unique_ptr<Kernel> pool_kernel(const PoolPlan& plan) {
   return make_kernel([plan](RunContext& c) {
     const T* in = c.input(0).as<T>();
     T* out = c.output(0).mutable_as<T>();
-    const int64_t blocks = (plan.channels + kBlock - 1) / kBlock;
-    const auto width = static_cast<double>(std::min(kBlock, plan.channels));
+    const int64_t blocks = (plan.channels + kChannelBlock - 1) / kChannelBlock;
+    const auto width = static_cast<double>(std::min(kChannelBlock, plan.channels));
     c.pool().for_pieces(plan.rows * plan.out_w * blocks, window_size(plan) * width, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const PoolWindow w = window_of(plan, i / blocks);
-        const int64_t c0 = i % blocks * kBlock;
-        const int64_t n = std::min(kBlock, plan.channels - c0);
-        Acc acc[kBlock];
+        const int64_t c0 = i % blocks * kChannelBlock;
+        const int64_t n = std::min(kChannelBlock, plan.channels - c0);
+        Acc acc[kChannelBlock];
         std::fill_n(acc, n, Op::kInit);
         for_pieces(w.count(), width,
                    [&](int64_t from, int64_t to) { add_places<T, Acc, Op>(plan, in, w, {from, to}, c0, n, acc); });
@@ -213,7 +213,7 @@ std::unique_ptr<Kernel> choose_kernel(Pool pool, const PoolPlan& p) {
 }
 
 template <Pool pool>
-void infer(InferContext& c) {
+void infer_pooling(InferContext& c) {
   if (pool == Pool::kL2) {
     c.require_input_type(0, {DType::kFloat32});
   } else {
@@ -233,7 +233,7 @@ void infer(InferContext& c) {
 }
 
 template <Pool pool>
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_pooling(PrepareContext& c) {
   const auto& a = c.attributes<PoolAttributes>();
   const Shape& in = c.input(0).shape;
   const Shape& out = c.output(0).shape;
@@ -266,8 +266,8 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <Pool pool>
-OpDef row(const ir::OpId& id, int version, std::string_view types, std::string_view fast,
-          const QuantizationRule& rule = {}) {
+OpDef pool_op(const ir::OpId& id, int version, std::string_view types, std::string_view fast,
+              const QuantizationRule& rule = {}) {
   return {.id = id,
           .max_version = version,
           .min_inputs = 1,
@@ -275,8 +275,8 @@ OpDef row(const ir::OpId& id, int version, std::string_view types, std::string_v
           .required_inputs = 1,
           .options = builtin_options(5),
           .make_attributes = make_attributes<PoolAttributes>,
-          .infer = AlsoHalf<infer<pool>, prepare<pool>>::infer,
-          .prepare = AlsoHalf<infer<pool>, prepare<pool>>::prepare,
+          .infer = AlsoHalf<infer_pooling<pool>, prepare_pooling<pool>>::infer,
+          .prepare = AlsoHalf<infer_pooling<pool>, prepare_pooling<pool>>::prepare,
           .fuses = pool == Pool::kL2 ? ActivationSet{0} : kFusesRelus,
           .quantize = rule,
           .types = types,
@@ -286,11 +286,11 @@ OpDef row(const ir::OpId& id, int version, std::string_view types, std::string_v
 }  // namespace
 
 void register_pooling(Registry& registry) {
-  registry.add(row<Pool::kAverage>(op::kAveragePool2D, 3, "f32 f16 u8 i8 i16", "f32 i8 u8",
+  registry.add(pool_op<Pool::kAverage>(op::kAveragePool2D, 3, "f32 f16 u8 i8 i16", "f32 i8 u8",
+                                       same_scale_rule({.int8 = 2, .int16 = 3})));
+  registry.add(pool_op<Pool::kL2>(op::kL2Pool2D, 1, "f32 f16", ""));
+  registry.add(pool_op<Pool::kMax>(op::kMaxPool2D, 3, "f32 f16 u8 i8 i16", "f32 i8 u8",
                                    same_scale_rule({.int8 = 2, .int16 = 3})));
-  registry.add(row<Pool::kL2>(op::kL2Pool2D, 1, "f32 f16", ""));
-  registry.add(
-      row<Pool::kMax>(op::kMaxPool2D, 3, "f32 f16 u8 i8 i16", "f32 i8 u8", same_scale_rule({.int8 = 2, .int16 = 3})));
 }
 
 }  // namespace leadline::ops

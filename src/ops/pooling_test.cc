@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

@@ -40,7 +40,7 @@ ChannelView channel_view(const Shape& shape, const Quantization& q) {
 }
 
 /// Scales are present, and per channel they match the shape.
-void check_quantization(const OpContext& c, const Operand& operand, const Shape& shape, const char* what) {
+void check_operand_quantization(const OpContext& c, const Operand& operand, const Shape& shape, const char* what) {
   const Quantization& q = operand.quantization();
   const std::string& name = operand.value->name;
   if (q.block_size > 0) c.fail(ErrorCode::kUnsupported, "{} '{}' is quantized in blocks", what, name);
@@ -72,7 +72,7 @@ int32_t round_clamped(float value, float lo, float hi) {
   return static_cast<int32_t>(x + std::copysign(0x1.fffffep-2F, x));
 }
 
-kernels::QuantizeRange range_of(const Quantization& q, int64_t channel, DType type) {
+kernels::QuantizeRange level_range_of(const Quantization& q, int64_t channel, DType type) {
   const auto k = static_cast<size_t>(channel);
   const auto zero = static_cast<int32_t>(q.zero_point[k]);
   const auto [lo, hi] = level_range(type);
@@ -86,7 +86,7 @@ std::unique_ptr<Kernel> quantize_kernel(const ChannelView& view, DType type) {
     T* out = c.output(0).mutable_as<T>();
     const Quantization& q = *c.output(0).quantization;
     for_each_run(c, view, [&](int64_t first, int64_t count, int64_t channel) {
-      row(in + first, out + first, count, range_of(q, channel, type));
+      row(in + first, out + first, count, level_range_of(q, channel, type));
     });
   });
 }
@@ -96,7 +96,7 @@ std::unique_ptr<Kernel> quantize_int4_kernel(int64_t elements, DType type) {
   return make_kernel([elements, type](RunContext& c) {
     const float* in = c.input(0).as<float>();
     auto* out = c.output(0).mutable_as<uint8_t>();
-    const kernels::QuantizeRange r = range_of(*c.output(0).quantization, 0, type);
+    const kernels::QuantizeRange r = level_range_of(*c.output(0).quantization, 0, type);
     auto level = [&](int64_t i) {
       if (i >= elements) return 0U;
       return static_cast<unsigned>(round_clamped(in[i] / r.scale, r.lo, r.hi) + r.zero_point) & 0xFU;
@@ -109,7 +109,7 @@ std::unique_ptr<Kernel> quantize_int4_kernel(int64_t elements, DType type) {
 
 /// One level after the other, by `level(in) -> out`; 8-bit inputs through a table of all 256.
 template <typename In, typename Out, typename Level>
-std::unique_ptr<Kernel> level_kernel(const Level& level) {
+std::unique_ptr<Kernel> level_to_level_kernel(const Level& level) {
   if constexpr (sizeof(In) == 1) {
     std::array<Out, 256> table;
     for (int i = 0; i < 256; ++i) table[static_cast<size_t>(i)] = level(static_cast<In>(i));
@@ -141,7 +141,7 @@ std::unique_ptr<Kernel> requantize_kernel(const PrepareContext& c) {
   const Quantization& from = c.input(0).quantization();
   const Quantization& to = c.output(0).quantization();
   const Multiplier m = kernels::quantize_multiplier(static_cast<double>(from.scale0()) / to.scale0());
-  return level_kernel<In, Out>([m, in_zero = from.zero_point0(), out_zero = to.zero_point0()](In in) {
+  return level_to_level_kernel<In, Out>([m, in_zero = from.zero_point0(), out_zero = to.zero_point0()](In in) {
     const int32_t centred = kernels::saturate_i32(int64_t{in} - in_zero);
     const int64_t value = int64_t{kernels::multiply(centred, m)} + out_zero;
     return static_cast<Out>(
@@ -155,7 +155,7 @@ std::unique_ptr<Kernel> direct_requantize_kernel(const PrepareContext& c, float 
   const auto multiplier = static_cast<int32_t>(std::lrint(256.0F * factor));
   const int32_t bias =
       c.output(0).quantization().zero_point0() * 256 - multiplier * c.input(0).quantization().zero_point0() + 128;
-  return level_kernel<T, T>([multiplier, bias](T in) {
+  return level_to_level_kernel<T, T>([multiplier, bias](T in) {
     const int32_t level = (in * multiplier + bias) >> 8;
     return static_cast<T>(std::clamp<int32_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
   });
@@ -198,7 +198,7 @@ void infer_quantize(InferContext& c) {
   const DType to = c.output(0).dtype();
   if (c.input(0).dtype() == DType::kFloat32) {
     c.require_output_type(0, {DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt4, DType::kUInt4});
-    check_quantization(c, c.output(0), shape, "output");
+    check_operand_quantization(c, c.output(0), shape, "output");
     if (to == DType::kInt4 || to == DType::kUInt4) c.require_quantized(c.output(0), "output");
   } else {
     check_requantize_types(c);
@@ -283,7 +283,7 @@ void infer_dequantize(InferContext& c) {
   c.require_input_type(
       0, {DType::kFloat16, DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt4, DType::kUInt4, DType::kInt2});
   c.require_output_type(0, {DType::kFloat32});
-  if (in.dtype() != DType::kFloat16) check_quantization(c, in, in.shape, "input");
+  if (in.dtype() != DType::kFloat16) check_operand_quantization(c, in, in.shape, "input");
   if (in.dtype() == DType::kInt16) {
     c.require_quantized(in, "input");
     c.require(in.quantization().zero_point0() == 0, "int16 zero point is {}, expected 0",

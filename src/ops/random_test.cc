@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

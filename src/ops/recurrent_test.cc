@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/lstm.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 #include "ops/rnn.h"
 #include "ops/svdf.h"
 

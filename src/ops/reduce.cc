@@ -41,7 +41,7 @@ std::array<bool, kMaxRank> reduced_axes(const OpContext& c) {
 bool quantized_type(DType type) { return type == DType::kInt8 || type == DType::kUInt8 || type == DType::kInt16; }
 
 template <Reduction reduction>
-void check_types(const OpContext& c) {
+void check_reduce_types(const OpContext& c) {
   if (reduction == Reduction::kAny || reduction == Reduction::kAll) {
     c.require_input_type(0, {DType::kBool});
   } else {
@@ -72,8 +72,8 @@ void check_types(const OpContext& c) {
 }
 
 template <Reduction reduction>
-void infer(InferContext& c) {
-  check_types<reduction>(c);
+void infer_reduce(InferContext& c) {
+  check_reduce_types<reduction>(c);
   if (!c.known(1) && c.input(0).shape.rank() > 0) return c.defer();
   const Shape& in = c.input(0).shape;
   const auto reduce = reduced_axes(c);
@@ -96,7 +96,7 @@ void run_reduce(RunContext& c, const ReducePlan& plan, const Op& op, const Finis
 }
 
 template <typename T, typename Op>
-std::unique_ptr<Kernel> plain_kernel(const ReducePlan& plan) {
+std::unique_ptr<Kernel> plain_reduce_kernel(const ReducePlan& plan) {
   return make_kernel([plan](RunContext& c) {
     T* out = c.output(0).mutable_as<T>();
     run_reduce<T>(c, plan, Op{}, [out](typename Op::Acc acc, int64_t o) { out[o] = static_cast<T>(acc); });
@@ -334,15 +334,15 @@ std::unique_ptr<Kernel> fill_kernel(const PrepareContext& c) {
 template <Reduction reduction, typename T>
 std::unique_ptr<Kernel> typed_kernel(const PrepareContext& c, const ReducePlan& plan) {
   constexpr bool kQuantized = sizeof(T) <= 2;
-  if constexpr (reduction == Reduction::kMax) return plain_kernel<T, kernels::ExtremeOp<T, true>>(plan);
-  if constexpr (reduction == Reduction::kMin) return plain_kernel<T, kernels::ExtremeOp<T, false>>(plan);
+  if constexpr (reduction == Reduction::kMax) return plain_reduce_kernel<T, kernels::ExtremeOp<T, true>>(plan);
+  if constexpr (reduction == Reduction::kMin) return plain_reduce_kernel<T, kernels::ExtremeOp<T, false>>(plan);
   if constexpr (reduction == Reduction::kSum) {
     if constexpr (kQuantized) {
       return quantized_sum_kernel<T>(c, plan);
     } else if constexpr (std::is_same_v<T, float>) {
       return float_sum_kernel(plan, 1.0);
     } else {
-      return plain_kernel<T, kernels::SumOp<T>>(plan);
+      return plain_reduce_kernel<T, kernels::SumOp<T>>(plan);
     }
   }
   if constexpr (reduction == Reduction::kMean) {
@@ -358,12 +358,12 @@ std::unique_ptr<Kernel> typed_kernel(const PrepareContext& c, const ReducePlan& 
     if constexpr (kQuantized) {
       if (c.input(0).quantization().quantized()) return quantized_prod_kernel<T>(c, plan);
     }
-    return plain_kernel<T, kernels::ProdOp<T>>(plan);
+    return plain_reduce_kernel<T, kernels::ProdOp<T>>(plan);
   }
 }
 
 template <Reduction reduction>
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_reduce(PrepareContext& c) {
   const Shape& in = c.input(0).shape;
   const auto reduce = reduced_axes(c);
   const bool empty = in.elements() == 0;
@@ -371,7 +371,7 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
   if (!empty) plan = kernels::fold_shape(in.dims(), reduce);
   if constexpr (reduction == Reduction::kAny || reduction == Reduction::kAll) {
     if (empty) return fill_kernel<reduction, uint8_t>(c);
-    return plain_kernel<uint8_t, kernels::LogicOp<reduction == Reduction::kAny>>(plan);
+    return plain_reduce_kernel<uint8_t, kernels::LogicOp<reduction == Reduction::kAny>>(plan);
   } else {
     // TFLite copies a product of one factor without rescaling it.
     if (!empty && reduction == Reduction::kProd && plan.reduced_count == 1) return copy_kernel();
@@ -398,8 +398,8 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 template <Reduction reduction>
-OpDef row(const ir::OpId& id, int version, std::string_view types, const QuantizationRule& rule = {},
-          std::string_view fast = {}) {
+OpDef reduction_op(const ir::OpId& id, int version, std::string_view types, const QuantizationRule& rule = {},
+                   std::string_view fast = {}) {
   return {.id = id,
           .max_version = version,
           .min_inputs = 2,
@@ -407,8 +407,8 @@ OpDef row(const ir::OpId& id, int version, std::string_view types, const Quantiz
           .required_inputs = 2,
           .options = builtin_options(27),
           .make_attributes = make_attributes<ReduceAttributes>,
-          .infer = AlsoHalf<infer<reduction>, prepare<reduction>>::infer,
-          .prepare = AlsoHalf<infer<reduction>, prepare<reduction>>::prepare,
+          .infer = AlsoHalf<infer_reduce<reduction>, prepare_reduce<reduction>>::infer,
+          .prepare = AlsoHalf<infer_reduce<reduction>, prepare_reduce<reduction>>::prepare,
           .quantize = rule,
           .types = types,
           .fast = fast};
@@ -418,13 +418,13 @@ OpDef row(const ir::OpId& id, int version, std::string_view types, const Quantiz
 
 void register_reduce(Registry& registry) {
   constexpr std::string_view kTypes = "f32 f16 i32 i64 u8 i8 i16";
-  registry.add(row<Reduction::kMean>(op::kMean, 3, kTypes, free_rule({.int8 = 2, .int16 = 3}), "f32 i8 u8"));
-  registry.add(row<Reduction::kSum>(op::kSum, 2, kTypes, free_rule({.int8 = 2}), "f32"));
-  registry.add(row<Reduction::kProd>(op::kReduceProd, 2, kTypes, free_rule({.int8 = 2, .int16 = 2})));
-  registry.add(row<Reduction::kMax>(op::kReduceMax, 3, kTypes, same_scale_rule({.int8 = 2, .int16 = 3})));
-  registry.add(row<Reduction::kMin>(op::kReduceMin, 3, kTypes, same_scale_rule({.int8 = 2, .int16 = 3})));
-  registry.add(row<Reduction::kAny>(op::kReduceAny, 1, "bool"));
-  registry.add(row<Reduction::kAll>(op::kReduceAll, 1, "bool"));
+  registry.add(reduction_op<Reduction::kMean>(op::kMean, 3, kTypes, free_rule({.int8 = 2, .int16 = 3}), "f32 i8 u8"));
+  registry.add(reduction_op<Reduction::kSum>(op::kSum, 2, kTypes, free_rule({.int8 = 2}), "f32"));
+  registry.add(reduction_op<Reduction::kProd>(op::kReduceProd, 2, kTypes, free_rule({.int8 = 2, .int16 = 2})));
+  registry.add(reduction_op<Reduction::kMax>(op::kReduceMax, 3, kTypes, same_scale_rule({.int8 = 2, .int16 = 3})));
+  registry.add(reduction_op<Reduction::kMin>(op::kReduceMin, 3, kTypes, same_scale_rule({.int8 = 2, .int16 = 3})));
+  registry.add(reduction_op<Reduction::kAny>(op::kReduceAny, 1, "bool"));
+  registry.add(reduction_op<Reduction::kAll>(op::kReduceAll, 1, "bool"));
 }
 
 }  // namespace leadline::ops

@@ -15,6 +15,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace reduce_window {
 namespace {
 
 struct Axis {
@@ -320,8 +321,10 @@ void infer_stablehlo(InferContext& c) {
 std::unique_ptr<Kernel> prepare_stablehlo(PrepareContext& c) { return window_kernel(c, body_of(c), stablehlo_plan(c)); }
 
 }  // namespace
+}  // namespace reduce_window
 
 void register_reduce_window(Registry& registry) {
+  using namespace reduce_window;
   constexpr std::string_view kTypes = "f32 f64 bool i8 u8 i16 i32 i64";
   registry.add({.id = op::kReduceWindow,
                 .min_inputs = 5,

@@ -137,7 +137,7 @@ std::unique_ptr<Kernel> nearest_kernel(const ResizePlan& p, int64_t pixel) {
 }
 
 /// Shapes and the size operand, which both ops share. `smallest` is the smallest legal output size.
-void infer_shape(InferContext& c, int64_t smallest) {
+void infer_resized_shape(InferContext& c, int64_t smallest) {
   c.require_output_type(0, {c.input(0).dtype()});
   c.require_input_type(1, {DType::kInt32});
   const Shape& in = c.input(0).shape;
@@ -157,13 +157,13 @@ void infer_bilinear(InferContext& c) {
   c.require_input_type(0, {DType::kFloat32, DType::kUInt8, DType::kInt8, DType::kInt16});
   const auto& a = c.attributes<ResizeBilinearAttributes>();
   c.require(!(a.align_corners && a.half_pixel_centers), "align_corners and half_pixel_centers exclude each other");
-  infer_shape(c, 1);
+  infer_resized_shape(c, 1);
 }
 
 void infer_nearest(InferContext& c) {
   c.require_input_type(0, {DType::kFloat32, DType::kInt32, DType::kUInt32, DType::kUInt8, DType::kInt8, DType::kBool,
                            DType::kInt16, DType::kUInt16, DType::kFloat16, DType::kBFloat16});
-  infer_shape(c, 0);
+  infer_resized_shape(c, 0);
 }
 
 ResizePlan plan_of(const PrepareContext& c, const ResizeAttributes& a) {

@@ -36,7 +36,7 @@ SequenceSizes sequence_sizes(const OpContext& c) {
   return s;
 }
 
-void infer(InferContext& c) {
+void infer_reverse_sequence(InferContext& c) {
   require_movable(c, c.input(0), {});
   require_same_type(c, c.input(0), c.output(0));
   c.require_input_type(1, {DType::kInt32, DType::kInt64});
@@ -79,7 +79,7 @@ void run(const RunContext& c, const SequenceSizes& s) {
   });
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_reverse_sequence(PrepareContext& c) {
   return make_kernel([s = sequence_sizes(c)](RunContext& context) { run(context, s); });
 }
 
@@ -92,8 +92,8 @@ void register_reverse_sequence(Registry& registry) {
                 .required_inputs = 2,
                 .options = builtin_options(87),
                 .make_attributes = make_attributes<ReverseSequenceAttributes>,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_reverse_sequence,
+                .prepare = prepare_reverse_sequence,
                 .types = "all but sub-byte and strings"});
 }
 

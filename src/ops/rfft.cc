@@ -11,6 +11,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace rfft {
 namespace {
 
 constexpr int kInput = 0;
@@ -116,8 +117,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace rfft
 
 void register_rfft(Registry& registry) {
+  using namespace rfft;
   registry.add({.id = op::kRfft2D,
                 .max_version = 1,
                 .min_inputs = 2,

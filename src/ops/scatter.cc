@@ -12,6 +12,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace scatter {
 namespace {
 
 enum Input { kIndices = 0, kUpdates = 1, kShape = 2 };
@@ -147,8 +148,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace scatter
 
 void register_scatter(Registry& registry) {
+  using namespace scatter;
   registry.add({.id = op::kScatterNd,
                 .min_inputs = 3,
                 .max_inputs = 3,

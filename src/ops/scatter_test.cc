@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

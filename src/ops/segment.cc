@@ -11,6 +11,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace segment {
 namespace {
 
 enum Input { kData = 0, kIds = 1, kSegments = 2 };
@@ -163,8 +164,10 @@ void add_unsorted(Registry& registry, const ir::OpId& id, OptionsTable options,
 }
 
 }  // namespace
+}  // namespace segment
 
 void register_segment(Registry& registry) {
+  using namespace segment;
   registry.add({.id = op::kSegmentSum,
                 .min_inputs = 2,
                 .max_inputs = 2,

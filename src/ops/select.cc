@@ -15,11 +15,12 @@ namespace {
 /// When all operands and the output as written have one element, the output keeps its shape: the format mixes
 /// shapes like [] and [1] there.
 bool is_single(const OpContext& c) {
+  const ir::Value& written = *c.output(0).value;  // [] without a rank: nothing was written
   return c.input(0).shape.elements() == 1 && c.input(1).shape.elements() == 1 && c.input(2).shape.elements() == 1 &&
-         c.output(0).value->shape.elements() == 1;
+         written.shape.elements() == 1 && (written.has_rank || written.shape.rank() > 0);
 }
 
-void require_types(const InferContext& c) {
+void require_select_types(const InferContext& c) {
   c.require_input_type(0, {DType::kBool});
   const int64_t bytes = element_bytes(c.input(1).dtype());
   if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) {
@@ -43,7 +44,7 @@ Shape condition_shape(const OpContext& c) {
 }
 
 void infer_select(InferContext& c) {
-  require_types(c);
+  require_select_types(c);
   if (is_single(c)) return c.set_output_shape(0, c.output(0).value->shape);
   const Shape& x = c.input(1).shape;
   c.require(x == c.input(2).shape, "inputs 1 and 2 have shapes {} and {}, expected the same", x.to_string(),
@@ -53,7 +54,7 @@ void infer_select(InferContext& c) {
 }
 
 void infer_select_v2(InferContext& c) {
-  require_types(c);
+  require_select_types(c);
   if (is_single(c)) return c.set_output_shape(0, c.output(0).value->shape);
   c.set_output_shape(0, broadcast_shapes(c, broadcast_shapes(c, c.input(0).shape, c.input(1).shape), c.input(2).shape));
 }

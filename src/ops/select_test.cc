@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {
@@ -41,9 +41,9 @@ TEST(SelectV2, BroadcastsAllThree) {
 
 TEST(SelectV2, OneElementKeepsTheWrittenShape) {
   OpTester t("SELECT_V2");
-  t.input<bool>({1}, {true}).input<float>({1, 1}, {3}).input<float>({}, {4}).output(DType::kFloat32);
+  t.input<bool>({1}, {true}).input<float>({1, 1}, {3}).input<float>({}, {4}).output(DType::kFloat32, {}, {1});
   t.run();
-  EXPECT_EQ(t.shape(0), Shape{});
+  EXPECT_EQ(t.shape(0), (Shape{1}));
   EXPECT_EQ(t.result<float>(0), (std::vector<float>{3}));
 }
 

@@ -21,14 +21,14 @@ LstmShape checked_shape(const OpContext& c) {
   return check_lstm(c, kLstmLayout, options_of(a), in[a.time_major ? 1 : 0], in[2]);
 }
 
-void infer(InferContext& c) {
+void infer_sequence_lstm(InferContext& c) {
   const LstmShape shape = checked_shape(c);
   c.require_output_type(0, {c.input(0).dtype()});
   const Shape& in = c.input(0).shape;
   c.set_output_shape(0, {in[0], in[1], shape.outputs});
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_sequence_lstm(PrepareContext& c) {
   const auto& a = c.attributes<SequenceLstmAttributes>();
   const LstmShape shape = checked_shape(c);
   const LstmOptions options = options_of(a);
@@ -55,10 +55,10 @@ void register_sequence_lstm(Registry& registry) {
                 .required_inputs = 1,
                 .options = builtin_options(71),
                 .make_attributes = make_attributes<SequenceLstmAttributes>,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_sequence_lstm,
+                .prepare = prepare_sequence_lstm,
                 .pure = false,
-                .quantize = hybrid_rule({.hybrid = 3}, kLstmWeightInputs),
+                .quantize = hybrid_rule({.int8 = 1, .hybrid = 3}, kLstmWeightInputs),
                 .types = "f32 i8x8_16 hybrid"});
 }
 

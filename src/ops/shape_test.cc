@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

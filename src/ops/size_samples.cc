@@ -8,12 +8,13 @@ struct Sizes {
   int64_t batch;            // of first axes
   int64_t length;           // of other axes of tensors up to rank 3: sequences
   int64_t image;            // of other axes of tensors of higher rank
-  int64_t wide = 0;         // added for each further axis
+  int64_t wide = 0;         // added for each further axis: images are wide in some sets and tall in others
   int64_t input_steps = 0;  // how many times `length` is divided by two before it starts again, input by input
 };
 
 /// 64 * 105 can be halved six times and divided by 3, 5 and 7: windows fit and what was halved meets again. Small
-/// lengths fit into tables of any size. Size 1 is a case of its own in many programs, so it must be among them.
+/// lengths fit into tables of any size. Size 1 is a case of its own in many programs, so it must be among them. Sizes
+/// that nothing divides show what a program pads or cuts off. First axes are long in two sets: a vector may be a sound.
 constexpr int64_t kLarge = 64 * 105;
 constexpr std::array<Sizes, kSizeSamples> kSizes = {{
     {6, kLarge * 2, kLarge * 2},
@@ -22,12 +23,14 @@ constexpr std::array<Sizes, kSizeSamples> kSizes = {{
     {2, 2, kLarge * 4},
     {4, 3, 224},
     {7, 5, 448},
-    {1, 1, kLarge * 5},
+    {1, 1, 1},
     {5, 64, 64},
-    {8, 256, 1024},
-    {9, 8, 32},
+    {8, 256, 1024, -128},
+    {kLarge * 2, 8, 12},
     {11, kLarge, kLarge, kLarge},
     {12, 4, kLarge, kLarge, 2},
+    {13, 37, 331, 6},
+    {1511, 11, 131, -2},
 }};
 
 }  // namespace

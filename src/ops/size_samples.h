@@ -21,7 +21,7 @@ struct Dims : std::vector<int64_t> {
   Dims(const Shape& shape) : vector(shape.begin(), shape.end()) {}
 };
 
-inline constexpr size_t kSizeSamples = 12;
+inline constexpr size_t kSizeSamples = 14;
 
 /// The shapes of one tensor, sample by sample; nothing where the sample's sizes were ruled out.
 struct SizeSamples : std::array<std::optional<Shape>, kSizeSamples> {

@@ -78,6 +78,21 @@ TEST(SizeSamples, HeightAndWidthAreNotTheSame) {
   EXPECT_FALSE(b.known(b.node("EQUAL", {size_of(b, x, 1), size_of(b, x, 2)}, "square", DType::kBool)).has_value());
 }
 
+TEST(SizeSamples, WhatIsLeftOfADivisionIsNoConstant) {
+  for (const Dims& dims : {Dims{-1, -1, -1, 3}, Dims{-1, -1}}) {
+    GraphBuilder b;
+    const int x = b.input("x", DType::kFloat32, dims);
+    for (const int axis : {0, 1}) {
+      for (const int32_t divisor : {2, 3, 4, 5, 7, 8, 16, 32, 105}) {
+        const int rest = b.node("FLOOR_MOD", {size_of(b, x, axis), ints(b, {divisor})}, "rest");
+        EXPECT_FALSE(b.known(rest).has_value()) << axis << " " << divisor;
+      }
+      const int few = b.node("LESS", {size_of(b, x, axis), ints(b, {2})}, "few", DType::kBool);
+      EXPECT_FALSE(b.known(few).has_value()) << axis;
+    }
+  }
+}
+
 TEST(SizeSamples, ASizeThatNoTableFitsIsAnError) {
   GraphBuilder b;
   const int x = b.input("x", DType::kFloat32, {-1, 7, 2});

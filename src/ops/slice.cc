@@ -24,7 +24,7 @@ std::vector<int64_t> run_ints(const TensorView& tensor) {
   return values;
 }
 
-void check_operands(const InferContext& c, std::initializer_list<DType> index_types) {
+void check_slice_operands(const InferContext& c, std::initializer_list<DType> index_types) {
   require_movable(c, c.input(0), {.strings = true, .sub_byte = true});
   require_same_type(c, c.input(0), c.output(0));
   for (int i = 1; i < c.input_count(); ++i) {
@@ -70,7 +70,7 @@ std::unique_ptr<Kernel> make_slice_kernel(PrepareContext& c, const StridedCopy& 
 }
 
 void infer_slice(InferContext& c) {
-  check_operands(c, {DType::kInt32, DType::kInt64});
+  check_slice_operands(c, {DType::kInt32, DType::kInt64});
   const Shape& input = c.input(0).shape;
   require_elements(c, 1, input.rank());
   if (!c.known(2)) return c.defer();
@@ -237,7 +237,7 @@ bool shape_needs_begin(const StridedSliceAttributes& a, const std::vector<Axis>&
 }
 
 void infer_strided_slice(InferContext& c) {
-  check_operands(c, {DType::kInt32});
+  check_slice_operands(c, {DType::kInt32});
   const auto& a = c.attributes<StridedSliceAttributes>();
   c.require(c.input(1).shape[0] <= 31, "there are {} indices, at most 31 are supported", c.input(1).shape[0]);
   const std::vector<Axis> axes = match_axes(c);

@@ -75,14 +75,14 @@ float table_sum(const ExpTable& table, const In* in, int64_t depth, int32_t most
 }
 
 /// Rounds a number >= 0 to nearest, halves up; too large ones and NaN become 65536.
-int32_t round_level(float value) {
+int32_t round_bounded_level(float value) {
   const float limited = value < 65536.0F ? value : 65536.0F;
   const auto whole = static_cast<int32_t>(limited);
   return whole + (limited - static_cast<float>(whole) >= 0.5F ? 1 : 0);
 }
 
 template <typename T>
-T clamp_level(int64_t level) {
+T clamp_to_level(int64_t level) {
   return static_cast<T>(std::clamp<int64_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
 }
 
@@ -153,7 +153,8 @@ std::unique_ptr<Kernel> table_softmax(const OpContext& c) {
       if (depth >= 64) return look_levels_up(table, factor, zero_point, offset, in, out, depth);
     }
     for_items(depth, 4, [&](int64_t i) {
-      out[i] = clamp_level<Out>(zero_point + round_level(table[static_cast<size_t>(offset + in[i])] * factor));
+      out[i] =
+          clamp_to_level<Out>(zero_point + round_bounded_level(table[static_cast<size_t>(offset + in[i])] * factor));
     });
   });
 }
@@ -174,14 +175,15 @@ class SoftmaxI16 {
     for_items(depth, 8, [&](int64_t i) {
       // -10 .. 0 is -65535 .. 0, recentred for the table.
       const int64_t scaled = int64_t{kernels::multiply(in[i] - most, factor_)} + 32767;
-      out[i] = kernels::lookup16(clamp_level<int16_t>(scaled), exp_);
+      out[i] = kernels::lookup16(clamp_to_level<int16_t>(scaled), exp_);
       sum += out[i];
     });
     // The largest element adds almost 1, so the sum has a leading bit; above 2^16 it saturates.
     const auto bits = static_cast<uint32_t>(std::clamp<int64_t>(sum, 1, std::numeric_limits<int32_t>::max()));
     const int headroom = std::countl_zero(bits);
     const auto mantissa = static_cast<int32_t>(((int64_t{bits} << (headroom - 1)) + (1 << 13)) >> 14);
-    const int64_t reciprocal = kernels::lookup16(clamp_level<int16_t>(mantissa - ((1 << 15) + (1 << 16))), reciprocal_);
+    const int64_t reciprocal =
+        kernels::lookup16(clamp_to_level<int16_t>(mantissa - ((1 << 15) + (1 << 16))), reciprocal_);
     const int shift = std::max(31 - headroom, 1);
     for_items(depth, 4, [&](int64_t i) {
       const int64_t level = (out[i] * reciprocal + (int64_t{1} << (shift - 1))) >> shift;
@@ -295,7 +297,7 @@ std::unique_ptr<Kernel> table_log_softmax(const OpContext& c) {
     const float shift = (in_scale * static_cast<float>(most) + log_sum) / affine_out.scale;
     for_items(depth, 8, [&](int64_t i) {
       const float level = std::rint(scale * static_cast<float>(in[i]) - shift);
-      out[i] = clamp_level<T>(int64_t{kernels::saturating_int(level)} + affine_out.zero_point);
+      out[i] = clamp_to_level<T>(int64_t{kernels::saturating_int(level)} + affine_out.zero_point);
     });
   });
 }

@@ -20,7 +20,7 @@ struct BlockAxis {
   int64_t after = 0;
 };
 
-void check_operands(const InferContext& c) {
+void check_block_operands(const InferContext& c) {
   require_movable(c, c.input(0), {});
   require_same_type(c, c.input(0), c.output(0));
   require_same_quantization(c, c.input(0), c.output(0));
@@ -46,7 +46,7 @@ std::vector<BlockAxis> block_axes(const OpContext& c) {
 }
 
 void infer_space_to_batch(InferContext& c) {
-  check_operands(c);
+  check_block_operands(c);
   if (!c.known(1) || !c.known(2)) return c.defer();
   const Shape& input = c.input(0).shape;
   std::vector<int64_t> dims(input.begin(), input.end());
@@ -62,7 +62,7 @@ void infer_space_to_batch(InferContext& c) {
 }
 
 void infer_batch_to_space(InferContext& c) {
-  check_operands(c);
+  check_block_operands(c);
   if (!c.known(1) || !c.known(2)) return c.defer();
   const Shape& input = c.input(0).shape;
   std::vector<int64_t> dims(input.begin(), input.end());

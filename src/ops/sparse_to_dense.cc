@@ -9,6 +9,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace sparse_to_dense {
 namespace {
 
 enum Input { kIndices = 0, kShape = 1, kValues = 2, kDefault = 3 };
@@ -66,8 +67,10 @@ void run_sparse_to_dense(RunContext& run) {
 std::unique_ptr<Kernel> prepare_sparse_to_dense(PrepareContext&) { return make_kernel(run_sparse_to_dense); }
 
 }  // namespace
+}  // namespace sparse_to_dense
 
 void register_sparse_to_dense(Registry& registry) {
+  using namespace sparse_to_dense;
   registry.add({.id = op::kSparseToDense,
                 .max_version = 3,
                 .min_inputs = 4,

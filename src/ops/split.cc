@@ -13,7 +13,7 @@
 namespace leadline::ops {
 namespace {
 
-void check_types(const InferContext& c, int data, int count) {
+void check_split(const InferContext& c, int data, int count) {
   require_movable(c, c.input(data), {});
   c.require(count == c.output_count(), "the op has {} outputs, but its attribute says {}", c.output_count(), count);
   for (int i = 0; i < c.output_count(); ++i) require_same_type(c, c.input(data), c.output(i));
@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> cut_along(PrepareContext& c, int data, int axis) {
 
 void infer_split(InferContext& c) {
   const int count = c.attributes<SplitAttributes>().num_splits;
-  check_types(c, 1, count);
+  check_split(c, 1, count);
   c.require_input_type(0, {DType::kInt32});
   require_elements(c, 0, 1);
   if (!c.known(0)) return c.defer();
@@ -97,7 +97,7 @@ std::unique_ptr<Kernel> prepare_split(PrepareContext& c) {
 }
 
 void infer_split_v(InferContext& c) {
-  check_types(c, 0, c.attributes<SplitAttributes>().num_splits);
+  check_split(c, 0, c.attributes<SplitAttributes>().num_splits);
   c.require_input_type(1, {DType::kInt32, DType::kInt64});
   c.require_input_type(2, {DType::kInt32});
   c.require(c.input(1).shape == Shape{c.output_count()}, "the sizes have shape {}, expected [{}]",
@@ -134,7 +134,7 @@ std::unique_ptr<Kernel> prepare_split_v(PrepareContext& c) {
 
 void infer_unpack(InferContext& c) {
   const auto& attributes = c.attributes<UnpackAttributes>();
-  check_types(c, 0, attributes.num);
+  check_split(c, 0, attributes.num);
   const Shape& input = c.input(0).shape;
   const int axis = resolve_axis(c, attributes.axis, input.rank());
   c.require(input[axis] == attributes.num, "dimension {} of shape {} does not unpack into {} tensors", axis,

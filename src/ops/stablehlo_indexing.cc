@@ -17,6 +17,7 @@
 #include "ops/movement.h"
 
 namespace leadline::ops {
+namespace stablehlo_indexing {
 namespace {
 
 /// How an axis of the batched tensor moves through the indices and the operand.
@@ -168,7 +169,7 @@ Indexing gather_indexing(const OpContext& c) {
   return x;
 }
 
-void infer_gather(InferContext& c) {
+void infer_stablehlo_gather(InferContext& c) {
   require_movable(c, c.input(0), {});
   if (element_bytes(c.input(0).dtype()) > 8) c.require_input_type(0, {DType::kFloat32});
   require_same_type(c, c.input(0), c.output(0));
@@ -178,7 +179,7 @@ void infer_gather(InferContext& c) {
   c.set_output_shape(0, shape);
 }
 
-std::unique_ptr<Kernel> prepare_gather(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_stablehlo_gather(PrepareContext& c) {
   const auto& a = c.attributes<StablehloGatherAttributes>();
   const Indexing x = gather_indexing(c);
   Point last_start{};
@@ -242,7 +243,7 @@ Indexing scatter_indexing(const OpContext& c) {
   return x;
 }
 
-void infer_scatter(InferContext& c) {
+void infer_stablehlo_scatter(InferContext& c) {
   c.require_input_type(
       0, {DType::kFloat32, DType::kFloat16, DType::kFloat64, DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16,
           DType::kInt32, DType::kUInt32, DType::kInt64, DType::kUInt64, DType::kBool});
@@ -303,7 +304,7 @@ std::unique_ptr<Kernel> scatter_kernel(const Indexing& x, Update update) {
   });
 }
 
-std::unique_ptr<Kernel> prepare_scatter(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_stablehlo_scatter(PrepareContext& c) {
   const Indexing x = scatter_indexing(c);
   const Update update = update_of(c);
   const DType type = c.input(0).dtype();
@@ -312,16 +313,18 @@ std::unique_ptr<Kernel> prepare_scatter(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace stablehlo_indexing
 
 void register_stablehlo_indexing(Registry& registry) {
+  using namespace stablehlo_indexing;
   registry.add({.id = op::kStablehloGather,
                 .min_inputs = 2,
                 .max_inputs = 2,
                 .required_inputs = 2,
                 .options = builtin_options_2(16),
                 .make_attributes = make_attributes<StablehloGatherAttributes>,
-                .infer = infer_gather,
-                .prepare = prepare_gather,
+                .infer = infer_stablehlo_gather,
+                .prepare = prepare_stablehlo_gather,
                 .types = "any of 1 to 8 bytes"});
   registry.add({.id = op::kStablehloScatter,
                 .min_inputs = 3,
@@ -329,8 +332,8 @@ void register_stablehlo_indexing(Registry& registry) {
                 .required_inputs = 3,
                 .options = builtin_options_2(7),
                 .make_attributes = make_attributes<StablehloScatterAttributes>,
-                .infer = infer_scatter,
-                .prepare = prepare_scatter,
+                .infer = infer_stablehlo_scatter,
+                .prepare = prepare_stablehlo_scatter,
                 .types = "f32 f16 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool"});
 }
 

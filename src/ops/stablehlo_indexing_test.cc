@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "core/half.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 namespace {

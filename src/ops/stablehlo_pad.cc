@@ -66,7 +66,7 @@ Placement placement_of(const OpContext& c) {
   return result;
 }
 
-void infer(InferContext& c) {
+void infer_stablehlo_pad(InferContext& c) {
   const auto& a = c.attributes<StablehloPadAttributes>();
   const auto rank = static_cast<size_t>(c.input(0).shape.rank());
   require_movable(c, c.input(0), {});
@@ -79,7 +79,7 @@ void infer(InferContext& c) {
   c.set_output_shape(0, placement_of(c).shape);
 }
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_stablehlo_pad(PrepareContext& c) {
   return make_kernel([block = placement_of(c).block](RunContext& run) {
     const TensorView& out = run.output(0);
     const int64_t bytes = element_bytes(out.dtype);
@@ -98,8 +98,8 @@ void register_stablehlo_pad(Registry& registry) {
                 .required_inputs = 2,
                 .options = builtin_options_2(10),
                 .make_attributes = make_attributes<StablehloPadAttributes>,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_stablehlo_pad,
+                .prepare = prepare_stablehlo_pad,
                 .types = "any but strings and sub-byte"});
 }
 

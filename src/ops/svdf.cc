@@ -12,6 +12,7 @@
 #include "ops/quantization_rules.h"
 
 namespace leadline::ops {
+namespace svdf {
 namespace {
 
 using kernels::Multiplier;
@@ -178,8 +179,10 @@ std::unique_ptr<Kernel> prepare(PrepareContext& c) {
 }
 
 }  // namespace
+}  // namespace svdf
 
 void register_svdf(Registry& registry) {
+  using namespace svdf;
   registry.add({.id = op::kSvdf,
                 .max_version = 4,
                 .min_inputs = 5,
@@ -190,7 +193,7 @@ void register_svdf(Registry& registry) {
                 .infer = infer,
                 .prepare = prepare,
                 .pure = false,
-                .quantize = hybrid_rule({.hybrid = 4}, input_set({kFeatures, kTime})),
+                .quantize = hybrid_rule({.int8 = 3, .hybrid = 4}, input_set({kFeatures, kTime})),
                 .types = "f32 i8 hybrid"});
 }
 

@@ -78,7 +78,7 @@ kernels::reference::ConvShape transpose_conv_shape(const OpContext& c, const Tra
 
 namespace {
 
-void infer(InferContext& c) {
+void infer_transpose_conv(InferContext& c) {
   const Shape& input = c.input(kInput).shape;
   const Shape& filter = c.input(kFilter).shape;
   check_conv_ranks(c, input, filter);
@@ -264,7 +264,7 @@ class GemmTransposeConv final : public Kernel {
   int64_t sums_at_ = 0, products_at_ = 0, workspace_at_ = 0;  // inside a slot
 };
 
-std::unique_ptr<Kernel> prepare(PrepareContext& c) {
+std::unique_ptr<Kernel> prepare_transpose_conv(PrepareContext& c) {
   const auto& a = c.attributes<TransposeConvAttributes>();
   const ConvShape shape = transpose_conv_shape(c, a, c.input(kInput).shape, c.input(kFilter).shape, c.output(0).shape);
   return make_transpose_conv_kernel(c, make_contraction(c, transpose_conv_rule(c), a.activation), shape);
@@ -286,8 +286,8 @@ void register_transpose_conv(Registry& registry) {
                 .required_inputs = 3,
                 .options = builtin_options(49),
                 .make_attributes = make_attributes<TransposeConvAttributes>,
-                .infer = infer,
-                .prepare = prepare,
+                .infer = infer_transpose_conv,
+                .prepare = prepare_transpose_conv,
                 .contraction = kTransposeConvOperands,
                 .fuses = kFusesRelus,
                 .quantize = weights_rule({.int8 = 2, .int16 = 3, .hybrid = 2}),

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "ops/string_tester.h"
+#include "ops/string_testing.h"
 
 namespace leadline::ops {
 namespace {

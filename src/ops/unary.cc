@@ -14,18 +14,6 @@ namespace {
 using kernels::Affine;
 using kernels::UnaryF32;
 
-bool is_small_integer(DType type) { return is_8bit(type) || type == DType::kInt16; }
-
-void require_quantized_pair(const OpContext& c) {
-  if (c.input(0).dtype() == DType::kInt16) {
-    require_symmetric(c, c.input(0), "input");
-    require_symmetric(c, c.output(0), "output");
-  } else {
-    c.require_quantized(c.input(0), "input");
-    c.require_quantized(c.output(0), "output");
-  }
-}
-
 template <typename T>
 int32_t clamp_level(int64_t level) {
   return static_cast<int32_t>(std::clamp<int64_t>(level, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
@@ -33,7 +21,7 @@ int32_t clamp_level(int64_t level) {
 
 /// A function int32_t -> int32_t of the stored value: by table for 8 bits, else one by one.
 template <typename T, typename F>
-std::unique_ptr<Kernel> level_kernel(const F& f) {
+std::unique_ptr<Kernel> stored_level_kernel(const F& f) {
   if constexpr (sizeof(T) == 1) {
     return lut8_kernel(kernels::make_lut8<T>(f));
   } else {
@@ -79,7 +67,7 @@ std::unique_ptr<Kernel> prepare_abs(PrepareContext& c) {
     const auto factor = kernels::quantize_multiplier(static_cast<double>(in.scale / out.scale));
     return visit_quantized(c, [&](auto zero) {
       using T = decltype(zero);
-      return level_kernel<T>([=](int32_t v) {
+      return stored_level_kernel<T>([=](int32_t v) {
         const int32_t magnitude = std::abs(v - in.zero_point);
         const int32_t scaled = rescale ? kernels::multiply(magnitude, factor) : magnitude;
         return clamp_level<T>(int64_t{scaled} + out.zero_point);
@@ -170,7 +158,7 @@ std::unique_ptr<Kernel> prepare_sqrt(PrepareContext& c) {
   return visit_quantized(c, [&](auto zero) {
     using T = decltype(zero);
     // TFLite rounds towards zero here.
-    auto kernel = level_kernel<T>([=](int32_t v) {
+    auto kernel = stored_level_kernel<T>([=](int32_t v) {
       const float real = in.scale * static_cast<float>(std::max(v - in.zero_point, 0));
       return clamp_level<T>(int64_t{kernels::saturating_int(std::sqrt(real) / out.scale)} + out.zero_point);
     });
@@ -189,7 +177,7 @@ std::unique_ptr<Kernel> prepare_rsqrt(PrepareContext& c) {
     return not_negative<int16_t>(std::move(kernel), in.zero_point);
   }
   const double factor = 1.0 / (std::sqrt(static_cast<double>(in.scale)) * out.scale);
-  auto kernel = level_kernel<int8_t>([=](int32_t v) {
+  auto kernel = stored_level_kernel<int8_t>([=](int32_t v) {
     if (v <= in.zero_point) return int32_t{127};
     const double level = std::round(factor / std::sqrt(static_cast<double>(v - in.zero_point)));
     return clamp_level<int8_t>(int64_t{kernels::saturating_int(level)} + out.zero_point);

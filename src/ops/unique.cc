@@ -22,10 +22,10 @@ struct Slot {
   int32_t place = 0;   // of the value among the different ones
 };
 
-int64_t slot_count(int64_t elements) {
+int64_t hash_slots(int64_t elements) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, 2 * elements))));
 }
-int64_t workspace_bytes(int64_t elements) { return slot_count(elements) * static_cast<int64_t>(sizeof(Slot)); }
+int64_t workspace_bytes(int64_t elements) { return hash_slots(elements) * static_cast<int64_t>(sizeof(Slot)); }
 
 /// The bits that stand for a value: equal for equal values. Every NaN equals itself alone.
 template <typename T>
@@ -38,7 +38,7 @@ uint64_t bits_of(T value) {
 template <typename T, typename Visit>
 int64_t for_each_place(const T* values, int64_t count, std::byte* workspace, const Visit& visit) {
   auto* slots = reinterpret_cast<Slot*>(workspace);
-  const auto mask = static_cast<uint64_t>(slot_count(count)) - 1;
+  const auto mask = static_cast<uint64_t>(hash_slots(count)) - 1;
   for_items(static_cast<int64_t>(mask) + 1, 1, [&](int64_t i) { slots[i] = Slot{}; });
   // Multiplying by 2^64 / golden ratio spreads neighbours; the upper half depends on all bits.
   const auto first_slot = [&](int64_t i) { return ((bits_of(values[i]) * 0x9E3779B97F4A7C15ULL) >> 32) & mask; };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE: named state that outlives a run.
+#include "ops/variables.h"
+
 #include <cstring>
 
 #include "ops/families.h"
@@ -7,15 +9,6 @@
 
 namespace leadline::ops {
 namespace {
-
-struct VarHandleAttributes : ir::AttributeSet<VarHandleAttributes> {
-  std::string container;
-  std::string shared_name;
-  void fields(ir::FieldVisitor& v) {
-    v.field("container", container);
-    v.field("shared_name", shared_name);
-  }
-};
 
 /// A resource tensor holds the variable's number.
 int32_t id_of(const Operand& resource) { return resource.values<int32_t>()[0]; }

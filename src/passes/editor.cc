@@ -27,12 +27,12 @@ class ActivationField final : public ir::FieldFinder {
   }
 };
 
-bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node, size_t depth) {
+bool is_pure_within(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node, size_t depth) {
   const ops::OpDef* op = ops::row_of(node);
   if (op == nullptr) return false;
   for (const auto* list : {&node.inputs, &node.outputs}) {
     for (int v : *list) {
-      if (v != ir::kAbsent && subgraph.values[static_cast<size_t>(v)].variable) return false;
+      if (v != ir::kAbsent && subgraph.value(v).variable) return false;
     }
   }
   const std::vector<int> calls = ir::called_subgraphs(node);
@@ -41,7 +41,7 @@ bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Nod
   return std::all_of(calls.begin(), calls.end(), [&](int call) {
     const ir::Subgraph& body = graph.subgraphs[static_cast<size_t>(call)];
     return std::all_of(body.nodes.begin(), body.nodes.end(),
-                       [&](const ir::Node& inner) { return is_pure(graph, body, inner, depth - 1); });
+                       [&](const ir::Node& inner) { return is_pure_within(graph, body, inner, depth - 1); });
   });
 }
 
@@ -59,7 +59,7 @@ bool is_reshape(const ir::Node& node) {
 
 bool is_pure(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Node& node) {
   constexpr size_t kDeepEnough = 4;
-  return is_pure(graph, subgraph, node, kDeepEnough);
+  return is_pure_within(graph, subgraph, node, kDeepEnough);
 }
 
 ir::Graph& PassTarget::change() const {
@@ -109,9 +109,7 @@ ir::Node& Editor::change(int n) {
   return node;
 }
 
-ir::Value& Editor::change_value(int v) {
-  return target_.change().subgraphs[static_cast<size_t>(index_)].values[static_cast<size_t>(v)];
-}
+ir::Value& Editor::change_value(int v) { return target_.change().subgraphs[static_cast<size_t>(index_)].value(v); }
 
 void Editor::make_constant(int v, std::vector<std::byte> bytes) {
   auto& storage = target_.change().storage;

@@ -60,7 +60,7 @@ class Editor {
   const ir::Subgraph& subgraph() const { return graph().subgraphs[static_cast<size_t>(index_)]; }
   /// Memory may not grow, and there are no new values.
   bool for_runs() const { return target_.for_runs(); }
-  const ir::Value& value(int v) const { return subgraph().values[static_cast<size_t>(v)]; }
+  const ir::Value& value(int v) const { return subgraph().value(v); }
   const ir::Node& node(int n) const { return *nodes_[static_cast<size_t>(n)]; }
   int node_count() const { return static_cast<int>(nodes_.size()); }
   bool removed(int n) const { return removed_[static_cast<size_t>(n)]; }

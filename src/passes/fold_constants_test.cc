@@ -23,7 +23,7 @@ TEST(FoldConstants, LargeOnesBecomeSources) {
   const auto graph = b.finish({b.node("FULLY_CONNECTED", {x, flat, ir::kAbsent}, "y", a)});
   run_passes(*graph, true);
   ASSERT_EQ(graph->subgraphs[0].nodes.size(), 1U);
-  const ir::Value& constant = graph->subgraphs[0].values[static_cast<size_t>(graph->subgraphs[0].nodes[0].inputs[1])];
+  const ir::Value& constant = graph->subgraphs[0].value(graph->subgraphs[0].nodes[0].inputs[1]);
   ASSERT_NE(constant.source, nullptr);
   const auto made = ir::read_all(*constant.source);
   float second = 0;

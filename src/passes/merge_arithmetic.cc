@@ -49,8 +49,8 @@ bool remove_neutral(Editor& e, int n, const Step& step) {
 }
 
 /// What must be added to x, or multiplied with it, instead of both operands; nothing when that loses a number's range.
-std::optional<std::vector<float>> join(std::vector<float> first, std::vector<float> second, const Step& inner,
-                                       const Step& outer) {
+std::optional<std::vector<float>> joined_numbers(std::vector<float> first, std::vector<float> second, const Step& inner,
+                                                 const Step& outer) {
   const size_t count = std::max(first.size(), second.size());
   if (first.size() != count && first.size() != 1) return {};
   if (second.size() != count && second.size() != 1) return {};
@@ -82,7 +82,7 @@ bool merge_steps(Editor& e, int n, const Step& outer) {
   const int shaped = first->size() >= second->size() ? inner->constant : outer.constant;
   if (first->size() == second->size() && !(e.value(inner->constant).shape == e.value(outer.constant).shape))
     return false;
-  const auto joint = join(std::move(*first), std::move(*second), *inner, outer);
+  const auto joint = joined_numbers(std::move(*first), std::move(*second), *inner, outer);
   if (!joint) return false;
   const Shape shape = e.value(shaped).shape;
   const int constant = e.add_constant(e.value(outer.constant).name, DType::kFloat32, shape, *joint);
@@ -90,13 +90,13 @@ bool merge_steps(Editor& e, int n, const Step& outer) {
   return true;
 }
 
-bool merge(Editor& e, int n) {
+bool merge_step(Editor& e, int n) {
   const auto step = step_of(e, e.node(n));
   return step && (remove_neutral(e, n, *step) || merge_steps(e, n, *step));
 }
 
 }  // namespace
 
-int merge_arithmetic(PassTarget target) { return for_each_node(target, merge); }
+int merge_arithmetic(PassTarget target) { return for_each_node(target, merge_step); }
 
 }  // namespace leadline::passes

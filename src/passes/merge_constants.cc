@@ -32,7 +32,7 @@ void share_bytes(ir::Graph& graph) {
   }
 }
 
-int merge(Editor& e) {
+int merge_equal_constants(Editor& e) {
   int changes = 0;
   std::map<const void*, std::vector<int>> by_place;
   const auto count = static_cast<int>(e.subgraph().values.size());
@@ -56,7 +56,7 @@ int merge(Editor& e) {
 
 int merge_constants(PassTarget target) {
   share_bytes(target.change());
-  return for_each_subgraph(target, [](Editor& e, int) { return merge(e); });
+  return for_each_subgraph(target, [](Editor& e, int) { return merge_equal_constants(e); });
 }
 
 }  // namespace leadline::passes

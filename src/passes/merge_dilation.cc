@@ -7,7 +7,7 @@ namespace {
 
 /// Taking every d-th pixel into a batch of its own, convolving without gaps and weaving the results together is a
 /// convolution with dilation d. Padding that is cropped again was only there to make sizes divisible.
-bool merge(Editor& e, int n) {
+bool merge_around_conv(Editor& e, int n) {
   const ir::Node& after = e.node(n);
   if (after.op != op::kBatchToSpaceNd) return false;
   const int middle = e.producer(after.inputs[0]);
@@ -50,6 +50,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_dilation(PassTarget target) { return for_each_node(target, merge); }
+int merge_dilation(PassTarget target) { return for_each_node(target, merge_around_conv); }
 
 }  // namespace leadline::passes

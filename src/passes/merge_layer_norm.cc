@@ -196,7 +196,7 @@ class Pattern {
   float epsilon_ = 0.0F;
 };
 
-bool merge(Editor& e, int n) {
+bool merge_norm(Editor& e, int n) {
   const ir::Node& node = e.node(n);
   if ((node.op != op::kAdd && node.op != op::kMul)) return false;
   Pattern pattern(e, n);
@@ -211,7 +211,7 @@ int merge_layer_norm(PassTarget target) {
   return for_each_subgraph(target, [](Editor& editor, int) {
     int changes = 0;
     for (int n = editor.node_count() - 1; n >= 0; --n) {  // from the end: gain and shift belong to it
-      if (!editor.removed(n) && merge(editor, n)) ++changes;
+      if (!editor.removed(n) && merge_norm(editor, n)) ++changes;
     }
     return changes;
   });

@@ -20,7 +20,7 @@ constexpr int kLevels = 256;
 
 bool is_8bit(const ir::Value& value) { return value.dtype == DType::kInt8 || value.dtype == DType::kUInt8; }
 
-bool is_plain(const ir::Value& value) {
+bool is_plain_value(const ir::Value& value) {
   const int bits = dtype_bits(value.dtype);
   return bits >= 8 && !value.variable && !value.sparsity && value.quantization.scale.size() <= 1 &&
          value.quantization.block_size == 0;
@@ -34,9 +34,10 @@ bool is_elementwise(Editor& e, int n) {
   const ops::OpDef* op = ops::row_of(node);
   if (op == nullptr || !op->elementwise) return false;
   for (int v : node.inputs) {
-    if (v == ir::kAbsent || !is_plain(e.value(v)) || (e.value(v).constant && !is_number(e.value(v)))) return false;
+    if (v == ir::kAbsent || !is_plain_value(e.value(v)) || (e.value(v).constant && !is_number(e.value(v))))
+      return false;
   }
-  return is_plain(e.value(node.outputs[0])) && !e.value(node.outputs[0]).constant;
+  return is_plain_value(e.value(node.outputs[0])) && !e.value(node.outputs[0]).constant;
 }
 
 /// Nodes that together compute one value from one other.
@@ -83,7 +84,7 @@ class Probe {
     auto levels = std::vector<std::byte>(kLevels);
     for (int i = 0; i < kLevels; ++i) levels[static_cast<size_t>(i)] = static_cast<std::byte>(i);
     graph_.storage.push_back(std::make_shared<const std::vector<std::byte>>(std::move(levels)));
-    ir::Value& root = subgraph().values[static_cast<size_t>(number(chain.root))];
+    ir::Value& root = subgraph().value(number(chain.root));
     // Of the same rank: kernels may choose by it.
     std::vector<int64_t> sizes(static_cast<size_t>(std::max(1, root.shape.rank())), 1);
     sizes.back() = kLevels;
@@ -126,7 +127,7 @@ class Probe {
   std::vector<int> numbers_;  // of the values in the whole graph
 };
 
-bool merge(Editor& e, int last) {
+bool merge_chain(Editor& e, int last) {
   if (!is_elementwise(e, last) || !is_8bit(e.value(e.node(last).outputs[0]))) return false;
   const Chain chain = find_chain(e, last);
   if (chain.nodes.size() < 2 || e.value(chain.root).variable) return false;
@@ -155,7 +156,7 @@ int merge_lookups(PassTarget target) {
   return for_each_subgraph(target, [](Editor& editor, int) {
     int changes = 0;
     for (int n = editor.node_count() - 1; n >= 0; --n) {  // from the end: chains are found whole
-      if (!editor.removed(n) && merge(editor, n)) ++changes;
+      if (!editor.removed(n) && merge_chain(editor, n)) ++changes;
     }
     return changes;
   });

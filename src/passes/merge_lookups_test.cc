@@ -17,7 +17,7 @@ class Levels : public Sketch {
     quantize(x, 0.05F, type == kI8 ? -3 : 120);
   }
   int quantize(int v, float scale, int zero) {
-    Quantization& q = subgraph().values[static_cast<size_t>(v)].quantization;
+    Quantization& q = subgraph().value(v).quantization;
     q.scale = {scale};
     q.zero_point = {zero};
     return v;

@@ -39,7 +39,7 @@ bool is_cheap_to_replace(Editor& e, int value) {
   return std::all_of(readers.begin(), readers.end(), [&](int n) { return e.node(n).inputs.size() <= kMostInputs; });
 }
 
-bool merge(Editor& e, int n, Seen& seen) {
+bool merge_twin(Editor& e, int n, Seen& seen) {
   if (!is_eligible(e, n) || !is_cheap_to_replace(e, e.node(n).outputs[0])) return false;
   const ir::Node& node = e.node(n);
   const int result = node.outputs[0];
@@ -62,7 +62,7 @@ bool merge(Editor& e, int n, Seen& seen) {
 int merge_nodes(PassTarget target) {
   return for_each_subgraph(target, [](Editor& editor, int) {
     Seen seen;
-    return for_each_node(editor, [&](Editor& e, int n) { return merge(e, n, seen); });
+    return for_each_node(editor, [&](Editor& e, int n) { return merge_twin(e, n, seen); });
   });
 }
 

@@ -51,7 +51,7 @@ bool merge_border(Editor& e, int n, const ConvGeometry& geometry, const ir::Node
   return true;
 }
 
-bool merge(Editor& e, int n) {
+bool merge_into_window(Editor& e, int n) {
   const ir::Node& node = e.node(n);
   auto geometry = conv_geometry(e, node);
   if (!geometry || geometry->padding != ir::Padding::kValid) return false;
@@ -75,6 +75,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_padding(PassTarget target) { return for_each_node(target, merge); }
+int merge_padding(PassTarget target) { return for_each_node(target, merge_into_window); }
 
 }  // namespace leadline::passes

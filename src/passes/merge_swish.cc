@@ -13,7 +13,7 @@ int sole_maker(Editor& e, int v, const ir::OpId& op) {
   return e.value(v).variable ? -1 : maker;
 }
 
-bool merge(Editor& e, int n) {
+bool merge_product(Editor& e, int n) {
   const ir::Node& node = e.node(n);
   if (node.op != op::kMul || node.inputs.size() != 2) return false;
   if (activation_of(*node.attributes) != ir::Activation::kNone) return false;
@@ -33,6 +33,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_swish(PassTarget target) { return for_each_node(target, merge); }
+int merge_swish(PassTarget target) { return for_each_node(target, merge_product); }
 
 }  // namespace leadline::passes

@@ -20,7 +20,7 @@ bool turns_matrices(Editor& e, const ir::Node& node) {
   return *axes == wanted;
 }
 
-bool merge(Editor& e, int n) {
+bool merge_pair(Editor& e, int n) {
   if (e.node(n).op != op::kBatchMatmul) return false;
   auto changed = ir::attributes_as<ops::BatchMatmulAttributes>(e.node(n));
   bool any = false;
@@ -40,6 +40,6 @@ bool merge(Editor& e, int n) {
 
 }  // namespace
 
-int merge_transposes(PassTarget target) { return for_each_node(target, merge); }
+int merge_transposes(PassTarget target) { return for_each_node(target, merge_pair); }
 
 }  // namespace leadline::passes

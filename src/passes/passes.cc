@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/passes.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/join.h"
 #include "core/rethrow_if_fatal.h"
 #include "ir/verifier.h"
 #include "ops/op_ids.h"
@@ -102,7 +103,7 @@ PassNames pass_names(std::span<const std::string> names, const std::vector<PassN
     std::vector<std::string_view> all;
     for (const PassName& pass : known) all.emplace_back(pass.name);
     require(name == "all" || found != known.end(), ErrorCode::kInvalidArgument,
-            "unknown pass '{}'; expected one of: {}, all", name, fmt::join(all, ", "));
+            "unknown pass '{}'; expected one of: {}, all", name, join(all, ", "));
     if (name == "all") {
       result.insert(all.begin(), all.end());
     } else {

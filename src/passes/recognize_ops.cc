@@ -13,7 +13,7 @@
 namespace leadline::passes {
 namespace {
 
-constexpr int64_t kMostNumbers = int64_t{1} << 20;
+constexpr int64_t kMostSlopes = int64_t{1} << 20;
 
 bool near(double x, double wanted) { return std::fabs(x - wanted) <= 1e-5 * std::fabs(wanted); }
 
@@ -164,7 +164,7 @@ std::optional<Found> prelu(Editor& e, Reader& read, const ir::Node& node) {
       const ir::Node* minus = relu != nullptr ? read.made_by(relu->inputs[0], op::kNeg) : nullptr;
       const int slope = negative->inputs[1 - k];
       if (minus == nullptr || minus->inputs[0] != x || e.value(slope).shape.rank() > e.value(x).shape.rank()) continue;
-      auto numbers = e.floats(slope, kMostNumbers);
+      auto numbers = e.floats(slope, kMostSlopes);
       if (!numbers) continue;
       for (float& number : *numbers) number = -number;
       const Shape shape = e.value(slope).shape;

@@ -3,6 +3,7 @@
 
 #include "passes/editor.h"
 #include "passes/passes.h"
+#include "passes/renumber.h"
 
 namespace leadline::passes {
 namespace {
@@ -41,39 +42,12 @@ int remove_values(ir::Graph& graph, int index) {
     if (used[v] && q.block_size > 0) mark({q.block_scales, q.block_zero_points});
   }
   std::vector<int> number(used.size(), ir::kAbsent);
-  size_t kept = 0;
+  int kept = 0;
   for (size_t v = 0; v < used.size(); ++v) {
-    if (!used[v]) continue;
-    if (kept != v) subgraph.values[kept] = std::move(subgraph.values[v]);
-    number[v] = static_cast<int>(kept++);
+    if (used[v]) number[v] = kept++;
   }
-  const auto changes = static_cast<int>(used.size() - kept);
-  if (changes == 0) return 0;
-  subgraph.values.resize(kept);
-  const auto renumber = [&](std::vector<int>& values) {
-    for (int& v : values) {
-      if (v != ir::kAbsent) v = number[static_cast<size_t>(v)];
-    }
-  };
-  renumber(subgraph.inputs);
-  renumber(subgraph.outputs);
-  for (ir::Node& node : subgraph.nodes) {
-    renumber(node.inputs);
-    renumber(node.outputs);
-    renumber(node.intermediates);
-  }
-  for (ir::Value& value : subgraph.values) {
-    Quantization& q = value.quantization;
-    if (q.block_size <= 0) continue;
-    q.block_scales = number[static_cast<size_t>(q.block_scales)];
-    if (q.block_zero_points >= 0) q.block_zero_points = number[static_cast<size_t>(q.block_zero_points)];
-  }
-  for (ir::Signature& signature : graph.signatures) {
-    if (signature.subgraph != index) continue;
-    for (auto* entries : {&signature.inputs, &signature.outputs}) {
-      for (auto& [name, v] : *entries) v = number[static_cast<size_t>(v)];
-    }
-  }
+  const auto changes = static_cast<int>(used.size()) - kept;
+  if (changes > 0) renumber_values(graph, index, number);
   return changes;
 }
 

@@ -58,7 +58,7 @@ Plan describe(const Outline& outline, const SubgraphPlan& plan, const PlannedTot
       PlannedStep described;
       described.node = step.node;
       described.op = node.op.name();
-      if (!node.outputs.empty()) described.name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
+      if (!node.outputs.empty()) described.name = subgraph.value(node.outputs[0]).name;
       described.inputs = node.inputs;
       described.outputs = node.outputs;
       if (const ir::ChangedNode* changed = outline.changed(step.node)) described.merged = changed->merged;

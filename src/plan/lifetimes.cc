@@ -15,10 +15,12 @@ Lifetimes::Lifetimes(const Outline& outline, const PlanOptions& options, const S
       segment_(segment),
       segment_index_(static_cast<int>(plan.segments.size())),
       end_position_(std::max(0, static_cast<int>(segment.steps.size()) - 1)),
-      slots_(outline, segment, plan.values) {}
+      rows_(outline, plan, segment),
+      slots_(outline, plan, segment, rows_) {}
 
 int64_t Lifetimes::assign(const std::vector<bool>& use_parts) {
-  values_ = plan_.values;
+  values_.resize(rows_.size());
+  for (size_t i = 0; i < rows_.size(); ++i) values_[i] = plan_.value(rows_.value(i));
   use_parts_ = use_parts;
   slots_.assign(use_parts);
   pieces_.clear();
@@ -62,7 +64,7 @@ void Lifetimes::new_piece(int value, int first) {
   v.storage = Storage::kArena;
   v.segment = segment_index_;
   v.root = value;
-  piece_of_[static_cast<size_t>(value)] = static_cast<int>(pieces_.size());
+  piece_of_[rows_.row(value)] = static_cast<int>(pieces_.size());
   pieces_.push_back({v.bytes, first, last_position(value, first), is_kept(value)});
 }
 
@@ -78,7 +80,7 @@ void Lifetimes::add_inputs() {
   for (int v : outline_.subgraph().inputs) {
     PlannedValue& value = planned(v);
     value.last_step = outline_.last_use(v) >= node_count ? node_count : value.last_step;
-    if (value.storage != Storage::kArena || piece_of_[static_cast<size_t>(v)] >= 0) continue;
+    if (value.storage != Storage::kArena || piece_of(v) >= 0) continue;
     new_piece(v, 0);
     piece(v).last = end_position_;  // a callee's inputs never overlap its outputs
     piece(v).kept = true;
@@ -97,9 +99,9 @@ void Lifetimes::add_step_outputs(int position) {
     if (root.bytes != value.bytes) root.last_step = std::max(root.last_step, step);
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    const auto v = static_cast<size_t>(node.outputs[i]);
-    values_[v].first_step = early_[v] >= 0 ? early_[v] : step;
-    values_[v].last_step = step;
+    const size_t row = rows_.row(node.outputs[i]);
+    values_[row].first_step = early_[row] >= 0 ? early_[row] : step;
+    values_[row].last_step = step;
     add_output(position, node.outputs[i], i == 0);
   }
 }
@@ -136,12 +138,12 @@ void Lifetimes::live_in(int value, int source, int64_t shift) {
 bool Lifetimes::share_slot(int position, int value) {
   const Slot slot = slots_.resolve(value);
   if (slot.outer < 0) {
-    if (piece_of_[static_cast<size_t>(value)] < 0) return false;  // no input of its own came before it
+    if (piece_of(value) < 0) return false;  // no input of its own came before it
     extend_piece(value, value, position);
     return true;
   }
   PlannedValue& outer = planned(slot.outer);
-  int& early = early_[static_cast<size_t>(slot.outer)];
+  int& early = early_[rows_.row(slot.outer)];
   if (early < 0) {
     early = segment_.first_step + position;
     const bool is_result = outline_.is_output(slot.outer);
@@ -182,7 +184,7 @@ bool Lifetimes::share_view(int position, int value) {
   PlannedValue& v = planned(value);
   if (source.storage == Storage::kVariable || source.bytes != v.bytes) return false;  // a variable may change meanwhile
   live_in(value, node.inputs[0], 0);
-  if (piece_of_[static_cast<size_t>(v.root)] >= 0) extend_piece(v.root, value, position);
+  if (piece_of(v.root) >= 0) extend_piece(v.root, value, position);
   return true;
 }
 
@@ -203,12 +205,12 @@ bool Lifetimes::share_in_place(int position, int value) {
   if (options_.preserve_all) return false;
   if (sharing_at(position) != ops::Sharing::kInPlace) return false;
   PlannedValue& v = planned(value);
-  const DType type = outline_.subgraph().values[static_cast<size_t>(value)].dtype;
+  const DType type = outline_.subgraph().value(value).dtype;
   for (int input : node.inputs) {
     if (input == ir::kAbsent) continue;
     const PlannedValue& source = planned(input);
     if (source.storage != Storage::kArena || source.segment != segment_index_ || source.bytes != v.bytes) continue;
-    if (dtype_bits(type) != dtype_bits(outline_.subgraph().values[static_cast<size_t>(input)].dtype)) continue;
+    if (dtype_bits(type) != dtype_bits(outline_.subgraph().value(input).dtype)) continue;
     if (source.shape.elements() != v.shape.elements()) continue;
     if (piece(source.root).last != position || piece(source.root).kept) continue;
     if (!reads_safely(node, input)) continue;

@@ -8,6 +8,7 @@
 
 #include "plan/outline.h"
 #include "plan/part_slots.h"
+#include "plan/segment_values.h"
 #include "plan/subgraph_plan.h"
 
 namespace leadline::plan {
@@ -30,12 +31,14 @@ class Lifetimes {
   /// inside others where use_parts[position] holds. Returns the most bytes alive at one step, scratch included.
   int64_t assign(const std::vector<bool>& use_parts);
 
-  /// The result: values of the whole subgraph, without offsets of this segment.
-  const std::vector<PlannedValue>& values() const { return values_; }
+  /// The values that a choice may change; the rows of take_values().
+  const SegmentValues& rows() const { return rows_; }
+  /// The result for any value of the subgraph, without offsets of this segment.
+  const PlannedValue& value(int value) const { return rows_.contains(value) ? planned(value) : plan_.value(value); }
   std::vector<PlannedValue> take_values() { return std::move(values_); }
   const std::vector<Piece>& pieces() const { return pieces_; }
   /// The piece that a root value of this segment has.
-  int piece_of(int root) const { return piece_of_[static_cast<size_t>(root)]; }
+  int piece_of(int root) const { return piece_of_[rows_.row(root)]; }
   /// The last position of the segment, at least 0.
   int end_position() const { return end_position_; }
 
@@ -55,8 +58,8 @@ class Lifetimes {
   void extend_piece(int root, int value, int position);
   int64_t most_alive() const;
   Piece& piece(int value) { return pieces_[static_cast<size_t>(piece_of(value))]; }
-  PlannedValue& planned(int value) { return values_[static_cast<size_t>(value)]; }
-  const PlannedValue& planned(int value) const { return values_[static_cast<size_t>(value)]; }
+  PlannedValue& planned(int value) { return values_[rows_.row(value)]; }
+  const PlannedValue& planned(int value) const { return values_[rows_.row(value)]; }
   const Step& step_at(int position) const { return segment_.steps[static_cast<size_t>(position)]; }
   const ir::Node& node_at(int position) const { return outline_.node(step_at(position).node); }
   ops::Sharing sharing_at(int position) const { return outline_.row(step_at(position).node)->sharing; }
@@ -67,12 +70,13 @@ class Lifetimes {
   const Segment& segment_;
   const int segment_index_;
   const int end_position_;
+  const SegmentValues rows_;
   PartSlots slots_;
-  std::vector<PlannedValue> values_;
+  std::vector<PlannedValue> values_;  // by row, as are piece_of_ and early_
   std::vector<Piece> pieces_;
-  std::vector<int> piece_of_;    // by root value; -1: none in this segment
+  std::vector<int> piece_of_;    // of root values; -1: none in this segment
   std::vector<bool> use_parts_;  // by position
-  std::vector<int> early_;       // by value: the step that first writes into its memory, before its own; -1: none
+  std::vector<int> early_;       // the step that first writes into a value's memory, before its own; -1: none
 };
 
 }  // namespace leadline::plan

@@ -69,6 +69,12 @@ bool Outline::is_merged_away(int value) const {
 }
 
 void Outline::find_last_uses() {
+  read_count_.assign(subgraph_.values.size(), 0);
+  for (const ir::Node& node : subgraph_.nodes) {
+    for (int v : node.inputs) {
+      if (v != ir::kAbsent) ++read_count_[static_cast<size_t>(v)];
+    }
+  }
   last_use_.assign(subgraph_.values.size(), -1);
   for (int v : subgraph_.outputs) last_use_[static_cast<size_t>(v)] = node_count();
   for (int n = node_count() - 1; n >= 0; --n) {
@@ -101,7 +107,7 @@ void Outline::find_half_constants() {
     }
     if (!row(n)->dequantizes_f16) continue;
     const int stored = dense_of[static_cast<size_t>(node.inputs[0])];
-    const ir::Value& half = subgraph_.values[static_cast<size_t>(stored)];
+    const ir::Value& half = subgraph_.value(stored);
     const auto wide = static_cast<size_t>(node.outputs[0]);
     if (!half.constant || half.dtype != DType::kFloat16) continue;
     if (!taken_as_half[wide] || is_output(node.outputs[0])) continue;

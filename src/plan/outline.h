@@ -38,6 +38,8 @@ class Outline {
   bool is_output(int value) const { return is_output_[static_cast<size_t>(value)]; }
   /// The node that reads `value` last, through views too; -1: none, node_count(): it is an output of the subgraph.
   int last_use(int value) const { return last_use_[static_cast<size_t>(value)]; }
+  /// How many inputs of the file's nodes `value` is.
+  int read_count(int value) const { return read_count_[static_cast<size_t>(value)]; }
   /// Nothing computes `value`, because passes merged the nodes around it.
   bool is_merged_away(int value) const;
 
@@ -56,6 +58,7 @@ class Outline {
   std::vector<int> source_;
   std::vector<bool> is_output_;
   std::vector<int> last_use_;
+  std::vector<int> read_count_;
 };
 
 }  // namespace leadline::plan

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/outline.h"
+#include "plan/segment_values.h"
 #include "plan/subgraph_plan.h"
 
 namespace leadline::plan {
@@ -21,8 +22,8 @@ struct Slot {
 /// slot. A slot belongs to one value and those: a value that is joined twice is copied the second time.
 class PartSlots {
  public:
-  /// Refers to all three; only sizes, shapes and which values are variables are read of `values`.
-  PartSlots(const Outline& outline, const Segment& segment, const std::vector<PlannedValue>& values);
+  /// Refers to all of these. Of `plan` only sizes, shapes and which values are variables are read.
+  PartSlots(const Outline& outline, const SubgraphPlan& plan, const Segment& segment, const SegmentValues& rows);
 
   /// Assigns slots to the inputs of the steps for which use[position] is true.
   void assign(const std::vector<bool>& use);
@@ -32,16 +33,18 @@ class PartSlots {
  private:
   bool give(int value, Slot slot, bool overwritten);
   bool may_move(int value, bool overwritten) const;
-  const PlannedValue& value(int index) const { return values_[static_cast<size_t>(index)]; }
+  const PlannedValue& value(int index) const { return plan_.value(index); }
+  Slot& slot(int value) { return slots_[rows_.row(value)]; }
+  const Slot& slot(int value) const { return slots_[rows_.row(value)]; }
   int node_at(int position) const { return segment_.steps[static_cast<size_t>(position)].node; }
   bool is_cut(int position, int value) const;
 
   const Outline& outline_;
+  const SubgraphPlan& plan_;
   const Segment& segment_;
-  const std::vector<PlannedValue>& values_;
-  std::vector<int> maker_;    // by value: the position that computes it, -1: none of this segment
-  std::vector<int> readers_;  // by value: how many inputs it is
-  std::vector<Slot> slots_;   // by value
+  const SegmentValues& rows_;
+  std::vector<int> maker_;   // by row: the position that computes the value, -1: none of this segment
+  std::vector<Slot> slots_;  // by row
 };
 
 }  // namespace leadline::plan

@@ -33,6 +33,7 @@ Planner::Planner(const ir::Graph& graph, int subgraph, const PlanOptions& option
 
 void Planner::start(std::span<const Shape> inputs, std::span<const int64_t> bytes) {
   folded_.clear();
+  folded_bytes_ = 0;
   plan_ = {};
   extended_ = false;
   plan_values();
@@ -69,7 +70,7 @@ void Planner::plan_values() {
 
 void Planner::plan_inputs(std::span<const Shape> inputs, std::span<const int64_t> bytes) {
   for (size_t i = 0; i < subgraph_.inputs.size(); ++i) {
-    const ir::Value& source = subgraph_.values[static_cast<size_t>(subgraph_.inputs[i])];
+    const ir::Value& source = subgraph_.value(subgraph_.inputs[i]);
     if (source.constant || source.variable) continue;
     PlannedValue& value = plan_.value(subgraph_.inputs[i]);
     value.shape = inputs[i];
@@ -104,10 +105,7 @@ void Planner::plan_segment(const ComputedValues* computed) {
     fail(ErrorCode::kInternal, "{}: its output shapes are unknown though all its inputs are computed", node);
   }
   SegmentLayout layout = lay_out(outline_, options_, plan_, segment);
-  layout.apply_to(segment);
-  plan_.segments.push_back(std::move(segment));
-  plan_.values = std::move(layout.values);
-  plan_.output_copies = std::move(layout.output_copies);
+  layout.append_to(plan_, std::move(segment));
 }
 
 bool Planner::rewind() {
@@ -117,7 +115,11 @@ bool Planner::rewind() {
   plan_.complete = first_.complete;
   plan_.segments.resize(1);
   plan_.output_copies.clear();
-  std::erase_if(folded_, [&](const auto& entry) { return plan_.value(entry.first).storage != Storage::kFolded; });
+  std::erase_if(folded_, [&](const auto& entry) {
+    if (plan_.value(entry.first).storage == Storage::kFolded) return false;
+    folded_bytes_ -= entry.second->bytes();
+    return true;
+  });
   return true;
 }
 
@@ -129,7 +131,7 @@ void Planner::note_input_bytes(int value, int64_t bytes) {
 /// Views of fixed values have their storage and root.
 const std::byte* Planner::fixed_data(int value) const {
   const PlannedValue& planned = plan_.value(value);
-  if (planned.storage == Storage::kConstant) return subgraph_.values[static_cast<size_t>(planned.root)].data.data();
+  if (planned.storage == Storage::kConstant) return subgraph_.value(planned.root).data.data();
   return planned.storage == Storage::kFolded ? folded_.at(planned.root)->data() : nullptr;
 }
 
@@ -140,7 +142,7 @@ std::vector<ops::Operand> Planner::input_operands(const ir::Node& node, const Co
     const int v = outline_.source(node.inputs[i]);
     const PlannedValue& value = plan_.value(v);
     ops::Operand& operand = operands[i];
-    operand.value = &subgraph_.values[static_cast<size_t>(v)];
+    operand.value = &subgraph_.value(v);
     operand.shape = value.shape;
     const std::byte* data = nullptr;
     if (value.is_fixed()) {
@@ -161,7 +163,7 @@ std::vector<ops::Operand> Planner::input_operands(const ir::Node& node, const Co
 std::vector<ops::Operand> Planner::output_operands(const ir::Node& node) const {
   std::vector<ops::Operand> operands(node.outputs.size());
   for (size_t i = 0; i < operands.size(); ++i) {
-    operands[i].value = &subgraph_.values[static_cast<size_t>(node.outputs[i])];
+    operands[i].value = &subgraph_.value(node.outputs[i]);
   }
   return operands;
 }
@@ -176,16 +178,24 @@ void Planner::require_plannable(int node, const std::string& what, int64_t bytes
           ir::describe_node(subgraph_, node), what, bytes, format_bytes(kMaxBytes));
 }
 
-void Planner::make_dense(int value, int node) {
-  const ir::Value& source = subgraph_.values[static_cast<size_t>(value)];
+/// In place of what was kept for the value.
+void Planner::keep_folded(int value, std::shared_ptr<const Buffer> memory) {
+  std::shared_ptr<const Buffer>& kept = folded_[value];
+  folded_bytes_ += memory->bytes() - (kept == nullptr ? 0 : kept->bytes());
+  kept = std::move(memory);
+}
+
+bool Planner::make_dense(int value, int node) {
+  const ir::Value& source = subgraph_.value(value);
   PlannedValue& planned = plan_.value(value);
-  if (source.sparsity == nullptr || planned.storage != Storage::kConstant) return;
+  if (source.sparsity == nullptr || planned.storage != Storage::kConstant) return false;
   planned.bytes = storage_bytes(source.dtype, source.shape).value_or(-1);
   require_plannable(node, fmt::format("'{}' as a dense tensor", source.name), planned.bytes);
   const auto dense = std::make_shared<Buffer>(budget_, planned.bytes, MemoryCategory::kGraph);
-  folded_[value] = dense;
+  keep_folded(value, dense);
   planned.storage = Storage::kFolded;
   ir::make_dense(source, dense->data());
+  return true;
 }
 
 bool Planner::plan_node(int index, const ComputedValues* computed, Segment& segment) {
@@ -200,7 +210,7 @@ bool Planner::plan_node(int index, const ComputedValues* computed, Segment& segm
     if (input == ir::kAbsent) continue;
     const int v = outline_.source(input);
     if (!plan_.value(v).shape_known) return false;
-    make_dense(v, index);
+    if (make_dense(v, index) && !plan_.segments.empty()) segment.values.push_back(v);
   }
   const std::vector<ops::Operand> inputs = input_operands(node, computed);
   std::vector<ops::Operand> outputs = output_operands(node);
@@ -209,6 +219,9 @@ bool Planner::plan_node(int index, const ComputedValues* computed, Segment& segm
   missing_ = infer.missing();
   if (infer.deferred()) return false;
   note_outputs(index, outputs);
+  if (!plan_.segments.empty()) {
+    segment.values.insert(segment.values.end(), node.outputs.begin(), node.outputs.end());
+  }
 
   ops::PrepareContext prepare(infer, options_.threads, options_.winograd);
   std::unique_ptr<ops::Kernel> kernel = op->prepare(prepare);
@@ -295,16 +308,10 @@ bool Planner::try_fold(int index, std::span<const ops::Operand> inputs, std::spa
     return false;  // the same error will come when, and only if, the node runs
   }
   for (size_t i = 0; i < results.size(); ++i) {
-    folded_[node.outputs[i]] = std::move(results[i]);
+    keep_folded(node.outputs[i], std::move(results[i]));
     plan_.value(node.outputs[i]).storage = Storage::kFolded;
   }
   return true;
-}
-
-int64_t Planner::folded_bytes() const {
-  int64_t bytes = 0;
-  for (const auto& [value, memory] : folded_) bytes += memory->bytes();
-  return bytes;
 }
 
 void Planner::collect_folded(std::vector<std::shared_ptr<const void>>& memory) const {

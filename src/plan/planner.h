@@ -68,7 +68,7 @@ class Planner {
   const std::byte* fixed_data(int value) const;
 
   /// Bytes held for results folded while planning.
-  int64_t folded_bytes() const;
+  int64_t folded_bytes() const { return folded_bytes_; }
   /// Adds the memory of those results.
   void collect_folded(std::vector<std::shared_ptr<const void>>& memory) const;
   /// Heap bytes of the plan and of what a runner keeps for it, by a fixed rule (so that plan and count agree).
@@ -83,8 +83,9 @@ class Planner {
   std::vector<ops::Operand> input_operands(const ir::Node& node, const ComputedValues* computed) const;
   std::vector<ops::Operand> output_operands(const ir::Node& node) const;
   void note_outputs(int index, std::span<const ops::Operand> outputs);
-  /// Makes a sparse constant that `node` reads dense, once.
-  void make_dense(int value, int node);
+  /// Makes a sparse constant that `node` reads dense, once. False: it is dense.
+  bool make_dense(int value, int node);
+  void keep_folded(int value, std::shared_ptr<const Buffer> memory);
   bool reads_fixed_only(const ir::Node& node) const;
   bool try_fold(int index, std::span<const ops::Operand> inputs, std::span<const ops::Operand> outputs,
                 ops::Kernel& kernel, const ops::PrepareContext& prepared);
@@ -97,6 +98,7 @@ class Planner {
   const ir::Subgraph& subgraph_;
   SubgraphPlan plan_;
   std::unordered_map<int, std::shared_ptr<const Buffer>> folded_;  // by value
+  int64_t folded_bytes_ = 0;                                       // of all of them
   std::string missing_;                                            // state that the node planned last waits for
   bool extended_ = false;  // planning went on after the first segment, perhaps only to fail
   /// The state after the first segment, for rewind(); its steps are those of plan_.

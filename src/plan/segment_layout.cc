@@ -17,12 +17,12 @@ constexpr int64_t kRunTimeEffort = 50'000;
 constexpr std::ptrdiff_t kMostTrials = 64;
 
 /// Outputs of a callee that are its own inputs or constants, or listed twice, get a copy at the end.
-std::vector<OutputCopy> find_output_copies(const ir::Subgraph& subgraph, const std::vector<PlannedValue>& values) {
+std::vector<OutputCopy> find_output_copies(const ir::Subgraph& subgraph, const Lifetimes& lifetimes) {
   std::vector<OutputCopy> copies;
   const std::vector<int>& inputs = subgraph.inputs;
   const std::vector<int>& outputs = subgraph.outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const PlannedValue& value = values[static_cast<size_t>(outputs[i])];
+    const PlannedValue& value = lifetimes.value(outputs[i]);
     const auto here = outputs.begin() + static_cast<std::ptrdiff_t>(i);
     const bool repeated = std::find(outputs.begin(), here, outputs[i]) != here;
     const bool is_input = std::find(inputs.begin(), inputs.end(), outputs[i]) != inputs.end();
@@ -83,7 +83,7 @@ class LayoutFinder {
     for (const Piece& p : lifetimes_.pieces()) intervals_.push_back({p.bytes, p.first, p.last});
     copies_.clear();
     if (options_.self_contained && plan_.complete) {
-      copies_ = find_output_copies(outline_.subgraph(), lifetimes_.values());
+      copies_ = find_output_copies(outline_.subgraph(), lifetimes_);
     }
     for (const OutputCopy& copy : copies_) intervals_.push_back({copy.bytes, 0, lifetimes_.end_position()});
     for (int i = 0; i < static_cast<int>(segment_.steps.size()); ++i) {
@@ -108,11 +108,13 @@ class LayoutFinder {
     for (size_t i = 0; i < tensors; ++i) {
       result.tensor_bytes = std::max(result.tensor_bytes, layout_.offsets[i] + align_up(intervals_[i].bytes));
     }
-    for (size_t v = 0; v < result.values.size(); ++v) {
-      PlannedValue& value = result.values[v];
+    for (size_t i = 0; i < result.values.size(); ++i) {
+      const int v = lifetimes_.rows().value(i);
+      result.changed.push_back(v);
+      PlannedValue& value = result.values[i];
       if (value.storage != Storage::kArena || value.segment != segment_index_) continue;
       value.offset = layout_.offsets[static_cast<size_t>(lifetimes_.piece_of(value.root))] + value.shift;
-      result.last_use_node = std::max(result.last_use_node, outline_.last_use(static_cast<int>(v)));
+      result.last_use_node = std::max(result.last_use_node, outline_.last_use(v));
     }
     for (size_t i = 0; i < copies_.size(); ++i) result.output_copies[i].offset = layout_.offsets[pieces + i];
     result.steps.resize(segment_.steps.size());
@@ -143,7 +145,7 @@ class LayoutFinder {
 
 }  // namespace
 
-void SegmentLayout::apply_to(Segment& segment) const {
+void SegmentLayout::append_to(SubgraphPlan& plan, Segment segment) {
   segment.arena_bytes = arena_bytes;
   segment.tensor_bytes = tensor_bytes;
   segment.lower_bound = lower_bound;
@@ -152,6 +154,9 @@ void SegmentLayout::apply_to(Segment& segment) const {
     segment.steps[i].scratch_offset = steps[i].scratch_offset;
     segment.steps[i].live_bytes = steps[i].live_bytes;
   }
+  plan.segments.push_back(std::move(segment));
+  for (size_t i = 0; i < changed.size(); ++i) plan.value(changed[i]) = std::move(values[i]);
+  plan.output_copies = std::move(output_copies);
 }
 
 SegmentLayout lay_out(const Outline& outline, const PlanOptions& options, const SubgraphPlan& plan,

@@ -17,7 +17,8 @@ struct SegmentLayout {
     int64_t live_bytes = 0;
   };
 
-  std::vector<PlannedValue> values;  // of the whole subgraph
+  std::vector<int> changed;          // values that the segment reads or makes
+  std::vector<PlannedValue> values;  // what becomes of these
   std::vector<OutputCopy> output_copies;
   std::vector<StepMemory> steps;
   int64_t arena_bytes = 0;
@@ -25,8 +26,8 @@ struct SegmentLayout {
   int64_t lower_bound = 0;
   int last_use_node = -1;
 
-  /// Writes down what concerns the segment itself.
-  void apply_to(Segment& segment) const;
+  /// Appends the segment, which is the one that was laid out, and writes down what becomes of the values.
+  void append_to(SubgraphPlan& plan, Segment segment);
 };
 
 /// The layout of `segment`, which comes after those of `plan`; the nodes of its steps, and the shapes of their outputs,

@@ -51,6 +51,7 @@ struct Step {
 
 struct Segment {
   std::vector<Step> steps;
+  std::vector<int> values;   // that got their place with a later segment; empty for the first, which places all others
   int first_step = 0;        // number of steps[0] in the subgraph
   int64_t arena_bytes = 0;   // tensors and scratch
   int64_t tensor_bytes = 0;  // end of the highest tensor

@@ -35,7 +35,7 @@ void Bindings::begin_run(bool rewound) {
 
 TensorView Bindings::view(int value) const {
   const plan::PlannedValue& planned = planner_.plan().value(value);
-  const ir::Value& source = planner_.outline().subgraph().values[static_cast<size_t>(value)];
+  const ir::Value& source = planner_.outline().subgraph().value(value);
   return {source.dtype, planned.shape, address(value), planned.bytes, &source.quantization};
 }
 
@@ -84,7 +84,7 @@ void Bindings::use_own_memory(int value) {
 
 /// The state that stands for zero: quantized int8 variables hold their zero point, as in TFLite.
 void Bindings::clear_variable(int value) {
-  const ir::Value& source = planner_.outline().subgraph().values[static_cast<size_t>(value)];
+  const ir::Value& source = planner_.outline().subgraph().value(value);
   const int level = source.dtype == DType::kInt8 ? source.quantization.zero_point0() : 0;
   const auto bytes = static_cast<size_t>(planner_.plan().value(value).bytes);
   if (address(value) != nullptr) std::memset(address(value), level, bytes);
@@ -92,16 +92,18 @@ void Bindings::clear_variable(int value) {
 
 /// Fixed values are where the planner has them; views, parts, and results computed in place, follow the memory they
 /// live in.
-void Bindings::follow_roots() {
-  const std::vector<plan::PlannedValue>& planned = planner_.plan().values;
-  for (size_t v = 0; v < values_.size(); ++v) {
-    if (planned[v].is_fixed()) {
-      values_[v].address = fixed_address(static_cast<int>(v));
-      continue;
-    }
-    std::byte* base = address(planned[v].root);
-    values_[v].address = base == nullptr ? nullptr : base + planned[v].shift;
+void Bindings::follow_root(size_t v) {
+  const plan::PlannedValue& planned = planner_.plan().values[v];
+  if (planned.is_fixed()) {
+    values_[v].address = fixed_address(static_cast<int>(v));
+    return;
   }
+  std::byte* base = address(planned.root);
+  values_[v].address = base == nullptr ? nullptr : base + planned.shift;
+}
+
+void Bindings::follow_roots() {
+  for (size_t v = 0; v < values_.size(); ++v) follow_root(v);
 }
 
 std::vector<BoundStep>& Bindings::segment_steps(size_t segment) {
@@ -121,13 +123,19 @@ void Bindings::forget_segments(size_t first) {
 void Bindings::bind(size_t segment, std::byte* arena) {
   const plan::SubgraphPlan& plan = planner_.plan();
   const plan::Outline& outline = planner_.outline();
-  for (size_t v = 0; v < values_.size(); ++v) {
+  const auto bind_arena = [&](size_t v) {
     const plan::PlannedValue& planned = plan.values[v];
     if (planned.storage == Storage::kArena && planned.segment == static_cast<int>(segment)) {
       values_[v].address = arena + planned.offset;
     }
+  };
+  if (segment == 0) {
+    for (size_t v = 0; v < values_.size(); ++v) bind_arena(v);
+    follow_roots();
+  } else {
+    for (int v : plan.segments[segment].values) bind_arena(static_cast<size_t>(v));
+    for (int v : plan.segments[segment].values) follow_root(static_cast<size_t>(v));
   }
-  follow_roots();
   const std::vector<plan::Step>& steps = plan.segments[segment].steps;
   std::vector<BoundStep>& bound_steps = segment_steps(segment);
   for (size_t i = 0; i < steps.size(); ++i) {

@@ -76,6 +76,7 @@ class Bindings final : public plan::ComputedValues {
  private:
   std::vector<BoundStep>& segment_steps(size_t segment);
   std::byte* fixed_address(int value) const;
+  void follow_root(size_t v);
   void follow_roots();
 
   const plan::Planner& planner_;

@@ -50,11 +50,11 @@ const Shape& CalledSubgraph::output_shape(int i) const {
 int64_t CalledSubgraph::workspace_bytes() const { return runner_.plan().segments[0].arena_bytes; }
 
 DType CalledSubgraph::input_type(int i) const {
-  return subgraph().values[static_cast<size_t>(subgraph().inputs[static_cast<size_t>(i)])].dtype;
+  return subgraph().value(subgraph().inputs[static_cast<size_t>(i)]).dtype;
 }
 
 DType CalledSubgraph::output_type(int i) const {
-  return subgraph().values[static_cast<size_t>(subgraph().outputs[static_cast<size_t>(i)])].dtype;
+  return subgraph().value(subgraph().outputs[static_cast<size_t>(i)]).dtype;
 }
 
 std::span<const TensorView> CalledSubgraph::run(std::span<const TensorView> inputs, std::byte* workspace) {

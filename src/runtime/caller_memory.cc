@@ -21,7 +21,7 @@ bool is_written(const plan::Planner& planner, int value) {
 }
 
 std::string describe(const plan::Planner& planner, int value) {
-  return fmt::format("tensor {} '{}'", value, planner.outline().subgraph().values[static_cast<size_t>(value)].name);
+  return fmt::format("tensor {} '{}'", value, planner.outline().subgraph().value(value).name);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executable.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <mutex>
@@ -10,17 +10,16 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/join.h"
 #include "runtime/admission.h"
 #include "runtime/missing_ops.h"
 
 namespace leadline::runtime {
 namespace {
 
-constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
-
 int thread_count(int requested) {
   if (requested == -1) return usable_cpus();
-  require(requested >= 1, kArgument, "num_threads is {}, expected -1 (all) or at least 1", requested);
+  require(requested >= 1, kBadArgument, "num_threads is {}, expected -1 (all) or at least 1", requested);
   return requested;
 }
 
@@ -31,8 +30,8 @@ const ir::Signature& find_signature(const ir::Graph& graph, const std::string& k
     if (signature.key == key) return signature;
     known.push_back(fmt::format("'{}'", signature.key));
   }
-  fail(kArgument, "unknown signature '{}'; expected one of: {}", key,
-       known.empty() ? "none, as the model has no signatures" : fmt::format("{}", fmt::join(known, ", ")));
+  fail(kBadArgument, "unknown signature '{}'; expected one of: {}", key,
+       known.empty() ? "none, as the model has no signatures" : join(known, ", "));
 }
 
 InterpreterOptions resolve_signature(const ir::Graph& graph, InterpreterOptions options) {
@@ -48,15 +47,15 @@ Executable::Executable(std::shared_ptr<const LoadedModel> model, InterpreterOpti
       options_(resolve_signature(*model_->graph(), std::move(options))),
       graph_(model_->graph()),
       budget_(parent_budget()->child()) {
-  require(options_.subgraph >= 0 && options_.subgraph < static_cast<int>(graph_->subgraphs.size()), kArgument,
+  require(options_.subgraph >= 0 && options_.subgraph < static_cast<int>(graph_->subgraphs.size()), kBadArgument,
           "subgraph {} does not exist: there are {}", options_.subgraph, graph_->subgraphs.size());
-  require(options_.max_loop_rounds >= 1, kArgument, "max_loop_rounds is {}, expected at least 1",
+  require(options_.max_loop_rounds >= 1, kBadArgument, "max_loop_rounds is {}, expected at least 1",
           options_.max_loop_rounds);
   disabled_passes_ = passes::pass_names(options_.disabled_passes, passes::names_for_runs());
   ops::UserOpTable user_ops = ops::user_ops_of(*graph_);
   missing_ = find_missing_ops(*graph_, user_ops);
   if (!options_.plan_only) require_runnable();
-  require(shares_state_with == nullptr || shares_state_with->graph_ == graph_, kArgument,
+  require(shares_state_with == nullptr || shares_state_with->graph_ == graph_, kBadArgument,
           "state can be shared only between interpreters of the same model");
   for (int v : subgraph().inputs) {
     input_places_.emplace(v, shapes_.size());
@@ -90,7 +89,7 @@ const std::shared_ptr<Budget>& Executable::parent_budget() const {
 
 void Executable::require_runnable() const {
   if (!missing_.empty()) throw Error(ErrorCode::kUnsupported, missing_ops_message(missing_));
-  require(!options_.plan_only, kArgument, "this interpreter was made with plan_only: it can plan and nothing else");
+  require(!options_.plan_only, kBadArgument, "this interpreter was made with plan_only: it can plan and nothing else");
 }
 
 /// The graph runs as it is in the file: all its tensors must be visible.
@@ -108,7 +107,8 @@ void Executable::make_plan() {
     std::vector<std::shared_ptr<const Buffer>> packed;
     runner_->collect_packed(packed);
     if (!packed.empty()) spare_weights_ = std::move(packed);
-    kept_plans_->keep(std::move(runner_));
+    if (options_.keep_plans) kept_plans_->keep(std::move(runner_));
+    runner_.reset();
   }
   changed_ = runs_plain() ? nullptr : model_->changes_for_runs(disabled_passes_);
   if (std::unique_ptr<Runner> known = kept_plans_->take(shapes_, changed_.get())) {
@@ -131,7 +131,7 @@ void Executable::plan_inputs() {
     plan_inputs();
   } catch (const Error& error) {
     const bool of_the_model = error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kUnsupported ||
-                              error.code() == ErrorCode::kRuntime || error.code() == kArgument;
+                              error.code() == ErrorCode::kRuntime || error.code() == kBadArgument;
     if (changed_ != nullptr) {
       // What is wrong, if anything, is said about the nodes as they are in the file.
       changed_ = nullptr;

@@ -78,7 +78,7 @@ class Executable {
   const std::shared_ptr<Budget>& parent_budget() const;
   bool owns_resources() const { return environment_->settings.owns_resources; }
   const plan::PlannedValue& planned(int index) const { return runner_->plan().value(index); }
-  const ir::Value& value(int index) const { return subgraph().values[static_cast<size_t>(index)]; }
+  const ir::Value& value(int index) const { return subgraph().value(index); }
   void check_index(int index) const;
   int find_tensor(const TensorKey& key, bool input) const;
   std::vector<std::pair<std::string, int>> tensor_names(bool input) const;

@@ -11,8 +11,6 @@
 namespace leadline::runtime {
 namespace {
 
-constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
-
 /// Copies one tensor when its node is done, and ends the run.
 class TensorCatcher final : public Observer {
  public:
@@ -94,11 +92,11 @@ void Executable::require_repeatable(int index) const {
   for (const ir::Node& node : subgraph().nodes) {
     computed = computed || std::find(node.outputs.begin(), node.outputs.end(), index) != node.outputs.end();
   }
-  require(computed, kArgument, "tensor {} '{}' has no value: no node computes it, and it is not an input or a constant",
-          index, name);
+  require(computed, kBadArgument,
+          "tensor {} '{}' has no value: no node computes it, and it is not an input or a constant", index, name);
   const std::vector<int>& outputs = subgraph().outputs;
   const bool kept = options_.preserve_all_tensors || std::find(outputs.begin(), outputs.end(), index) != outputs.end();
-  require(!kept, kArgument, "tensor {} '{}' has no value yet: invoke() computes it, and its shape", index, name);
+  require(!kept, kBadArgument, "tensor {} '{}' has no value yet: invoke() computes it, and its shape", index, name);
   bool state = !environment_->user_ops.empty() || !environment_->resources->empty();
   for (const ir::Subgraph& part : graph_->subgraphs) {
     for (const ir::Value& v : part.values) state = state || v.variable;
@@ -106,7 +104,7 @@ void Executable::require_repeatable(int index) const {
   for (const plan::Segment& segment : runner_->plan().segments) {
     for (const plan::Step& step : segment.steps) state = state || step.persistent_bytes > 0;
   }
-  require(!state, kArgument,
+  require(!state, kBadArgument,
           "tensor {} '{}' is an intermediate result whose memory is reused, and it cannot be computed again, as the "
           "model has state (variables, tables, random numbers or registered custom ops): create the interpreter with "
           "preserve_all_tensors to read it",

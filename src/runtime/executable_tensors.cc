@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of an Executable that callers reach tensors through: shapes, contents, memory of their own.
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <mutex>
@@ -8,14 +8,13 @@
 
 #include "core/alignment.h"
 #include "core/error.h"
+#include "core/join.h"
 #include "core/string_tensor.h"
 #include "core/work.h"
 #include "runtime/executable.h"
 
 namespace leadline::runtime {
 namespace {
-
-constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
 
 template <typename T>
 bool contains(const std::vector<T>& list, const T& item) {
@@ -25,7 +24,7 @@ bool contains(const std::vector<T>& list, const T& item) {
 }  // namespace
 
 void Executable::check_index(int index) const {
-  require(index >= 0 && index < static_cast<int>(subgraph().values.size()), kArgument,
+  require(index >= 0 && index < static_cast<int>(subgraph().values.size()), kBadArgument,
           "tensor {} does not exist: the model has {}", index, subgraph().values.size());
 }
 
@@ -47,7 +46,7 @@ int Executable::find_tensor(const TensorKey& key, bool input) const {
   const char* const what = input ? "input" : "output";
   const std::vector<int>& tensors = input ? subgraph().inputs : subgraph().outputs;
   if (const std::optional<int> position = key.position()) {
-    require(*position >= 0 && *position < static_cast<int>(tensors.size()), kArgument,
+    require(*position >= 0 && *position < static_cast<int>(tensors.size()), kBadArgument,
             "{} {} does not exist: the model has {}", what, *position, tensors.size());
     return tensors[static_cast<size_t>(*position)];
   }
@@ -57,14 +56,14 @@ int Executable::find_tensor(const TensorKey& key, bool input) const {
     const std::string quoted = fmt::format("'{}'", name);
     if (!contains(known, quoted)) known.push_back(quoted);
   }
-  fail(kArgument, "the model has no {} called '{}'; expected one of: {}", what, key.name(), fmt::join(known, ", "));
+  fail(kBadArgument, "the model has no {} called '{}'; expected one of: {}", what, key.name(), join(known, ", "));
 }
 
 int Executable::input_index(const TensorKey& key) const { return find_tensor(key, true); }
 int Executable::output_index(const TensorKey& key) const { return find_tensor(key, false); }
 
 void Executable::check_type(int index, const char* what, DType has, std::optional<DType> wanted) const {
-  require(!wanted.has_value() || *wanted == has, kArgument,
+  require(!wanted.has_value() || *wanted == has, kBadArgument,
           "{} '{}' (tensor {}) has elements of type {}, got {} for them", what, value(index).name, index,
           dtype_name(has), dtype_name(wanted.value_or(has)));
 }
@@ -73,7 +72,7 @@ TensorMemory Executable::input(const TensorKey& key, std::optional<DType> type) 
   const int index = input_index(key);
   check_type(index, "input", value(index).dtype, type);
   TensorMemory memory = tensor(index);
-  require(!memory.read_only, kArgument,
+  require(!memory.read_only, kBadArgument,
           "input '{}' (tensor {}) cannot be written: it is a constant, or bound to memory that is read-only",
           value(index).name, index);
   return memory;
@@ -89,10 +88,11 @@ void Executable::resize_input(int index, const Shape& shape, bool strict) {
   const std::lock_guard lock(mutex_);
   check_index(index);
   const auto it = input_places_.find(index);
-  require(it != input_places_.end(), kArgument, "tensor {} '{}' is not an input of the model", index,
+  require(it != input_places_.end(), kBadArgument, "tensor {} '{}' is not an input of the model", index,
           value(index).name);
-  require(!value(index).constant && !value(index).variable, kArgument, "input {} '{}' is a {}, whose shape {} is fixed",
-          index, value(index).name, value(index).constant ? "constant" : "variable", value(index).shape.to_string());
+  require(!value(index).constant && !value(index).variable, kBadArgument,
+          "input {} '{}' is a {}, whose shape {} is fixed", index, value(index).name,
+          value(index).constant ? "constant" : "variable", value(index).shape.to_string());
   if (strict) check_strict(index, shape);
   sized_[it->second] = true;
   Shape& current = shapes_[it->second];
@@ -126,28 +126,28 @@ void Executable::refuse_unsized(const std::vector<int>& inputs, const Error& pro
     if (const std::optional<std::vector<int32_t>>& signature = value(v).signature) {
       std::vector<std::string> sizes;
       for (const int32_t size : *signature) sizes.push_back(size < 0 ? "?" : std::to_string(size));
-      shape = fmt::format("shape [{}]", fmt::join(sizes, ", "));
+      shape = fmt::format("shape [{}]", join(sizes, ", "));
     }
     names.push_back(fmt::format("'{}' (tensor {}) of {}", value(v).name, v, shape));
     tried.push_back(shapes_[input_places_.at(v)].to_string());
   }
   // What has no kernel seldom gets one by other sizes: callers can still tell it from a missing shape.
-  fail(problem.code() == ErrorCode::kUnsupported ? problem.code() : kArgument,
+  fail(problem.code() == ErrorCode::kUnsupported ? problem.code() : kBadArgument,
        "the model leaves sizes of input {} open: give the input a shape first (Python: resize_tensor_input() or "
        "plan(shapes=...); C++: resize_input(); command line: --shape). With {} in the place of what is unknown it "
        "cannot be planned: {}",
-       fmt::join(names, ", "), fmt::join(tried, ", "), problem.what());
+       join(names, ", "), join(tried, ", "), problem.what());
 }
 
 void Executable::check_strict(int index, const Shape& shape) const {
   const TensorInfo info = describe_tensor(subgraph(), index);
-  require(static_cast<int>(info.shape_signature.size()) == shape.rank(), kArgument,
+  require(static_cast<int>(info.shape_signature.size()) == shape.rank(), kBadArgument,
           "input '{}' has rank {}, the new shape {} has {}", info.name, info.shape_signature.size(), shape.to_string(),
           shape.rank());
   for (int i = 0; i < shape.rank(); ++i) {
     const int32_t fixed = info.shape_signature[static_cast<size_t>(i)];
-    require(fixed == -1 || fixed == shape[i], kArgument, "dimension {} of input '{}' is fixed to {}, got {} (strict)",
-            i, info.name, fixed, shape[i]);
+    require(fixed == -1 || fixed == shape[i], kBadArgument,
+            "dimension {} of input '{}' is fixed to {}, got {} (strict)", i, info.name, fixed, shape[i]);
   }
 }
 
@@ -170,18 +170,18 @@ void Executable::set_tensor(int index, std::span<const std::byte> bytes) {
   check_index(index);
   const plan::PlannedValue& planned = this->planned(index);
   const bool input = planned.storage == Storage::kInput && planned.root == index;  // not a view of one
-  require(input || planned.storage == Storage::kVariable, kArgument,
+  require(input || planned.storage == Storage::kVariable, kBadArgument,
           "tensor {} '{}' is neither an input nor a variable, so it cannot be set", index, value(index).name);
-  require(!input || !caller_memory_.contains(index), kArgument,
+  require(!input || !caller_memory_.contains(index), kBadArgument,
           "tensor {} '{}' is bound to memory of the caller: write there, or unbind it first", index, value(index).name);
   if (value(index).dtype == DType::kString) {
     const std::string problem = string_tensor_problem(bytes, planned.shape.elements());
-    require(problem.empty(), kArgument, "tensor {} '{}': {}", index, value(index).name, problem);
+    require(problem.empty(), kBadArgument, "tensor {} '{}': {}", index, value(index).name, problem);
     if (planned.bytes != static_cast<int64_t>(bytes.size())) {
       runner_->resize_string_input(index, static_cast<int64_t>(bytes.size()));
     }
   }
-  require(static_cast<int64_t>(bytes.size()) == planned.bytes, kArgument,
+  require(static_cast<int64_t>(bytes.size()) == planned.bytes, kBadArgument,
           "tensor {} '{}' of shape {} takes {} bytes, got {}", index, value(index).name, planned.shape.to_string(),
           planned.bytes, bytes.size());
   copy_bytes(runner_->bindings().address(index), bytes.data(), static_cast<int64_t>(bytes.size()));
@@ -192,20 +192,20 @@ void Executable::check_bindable(int index, const TensorMemory& memory) const {
   check_index(index);
   const ir::Value& target = value(index);
   const bool input = contains(subgraph().inputs, index) && !target.constant;
-  require(input || target.variable || contains(subgraph().outputs, index), kArgument,
+  require(input || target.variable || contains(subgraph().outputs, index), kBadArgument,
           "tensor {} '{}' is not an input, output or variable, so it cannot be bound", index, target.name);
   require(dtype_bits(target.dtype) > 0, ErrorCode::kUnsupported,
           "tensor {} '{}' of type {} cannot be bound: its size depends on its contents", index, target.name,
           dtype_name(target.dtype));
-  require(memory.dtype == target.dtype, kArgument, "tensor {} '{}' has type {}, the memory bound to it {}", index,
+  require(memory.dtype == target.dtype, kBadArgument, "tensor {} '{}' has type {}, the memory bound to it {}", index,
           target.name, dtype_name(target.dtype), dtype_name(memory.dtype));
-  require(storage_bytes(memory.dtype, memory.shape) == memory.bytes, kArgument,
+  require(storage_bytes(memory.dtype, memory.shape) == memory.bytes, kBadArgument,
           "the memory for tensor {} '{}' has {} bytes, its shape {} takes another number", index, target.name,
           memory.bytes, memory.shape.to_string());
-  require(memory.data != nullptr || memory.bytes == 0, kArgument, "the memory for tensor {} '{}' is null", index,
+  require(memory.data != nullptr || memory.bytes == 0, kBadArgument, "the memory for tensor {} '{}' is null", index,
           target.name);
   require(reinterpret_cast<uintptr_t>(memory.data) % static_cast<uintptr_t>(dtype_alignment(target.dtype)) == 0,
-          kArgument, "the memory for tensor {} '{}' of type {} is not aligned to {} bytes", index, target.name,
+          kBadArgument, "the memory for tensor {} '{}' of type {} is not aligned to {} bytes", index, target.name,
           dtype_name(target.dtype), dtype_alignment(target.dtype));
 }
 

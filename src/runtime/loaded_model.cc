@@ -109,7 +109,7 @@ std::shared_ptr<const ir::ChangedNodes> LoadedModel::changes_for_runs(const pass
 }
 
 TensorInfo describe_tensor(const ir::Subgraph& subgraph, int index) {
-  const ir::Value& value = subgraph.values[static_cast<size_t>(index)];
+  const ir::Value& value = subgraph.value(index);
   TensorInfo info;
   info.index = index;
   info.name = value.name;

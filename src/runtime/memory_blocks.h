@@ -38,6 +38,7 @@ class MemoryBlocks {
 
   /// The arena of a segment; null: in the caller's workspace, or released.
   std::shared_ptr<Buffer> arena(size_t segment) const { return segment < arenas_.size() ? arenas_[segment] : nullptr; }
+  bool has_arena(size_t segment) const { return segment < arenas_.size() && arenas_[segment] != nullptr; }
   /// In place of one that is there.
   void take_arena(size_t segment, int64_t bytes);
   void drop_arena(size_t segment);

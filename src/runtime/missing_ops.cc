@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/missing_ops.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
 
+#include "core/join.h"
 #include "ops/registry.h"
 
 namespace leadline::runtime {
@@ -14,13 +14,15 @@ namespace {
 
 using Kind = MissingOp::Kind;
 
-MissingOp describe(const ir::Node& node, const ops::OpDef* row) {
+MissingOp describe(const ir::Subgraph& subgraph, size_t index, const ops::OpDef* row) {
+  const ir::Node& node = subgraph.nodes[index];
   MissingOp op{node.op.name(), Kind::kBuiltin, 0, {}};
   if (!node.op.is_custom()) {
     op.reason = row == nullptr || row->reason.empty() ? "Leadline has no kernel for it" : row->reason;
   } else if (node.op.name().starts_with("Flex")) {
     op.kind = Kind::kFlex;
-    op.reason = "a TensorFlow op that the converter could not express as builtin ops";
+    op.reason = fmt::format("TensorFlow's op {}, which is not among the Flex ops that Leadline computes; first at {}",
+                            node.op.name().substr(4), ir::describe_node(subgraph, static_cast<int>(index)));
   } else {
     op.kind = Kind::kCustom;
     op.reason = "a custom op without a registered implementation";
@@ -48,12 +50,13 @@ std::vector<MissingOp> find_missing_ops(const ir::Graph& graph, const ops::UserO
   std::vector<MissingOp> missing;
   std::map<ir::OpId, size_t> places;
   for (const ir::Subgraph& subgraph : graph.subgraphs) {
-    for (const ir::Node& node : subgraph.nodes) {
+    for (size_t index = 0; index < subgraph.nodes.size(); ++index) {
+      const ir::Node& node = subgraph.nodes[index];
       const ops::OpDef* row = ops::row_of(node);
       if (row != nullptr && row->infer != nullptr) continue;
       if (node.op.is_custom() && registered.contains(node.op.name())) continue;
       const auto [place, is_new] = places.try_emplace(node.op, missing.size());
-      if (is_new) missing.push_back(describe(node, row));
+      if (is_new) missing.push_back(describe(subgraph, index, row));
       ++missing[place->second].nodes;
     }
   }
@@ -65,7 +68,7 @@ std::string missing_ops_message(const std::vector<MissingOp>& ops) {
   for (const MissingOp& op : ops) {
     all.push_back(op.kind == Kind::kBuiltin ? op.name : fmt::format("custom op '{}'", op.name));
   }
-  std::string text = fmt::format("this model needs ops that Leadline cannot run: {}", fmt::join(all, ", "));
+  std::string text = fmt::format("this model needs ops that Leadline cannot run: {}", join(all, ", "));
   for (const MissingOp& op : ops) {
     if (op.kind == Kind::kBuiltin) text += fmt::format("\n{}: {}.", op.name, op.reason);
   }
@@ -73,15 +76,19 @@ std::string missing_ops_message(const std::vector<MissingOp>& ops) {
     text += fmt::format(
         "\nCustom ops without an implementation: {}. Register one before the interpreter is made: "
         "leadline.register_op(\"{}\", ...) in Python, leadline::register_op of leadline/custom_op.h in C++.",
-        fmt::join(names, ", "), first_name(ops, Kind::kCustom));
+        join(names, ", "), first_name(ops, Kind::kCustom));
   }
   if (const auto names = names_of(ops, Kind::kFlex); !names.empty()) {
     text += fmt::format(
-        "\nFlex ops (Select TF ops): {}. These are TensorFlow ops that the converter could not express as builtin ops; "
-        "they need TensorFlow itself to run. Convert the model again with TFLITE_BUILTINS as the only entry of "
-        "target_spec.supported_ops, replacing the ops that the converter then names by others; or register an "
-        "implementation of your own, leadline.register_op(\"{}\", ...).",
-        fmt::join(names, ", "), first_name(ops, Kind::kFlex));
+        "\nFlex ops (Select TF ops): {}. These are TensorFlow ops that the converter could not express as builtin ops, "
+        "and none of those that Leadline computes itself (`leadline ops` lists them). Convert the model again with "
+        "TFLITE_BUILTINS as the only entry of target_spec.supported_ops, replacing the ops that the converter then "
+        "names "
+        "by others; or register an implementation of your own, leadline.register_op(\"{}\", ...).",
+        join(names, ", "), first_name(ops, Kind::kFlex));
+    for (const MissingOp& op : ops) {
+      if (op.kind == Kind::kFlex) text += fmt::format("\n{}: {}.", op.name, op.reason);
+    }
   }
   return text;
 }

@@ -10,7 +10,7 @@ std::vector<ObservedTensor> observe(const ir::Subgraph& subgraph, const std::vec
   for (size_t i = 0; i < values.size(); ++i) {
     tensors[i].index = values[i];
     if (values[i] == ir::kAbsent) continue;
-    tensors[i].name = subgraph.values[static_cast<size_t>(values[i])].name;
+    tensors[i].name = subgraph.value(values[i]).name;
     tensors[i].dtype = views[i].dtype;
     tensors[i].shape = views[i].shape;
     tensors[i].data = {views[i].data, static_cast<size_t>(views[i].bytes)};

@@ -22,7 +22,7 @@ void Profile::rename(const ir::Graph& graph, const ir::ChangedNodes* changed) {
       entry.subgraph = static_cast<int>(s);
       entry.node = static_cast<int>(n);
       entry.op = node.op.name();
-      if (!node.outputs.empty()) entry.name = source.values[static_cast<size_t>(node.outputs[0])].name;
+      if (!node.outputs.empty()) entry.name = source.value(node.outputs[0]).name;
     }
   }
 }

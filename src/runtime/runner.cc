@@ -18,7 +18,7 @@ namespace {
 
 std::string_view first_output_name(const ir::Subgraph& subgraph, const ir::Node& node) {
   if (node.outputs.empty()) return {};
-  return subgraph.values[static_cast<size_t>(node.outputs[0])].name;
+  return subgraph.value(node.outputs[0]).name;
 }
 
 plan::PlanOptions plan_options(const RunSettings& settings, bool callee) {
@@ -96,7 +96,7 @@ PackedKey Runner::packed_key(const plan::Step& step) const {
   const bool folded = std::any_of(node.inputs.begin(), node.inputs.end(), [&](int v) {
     return v != ir::kAbsent && plan().value(v).storage == Storage::kFolded;
   });
-  if (folded) key.layout += fmt::format("@{}", fmt::ptr(this));
+  if (folded) key.layout += fmt::format("@{}", static_cast<const void*>(this));
   return key;
 }
 
@@ -190,7 +190,7 @@ void Runner::acquire_packed(size_t segment) {
     const std::byte* packed = blocks_.acquire_packed(packed_key(step), [&](std::byte* target) {
       step.kernel->pack(target);
       for (int v : step.replaced_inputs) {
-        const auto data = outline().subgraph().values[static_cast<size_t>(v)].data;
+        const auto data = outline().subgraph().value(v).data;
         environment_.graph->bytes->drop_pages(data.data(), static_cast<int64_t>(data.size()));
       }
     });
@@ -383,6 +383,7 @@ void Runner::release_finished_segments() {
   int next_node = outline().node_count();
   if (!plan().complete) next_node = segments.back().steps.empty() ? -1 : segments.back().steps.back().node;
   for (size_t s = 1; s < segments.size(); ++s) {
+    if (!blocks_.has_arena(s)) continue;
     if (segments[s].last_use_node > next_node || (plan().complete && !is_main())) continue;
     if (plan().complete && planner_.options().preserve_all) continue;
     blocks_.drop_arena(s);

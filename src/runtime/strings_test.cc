@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/string_tester.h"
+#include "ops/string_testing.h"
 #include "tests/cpp/accounting.h"
 #include "tests/cpp/sketch.h"
 

@@ -16,8 +16,8 @@ using kernels::kGemmColumnGrain;
 using kernels::WinogradGrid;
 
 /// Cost of a multiplication, as in loops/gemm.cc.
-constexpr double kMacCost = 1.0 / 16;
-constexpr double kMacCost8 = 1.0 / 32;
+constexpr double kConvMacCost = 1.0 / 16;
+constexpr double kConvMacCost8 = 1.0 / 32;
 
 bool by_winograd(const ConvShape& s) { return s.method != kernels::ConvMethod::kPlain; }
 
@@ -82,7 +82,7 @@ void pack_i8(const ConvShape& s, const Filter& filter, std::byte* packed, int32_
 void run_part(const kernels::ConvF32& conv, IndexRange pixels, IndexRange columns, std::byte* workspace) {
   const ConvShape& s = conv.shape;
   const double gathers = kernels::conv_gathers(s) ? 1.0 / static_cast<double>(std::max<int64_t>(1, columns.size())) : 0;
-  const double cost = (kMacCost + gathers) * static_cast<double>(s.groups());
+  const double cost = (kConvMacCost + gathers) * static_cast<double>(s.groups());
   const BoxAxis depth{{0, s.filter_size()}, kernels::kGemmDepthBlock};
   for_boxes<3>(
       {{{pixels, kernels::conv_pixel_block_f32(s)}, depth, {columns, kGemmColumnGrain}}}, cost,
@@ -97,7 +97,7 @@ void run_part(const Conv& conv, IndexRange pixels, IndexRange columns, std::byte
   if (!kernels::conv_is_deep(s)) {
     const double gathers =
         kernels::conv_gathers(s) ? 0.5 / static_cast<double>(std::max<int64_t>(1, columns.size())) : 0;
-    const double cost = (kMacCost8 + gathers) * static_cast<double>(s.groups()) * static_cast<double>(depth.end);
+    const double cost = (kConvMacCost8 + gathers) * static_cast<double>(s.groups()) * static_cast<double>(depth.end);
     return for_boxes<2>(
         {{{pixels, kernels::conv_pixel_block_i8(s)}, {columns, kGemmColumnGrain}}}, cost,
         [&](const auto& box) { kernels::conv_part(conv, {{0, s.groups()}, box[0], box[1], depth}, workspace); });
@@ -124,7 +124,7 @@ WinogradGrid grid_of(const kernels::ConvHybrid& conv) { return kernels::winograd
 template <typename Conv>
 void run_tiles(const Conv& conv, const WinogradGrid& grid, IndexRange tiles, std::byte* workspace) {
   const ConvShape& s = conv.shape;
-  const double mac = std::is_same_v<Conv, kernels::ConvF32> ? kMacCost : 2 * kMacCost8;
+  const double mac = std::is_same_v<Conv, kernels::ConvF32> ? kConvMacCost : 2 * kConvMacCost8;
   const double cost = mac * static_cast<double>(s.in_c * grid.positions());
   const auto run = [&](IndexRange range) {
     const int64_t block = kernels::winograd_block(grid, range.size());
@@ -203,7 +203,7 @@ void convolve(const kernels::Conv3DF32& conv, std::byte* workspace, ThreadPool& 
         const double gathers = 1.0 / static_cast<double>(std::max<int64_t>(1, columns.size()));
         const BoxAxis depth{{0, s.filter_size()}, kernels::kGemmDepthBlock};
         for_boxes<3>(
-            {{{pixels, kernels::kGemmRowBlock}, depth, {columns, kGemmColumnGrain}}}, kMacCost + gathers,
+            {{{pixels, kernels::kGemmRowBlock}, depth, {columns, kGemmColumnGrain}}}, kConvMacCost + gathers,
             [&](const auto& box) { kernels::conv3d_part(conv, box[0], box[2], box[1], workspace + part * bytes); });
       });
 }

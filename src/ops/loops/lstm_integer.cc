@@ -2,6 +2,7 @@
 #include "ops/loops/lstm_integer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/quant/fixed_math.h"
 
@@ -27,8 +28,8 @@ void multiply_add(const int8_t* matrix, const int8_t* vector, int32_t zero_point
 
 /// TFLite walks over a batch of cell states in steps of `outputs`, not `cells`. With a projection that makes the
 /// vectors shorter, the last states of the batch have no peephole then; the same here.
-void add_peephole(const IntegerLstmCell& cell, const IntegerLstmGate& gate, LstmRow row, const int16_t* cell_state,
-                  int16_t* result) {
+void add_peephole_i16(const IntegerLstmCell& cell, const IntegerLstmGate& gate, LstmRow row, const int16_t* cell_state,
+                      int16_t* result) {
   const bool shorter = cell.outputs < cell.cells;
   for_items(cell.cells, 8, [&](int64_t i) {
     int64_t weight = i;
@@ -42,7 +43,7 @@ void add_peephole(const IntegerLstmCell& cell, const IntegerLstmGate& gate, Lstm
   });
 }
 
-void normalize(const IntegerLstmGate& gate, int64_t count, int16_t* values) {
+void normalize_i16(const IntegerLstmGate& gate, int64_t count, int16_t* values) {
   int64_t sum = 0;
   int64_t squares = 0;
   for_items(count, 1, [&](int64_t i) {
@@ -62,19 +63,29 @@ void normalize(const IntegerLstmGate& gate, int64_t count, int16_t* values) {
 }
 
 /// The gate before its activation.
-void compute_gate(const IntegerLstmCell& cell, const IntegerLstmGate& gate, LstmRow row, const int8_t* input,
-                  const int8_t* output_state, const int16_t* cell_state, int16_t* result) {
+void compute_integer_gate(const IntegerLstmCell& cell, const IntegerLstmGate& gate, LstmRow row, const int8_t* input,
+                          const int8_t* output_state, const int16_t* cell_state, int16_t* result) {
   for_items(cell.cells, 1, [&](int64_t i) { result[i] = 0; });
   const int32_t* bias = gate.norm == nullptr ? gate.bias : nullptr;
   multiply_add(gate.input, input, cell.input_zero_point, bias, gate.input_scale, cell.cells, cell.inputs, result);
   multiply_add(gate.recurrent, output_state, cell.state_zero_point, nullptr, gate.recurrent_scale, cell.cells,
                cell.outputs, result);
-  if (gate.peephole != nullptr) add_peephole(cell, gate, row, cell_state, result);
-  if (gate.norm != nullptr) normalize(gate, cell.cells, result);
+  if (gate.peephole != nullptr) add_peephole_i16(cell, gate, row, cell_state, result);
+  if (gate.norm != nullptr) normalize_i16(gate, cell.cells, result);
 }
 
 void logistic(int16_t* values, int64_t count) {
   for_items(count, 32, [&](int64_t i) { values[i] = kernels::logistic_q15(values[i]); });
+}
+
+/// LiteRT's tanh has no form for cell states with a smaller scale: it leaves what its workspace held in the result's
+/// place. Converters write such scales where samples made small cell states.
+constexpr int kLeastTanhExponent = -15;
+
+/// tanh of x * 2^exponent in Q0.15.
+int16_t tanh_of_cell(int16_t x, int exponent) {
+  if (exponent >= kLeastTanhExponent) return kernels::tanh_q15(x, 15 + exponent);
+  return static_cast<int16_t>(std::lround(std::tanh(std::ldexp(static_cast<double>(x), exponent)) * 32767.0));
 }
 
 }  // namespace
@@ -92,31 +103,32 @@ void integer_lstm_step(const IntegerLstmCell& cell, LstmRow row, const int8_t* i
   auto* const hidden = reinterpret_cast<int8_t*>(gates + 4 * n);
 
   if (!cell.coupled()) {
-    compute_gate(cell, cell.gates[kInputGate], row, input, output_state, cell_state, input_gate);
+    compute_integer_gate(cell, cell.gates[kInputGate], row, input, output_state, cell_state, input_gate);
     logistic(input_gate, n);
   }
-  compute_gate(cell, cell.gates[kForgetGate], row, input, output_state, cell_state, forget_gate);
+  compute_integer_gate(cell, cell.gates[kForgetGate], row, input, output_state, cell_state, forget_gate);
   logistic(forget_gate, n);
-  compute_gate(cell, cell.gates[kCellGate], row, input, output_state, cell_state, cell_gate);
+  compute_integer_gate(cell, cell.gates[kCellGate], row, input, output_state, cell_state, cell_gate);
   for_items(n, 48, [&](int64_t i) {
     const int16_t update = kernels::tanh_q15(cell_gate[i], 3);
     const int32_t weight = cell.coupled() ? 32767 - forget_gate[i] : input_gate[i];
     const auto kept = static_cast<int16_t>(kernels::rounding_divide_by_pot(forget_gate[i] * cell_state[i], 15));
-    const auto added = static_cast<int16_t>(kernels::rounding_divide_by_pot(weight * update, 30 + cell.cell_exponent));
+    const int32_t change = kernels::rounding_divide_by_pot(weight * update, 30 + cell.cell_exponent);
+    const int16_t added = cell.cell_exponent < kLeastTanhExponent ? clamp16(change) : static_cast<int16_t>(change);
     cell_state[i] = clamp16(kept + added);
     if (cell.cell_clip > 0) {
       cell_state[i] = std::clamp(cell_state[i], static_cast<int16_t>(-cell.cell_clip), cell.cell_clip);
     }
   });
 
-  compute_gate(cell, cell.gates[kOutputGate], row, input, output_state, cell_state, output_gate);
+  compute_integer_gate(cell, cell.gates[kOutputGate], row, input, output_state, cell_state, output_gate);
   logistic(output_gate, n);
   const bool projected = cell.projection != nullptr;
   // The projection takes the zero point off again, so its sign does not matter as long as both agree.
   const int32_t hidden_zero = projected ? -cell.hidden_zero_point : cell.hidden_zero_point;
   int8_t* const target = projected ? hidden : output_state;
   for_items(n, 48, [&](int64_t i) {
-    const int32_t product = output_gate[i] * kernels::tanh_q15(cell_state[i], 15 + cell.cell_exponent);
+    const int32_t product = output_gate[i] * tanh_of_cell(cell_state[i], cell.cell_exponent);
     target[i] = clamp8(int64_t{multiply(product, cell.hidden_scale)} + hidden_zero);
   });
   if (projected) {

@@ -36,7 +36,7 @@ struct IntegerLstmCell {
   int32_t input_zero_point = 0;
   int32_t state_zero_point = 0;
   int32_t hidden_zero_point = 0;
-  int cell_exponent = -11;     // the cell state's scale is 2^cell_exponent, -15 to -9
+  int cell_exponent = -11;     // the cell state's scale is 2^cell_exponent, -30 to -9
   int16_t cell_clip = 0;       // 0: none
   int8_t projection_clip = 0;  // 0: none
 

@@ -33,7 +33,7 @@ constexpr int64_t kMinPackedValues = 32 * 1024;
 bool packs_rows(bool transposed, int64_t n) { return transposed || n > kFewColumns; }
 
 /// Packs A's rows [begin, end), columns [k, k + depth): tiles where A is transposed, else rows of `depth`.
-void pack_rows(const MatmulF32& g, int64_t begin, int64_t end, int64_t k, int64_t depth, float* target) {
+void pack_left(const MatmulF32& g, int64_t begin, int64_t end, int64_t k, int64_t depth, float* target) {
   if (g.a_transposed) return kernels::pack_f32_rows(g.a + k * g.lda + begin, g.lda, end - begin, depth, target);
   for (int64_t row = begin; row < end; ++row, target += depth) {
     std::memcpy(target, g.a + row * g.lda + k, static_cast<size_t>(depth) * sizeof(float));
@@ -46,8 +46,8 @@ int64_t packed_rows_bytes(int64_t rows, int64_t depth) {
 }
 
 /// Packs B's columns [begin, end), rows [k, k + depth) to where they lie in a packed block that starts at `col`.
-void pack_columns(const MatmulF32& g, int64_t col, int64_t begin, int64_t end, int64_t k, int64_t depth,
-                  std::byte* target) {
+void pack_right(const MatmulF32& g, int64_t col, int64_t begin, int64_t end, int64_t k, int64_t depth,
+                std::byte* target) {
   std::byte* to = target + (begin - col) * depth * static_cast<int64_t>(sizeof(float));
   if (g.b_transposed) {
     kernels::pack_f32(g.b + begin * g.ldb + k, g.ldb, end - begin, depth, to, {0, end - begin}, {0, depth});
@@ -72,10 +72,10 @@ void multiply_block(const MatmulF32& g, const Block& block, std::byte* workspace
     pool.for_pieces(packers, kWholePiece, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const IndexRange cols = part_range(block.cols, kGemmColumnGrain, packers, part);
-        pack_columns(g, block.col, block.col + cols.begin, block.col + cols.end, k, depth, packed_b);
+        pack_right(g, block.col, block.col + cols.begin, block.col + cols.end, k, depth, packed_b);
         if (!packs_a) continue;
         const IndexRange rows = part_range(block.rows, kGemmTileRows, packers, part);
-        pack_rows(g, block.row + rows.begin, block.row + rows.end, k, depth, packed_a + rows.begin * depth);
+        pack_left(g, block.row + rows.begin, block.row + rows.end, k, depth, packed_a + rows.begin * depth);
       }
     });
     const kernels::GemmF32 product{.a = packs_a ? packed_a : g.a + block.row * g.lda + k,

@@ -6,7 +6,7 @@
 
 #include "kernels/gemm/gemm_f32.h"
 #include "kernels/gemm/gemv_f32.h"
-#include "kernels/kernel_test_util.h"
+#include "kernels/kernel_testing.h"
 #include "ops/loops/gemm.h"
 #include "ops/loops/pack.h"
 

@@ -35,20 +35,20 @@ void pack_columns(Pack<T> pack, const T* b, int64_t ldb, int64_t n, int64_t k, s
 }
 
 /// A block that is widened at a time: 16 KiB.
-constexpr int64_t kBlockColumns = kernels::kGemmColumnGrain;
-constexpr int64_t kBlockDepth = 512;
+constexpr int64_t kPieceColumns = kernels::kGemmColumnGrain;
+constexpr int64_t kPieceDepth = 512;
 
 /// Calls body(columns, depth) for blocks, those of the same columns one after the other.
 template <typename Body>
 void for_blocks(int64_t n, int64_t k, const Body& body) {
-  const int64_t across = std::max<int64_t>(1, (k + kBlockDepth - 1) / kBlockDepth);
-  for_pieces((n + kBlockColumns - 1) / kBlockColumns * across, 2.0 * kBlockColumns * kBlockDepth,
+  const int64_t across = std::max<int64_t>(1, (k + kPieceDepth - 1) / kPieceDepth);
+  for_pieces((n + kPieceColumns - 1) / kPieceColumns * across, 2.0 * kPieceColumns * kPieceDepth,
              [&](int64_t begin, int64_t end) {
                for (int64_t i = begin; i < end; ++i) {
-                 const int64_t col = i / across * kBlockColumns;
-                 const int64_t first = i % across * kBlockDepth;
-                 body(IndexRange{col, std::min(n, col + kBlockColumns)},
-                      IndexRange{first, std::min(k, first + kBlockDepth)});
+                 const int64_t col = i / across * kPieceColumns;
+                 const int64_t first = i % across * kPieceDepth;
+                 body(IndexRange{col, std::min(n, col + kPieceColumns)},
+                      IndexRange{first, std::min(k, first + kPieceDepth)});
                }
              });
 }
@@ -69,11 +69,11 @@ void pack_matrix(const uint8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte*
 }
 void pack_matrix(const CompactWeights& b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
   for_blocks(n, k, [&](IndexRange columns, IndexRange depth) {
-    int8_t wide[kBlockColumns * kBlockDepth];
+    int8_t wide[kPieceColumns * kPieceDepth];
     for (int64_t col = columns.begin; col < columns.end; ++col) {
-      (b + col * ldb + depth.begin).unpack(depth.size(), wide + (col - columns.begin) * kBlockDepth);
+      (b + col * ldb + depth.begin).unpack(depth.size(), wide + (col - columns.begin) * kPieceDepth);
     }
-    kernels::pack_i8(wide, kBlockDepth, n, k, packed, columns, depth);
+    kernels::pack_i8(wide, kPieceDepth, n, k, packed, columns, depth);
   });
 }
 
@@ -85,11 +85,11 @@ void pack_matrix_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byt
 }
 void pack_matrix_kn(const CompactWeights& b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
   for_blocks(n, k, [&](IndexRange columns, IndexRange depth) {
-    int8_t wide[kBlockColumns * kBlockDepth];
+    int8_t wide[kPieceColumns * kPieceDepth];
     for (int64_t i = depth.begin; i < depth.end; ++i) {
-      (b + i * ldb + columns.begin).unpack(columns.size(), wide + (i - depth.begin) * kBlockColumns);
+      (b + i * ldb + columns.begin).unpack(columns.size(), wide + (i - depth.begin) * kPieceColumns);
     }
-    kernels::pack_i8_kn(wide, kBlockColumns, n, k, packed, columns, depth);
+    kernels::pack_i8_kn(wide, kPieceColumns, n, k, packed, columns, depth);
   });
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/string_tensor.h"
-#include "ops/op_tester.h"
+#include "ops/op_testing.h"
 
 namespace leadline::ops {
 

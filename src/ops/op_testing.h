@@ -157,7 +157,7 @@ class OpTester {
     for (size_t i = 0; i < node_.inputs.size(); ++i) {
       Operand o;
       if (node_.inputs[i] != ir::kAbsent) {
-        o.value = &subgraph_.values[static_cast<size_t>(node_.inputs[i])];
+        o.value = &subgraph_.value(node_.inputs[i]);
         o.shape = o.value->shape;
         o.known = known_[i] || all_known;
         if (o.known) {
@@ -169,7 +169,7 @@ class OpTester {
     }
     for (int v : node_.outputs) {
       Operand o;
-      o.value = &subgraph_.values[static_cast<size_t>(v)];
+      o.value = &subgraph_.value(v);
       outputs_.push_back(o);
     }
     InferContext context(subgraph_, 0, inputs_, outputs_, host_);
