@@ -8,7 +8,6 @@
 namespace leadline::importing {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr ErrorCode kUnsupported = ErrorCode::kUnsupported;
 
 /// Axes of a tensor, a letter each.
@@ -54,9 +53,28 @@ Emitter::Size merged(Emitter& e, const Term& term, const std::string& axes) {
   for (const char c : axes) {
     const int64_t size = e.dims(term.tensor)[term.axes.find(c)];
     if (size < 0) return {-1, -1};
-    require(!__builtin_mul_overflow(product, size, &product), kBad, "an axis of too many elements");
+    require(!__builtin_mul_overflow(product, size, &product), kBadModel, "an axis of too many elements");
   }
   return {-1, product};
+}
+
+/// The sizes of `kept` and the products of `groups`, computed when the model runs.
+int merged_sizes(Emitter& e, const Term& term, const std::string& kept, const std::vector<std::string>& groups) {
+  std::vector<int> parts;
+  const auto sizes_of = [&](const std::string& axes) {
+    std::vector<Emitter::Size> sizes;
+    for (const char c : axes) sizes.push_back(size_of(term, c));
+    return e.sizes_vector(sizes);
+  };
+  if (!kept.empty()) parts.push_back(sizes_of(kept));
+  for (const std::string& group : groups) {
+    if (group.empty()) {
+      parts.push_back(e.ints({1}));
+    } else {
+      parts.push_back(group.size() == 1 ? sizes_of(group) : e.reduce("REDUCE_PROD", sizes_of(group), {0}, true));
+    }
+  }
+  return e.concat(parts, 0);
 }
 
 /// A term whose axes are in the order of `kept` and then `groups`, with the axes of each group as one.
@@ -66,8 +84,9 @@ int grouped(Emitter& e, const Term& term, const std::string& kept, const std::ve
   for (const char c : kept) sizes.push_back(size_of(term, c));
   for (const std::string& group : groups) sizes.push_back(merged(e, term, group));
   const auto open = [](const Emitter::Size& s) { return s.first < 0 && s.second < 0; };
-  require(std::count_if(sizes.begin(), sizes.end(), open) <= 1, kUnsupported,
-          "the equation multiplies over several axes of unknown size, which is not converted; fix their sizes");
+  if (std::count_if(sizes.begin(), sizes.end(), open) > 1) {
+    return e.builder().node("RESHAPE", {term.tensor, merged_sizes(e, term, kept, groups)}, e.name("Reshape"));
+  }
   return e.reshape_like(term.tensor, sizes);
 }
 
@@ -164,7 +183,7 @@ std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vec
     terms.push_back(left.substr(at, comma - at));
     at = comma + 1;
   }
-  require(terms.size() == operands.size(), kBad, "the equation '{}' has {} terms for {} tensors", printable(text),
+  require(terms.size() == operands.size(), kBadModel, "the equation '{}' has {} terms for {} tensors", printable(text),
           terms.size(), operands.size());
   std::string widest;
   const auto spread = [&](std::string& term, const std::string& dots) {
@@ -174,7 +193,7 @@ std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vec
     const auto rank = static_cast<size_t>(e.rank(operands[i]));
     std::string dots;
     if (in(terms[i], '.')) {
-      require(terms[i].find("...") != std::string::npos && terms[i].size() - 3 <= rank, kBad,
+      require(terms[i].find("...") != std::string::npos && terms[i].size() - 3 <= rank, kBadModel,
               "the equation '{}' has the term '{}' for a tensor of rank {}", printable(text), printable(terms[i]),
               rank);
       const size_t count = rank - (terms[i].size() - 3);
@@ -182,8 +201,8 @@ std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vec
       if (dots.size() > widest.size()) widest = dots;
     }
     spread(terms[i], dots);
-    require(terms[i].size() == rank, kBad, "the equation '{}' has {} axes for a tensor of rank {}", printable(text),
-            terms[i].size(), rank);
+    require(terms[i].size() == rank, kBadModel, "the equation '{}' has {} axes for a tensor of rank {}",
+            printable(text), terms[i].size(), rank);
     std::string sorted = terms[i];
     std::sort(sorted.begin(), sorted.end());
     require(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), kUnsupported,
@@ -206,7 +225,7 @@ std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vec
   }
   for (const char c : result) {
     const bool known = std::any_of(terms.begin(), terms.end(), [&](const std::string& t) { return in(t, c); });
-    require(known && std::count(result.begin(), result.end(), c) == 1, kBad,
+    require(known && std::count(result.begin(), result.end(), c) == 1, kBadModel,
             "the equation '{}' has a result with axis '{}', expected each of its axes once there and in a term",
             printable(text), c);
   }
@@ -217,7 +236,7 @@ std::vector<std::string> read_terms(Emitter& e, std::string text, const std::vec
 
 int einsum(Emitter& e, const std::string& equation, const std::vector<int>& operands) {
   std::string result;
-  require(!operands.empty() && equation.size() < 1000, kBad,
+  require(!operands.empty() && equation.size() < 1000, kBadModel,
           "an equation of {} characters for {} tensors; expected fewer than 1000 characters and some tensors",
           equation.size(), operands.size());
   const std::vector<std::string> axes = read_terms(e, equation, operands, result);

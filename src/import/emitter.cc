@@ -20,10 +20,8 @@
 namespace leadline::importing {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 int32_t narrow(int64_t value) {
-  require(value >= INT32_MIN && value <= INT32_MAX, kBad, "a size of {} does not fit in 32 bits", value);
+  require(value >= INT32_MIN && value <= INT32_MAX, kBadModel, "a size of {} does not fit in 32 bits", value);
   return static_cast<int32_t>(value);
 }
 
@@ -50,7 +48,7 @@ std::string Emitter::name(std::string_view what) const { return fmt::format("{}/
 
 int Emitter::axis(int x, int64_t axis) const {
   const int r = rank(x);
-  require(axis >= -r && axis < r, kBad, "axis {} of a tensor of rank {}", axis, r);
+  require(axis >= -r && axis < r, kBadModel, "axis {} of a tensor of rank {}", axis, r);
   return static_cast<int>(axis < 0 ? axis + r : axis);
 }
 
@@ -58,7 +56,7 @@ std::vector<int32_t> Emitter::axes(int x, const std::vector<int64_t>& list) cons
   std::vector<int32_t> result;
   for (const int64_t a : list) result.push_back(axis(x, a));
   std::sort(result.begin(), result.end());
-  require(std::adjacent_find(result.begin(), result.end()) == result.end(), kBad, "an axis is named twice");
+  require(std::adjacent_find(result.begin(), result.end()) == result.end(), kBadModel, "an axis is named twice");
   return result;
 }
 
@@ -139,8 +137,15 @@ int Emitter::transpose(int x, const std::vector<int>& permutation) {
   return builder_.node("TRANSPOSE", {x, ints(order)}, name("Transpose"));
 }
 
+/// Nothing follows from a size of 0.
+bool Emitter::is_target(const Dims& sizes) {
+  const auto unknown = std::count(sizes.begin(), sizes.end(), -1);
+  return unknown == 0 || (unknown == 1 && std::count(sizes.begin(), sizes.end(), 0) == 0);
+}
+
 int Emitter::reshape(int x, const Dims& target) {
-  if (dims(x) == target && std::count(target.begin(), target.end(), -1) <= 1) return x;
+  const bool same = builder_.has_rank(x) && dims(x) == target;
+  if (same && std::count(target.begin(), target.end(), -1) <= 1) return x;
   std::vector<int32_t> sizes;
   for (const int64_t size : target) sizes.push_back(narrow(size));
   ops::ReshapeAttributes attributes;
@@ -173,30 +178,30 @@ int Emitter::reshape_like(int x, const std::vector<Size>& sizes) {
   for (const auto& [tensor, value] : sizes) {
     target.push_back(tensor < 0 ? value : dims(tensor)[static_cast<size_t>(value)]);
   }
-  if (std::count(target.begin(), target.end(), -1) <= 1) return reshape(x, target);
+  if (is_target(target)) return reshape(x, target);
   return builder_.node("RESHAPE", {x, sizes_vector(sizes)}, name("Reshape"));
 }
 
 int Emitter::expand_dims(int x, int axis) {
   Dims target = dims(x);
   target.insert(target.begin() + axis, 1);
-  if (std::count(target.begin(), target.end(), -1) <= 1) return reshape(x, target);
+  if (is_target(target)) return reshape(x, target);
   return builder_.node("EXPAND_DIMS", {x, integer(axis)}, name("ExpandDims"));
 }
 
 int Emitter::squeeze(int x, int axis) {
   Dims target = dims(x);
-  require(target[static_cast<size_t>(axis)] == 1, kBad, "axis {} has size {}, not 1", axis,
+  require(target[static_cast<size_t>(axis)] == 1, kBadModel, "axis {} has size {}, not 1", axis,
           target[static_cast<size_t>(axis)]);
   target.erase(target.begin() + axis);
-  if (std::count(target.begin(), target.end(), -1) <= 1) return reshape(x, target);
+  if (is_target(target)) return reshape(x, target);
   ops::SqueezeAttributes attributes;
   attributes.squeeze_dims = {axis};
   return builder_.node("SQUEEZE", {x}, name("Squeeze"), attributes);
 }
 
 int Emitter::concat(const std::vector<int>& parts, int axis) {
-  require(!parts.empty(), kBad, "nothing to concatenate");
+  require(!parts.empty(), kBadModel, "nothing to concatenate");
   if (parts.size() == 1) return parts[0];
   ops::ConcatenationAttributes attributes;
   attributes.axis = axis;
@@ -207,7 +212,7 @@ int Emitter::pad(int x, const std::vector<std::pair<int64_t, int64_t>>& before_a
   std::vector<int32_t> sizes;
   bool any = false;
   for (const auto& [before, after] : before_after) {
-    require(before >= 0 && after >= 0, kBad, "padding of {} and {}", before, after);
+    require(before >= 0 && after >= 0, kBadModel, "padding of {} and {}", before, after);
     sizes.push_back(narrow(before));
     sizes.push_back(narrow(after));
     any = any || before != 0 || after != 0;
@@ -258,8 +263,8 @@ int Emitter::gather(int x, int indices, int axis) {
 std::vector<int> Emitter::split(int x, int axis, int parts) {
   if (parts == 1) return {x};
   const auto size = dims(x)[static_cast<size_t>(axis)];
-  require(parts > 0 && parts <= 4096 && size % parts == 0, kBad, "an axis of {} does not split into {} equal parts",
-          size, parts);
+  require(parts > 0 && parts <= 4096 && size % parts == 0, kBadModel,
+          "an axis of {} does not split into {} equal parts", size, parts);
   auto attributes = std::make_shared<ops::SplitAttributes>();
   attributes->num_splits = parts;
   ops::NodeSpec spec;

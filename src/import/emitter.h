@@ -62,6 +62,8 @@ class Emitter {
   int transpose(int x, const std::vector<int>& permutation);
   /// Sizes of the result, -1 for at most one that follows from the others.
   int reshape(int x, const Dims& target);
+  /// Whether these sizes say all that a reshape needs: none is unknown, or one that follows from the others.
+  static bool is_target(const Dims& sizes);
   /// The sizes of `x` from `begin` to `end` (exclusive) as an int32 vector, a constant when they are known.
   int shape_part(int x, int begin, int end);
   /// `x` with the sizes of `sizes` in order; entry {tensor, axis} is that tensor's size there, {-1, n} is n.

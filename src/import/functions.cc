@@ -33,4 +33,18 @@ int scaled_elu(Emitter& e, int x, double alpha, double scale) {
 
 int selu(Emitter& e, int x) { return scaled_elu(e, x, 1.6732632423543772, 1.0507009873554805); }
 
+int unary(Emitter& e, std::string_view op, int x) {
+  if (e.dtype(x) == DType::kInt64 && op == "ABS") return e.binary("MAXIMUM", x, e.unary("NEG", x));
+  if (e.dtype(x) == DType::kInt64 && op == "SIGN") {
+    return e.binary("MAXIMUM", e.binary("MINIMUM", x, e.scalar_like(x, 1.0)), e.scalar_like(x, -1.0));
+  }
+  return e.unary(std::string(op).c_str(), x);
+}
+
+int squared_difference(Emitter& e, int a, int b) {
+  if (e.dtype(a) != DType::kInt64) return e.binary("SQUARED_DIFFERENCE", a, b);
+  const int difference = e.sub(a, b);
+  return e.mul(difference, difference);
+}
+
 }  // namespace leadline::importing

@@ -2,6 +2,8 @@
 // Functions of one tensor that no op computes, expressed in ops that there are.
 #pragma once
 
+#include <string_view>
+
 #include "import/emitter.h"
 
 namespace leadline::importing {
@@ -13,5 +15,9 @@ int softplus(Emitter& e, int x);
 /// scale * x where x > 0, scale * alpha * (exp(x) - 1) elsewhere.
 int scaled_elu(Emitter& e, int x, double alpha, double scale);
 int selu(Emitter& e, int x);
+/// `op` is ABS, SIGN or another op of one operand. Of int64, which LiteRT has no ABS and SIGN for, in ops that it has.
+int unary(Emitter& e, std::string_view op, int x);
+/// (a - b) * (a - b); LiteRT's op for it does not take int64.
+int squared_difference(Emitter& e, int a, int b);
 
 }  // namespace leadline::importing

@@ -7,7 +7,7 @@
 namespace leadline::hdf5 {
 namespace {
 
-constexpr const char* kWhat = "B-tree (version 2)";
+constexpr const char* kTree = "B-tree (version 2)";
 constexpr uint64_t kNodeOverhead = 10;  // signature, version, type, checksum
 constexpr int kMaxDepth = 16;
 
@@ -23,12 +23,12 @@ class Tree {
       : file_(file), visit_(visit), allowance_(file.bytes.size()) {}
 
   void walk(uint64_t address, int type) {
-    const std::span<const std::byte> start = file_.from(address, kWhat);
-    Cursor cursor(file_, start, kWhat);
+    const std::span<const std::byte> start = file_.from(address, kTree);
+    Cursor cursor(file_, start, kTree);
     cursor.expect("BTHD");
     cursor.expect_version(0, 0);
     type_ = cursor.u8();
-    if (type_ != type) damaged(kWhat);
+    if (type_ != type) damaged(kTree);
     node_size_ = cursor.u32();
     record_size_ = cursor.u16();
     const int depth = cursor.u16();
@@ -36,9 +36,9 @@ class Tree {
     const uint64_t root = cursor.address();
     const uint64_t records = cursor.u16();
     cursor.length();
-    verify_checksum(file_, start, cursor.position(), kWhat);
+    verify_checksum(file_, start, cursor.position(), kTree);
     if (root == kUndefined) return;
-    if (depth > kMaxDepth || record_size_ == 0 || node_size_ < kNodeOverhead + record_size_) damaged(kWhat);
+    if (depth > kMaxDepth || record_size_ == 0 || node_size_ < kNodeOverhead + record_size_) damaged(kTree);
     make_levels(depth);
     walk_node(root, records, depth);
   }
@@ -51,7 +51,7 @@ class Tree {
     uint64_t total = leaf;
     for (int i = 1; i <= depth; ++i) {
       const uint64_t pointer = pointer_size(i);
-      if (node_size_ < kNodeOverhead + pointer) damaged(kWhat);
+      if (node_size_ < kNodeOverhead + pointer) damaged(kTree);
       const uint64_t records = (node_size_ - kNodeOverhead - pointer) / (record_size_ + pointer);
       // Totals beyond 64 bits saturate; such a tree does not fit into a file and is refused when it is read.
       if (__builtin_mul_overflow(records + 1, total, &total) || __builtin_add_overflow(total, records, &total)) {
@@ -65,17 +65,17 @@ class Tree {
   }
 
   void walk_node(uint64_t address, uint64_t records, int depth) {
-    seen_.enter(address, kWhat);
-    if (records > levels_[static_cast<size_t>(depth)].max_records) damaged(kWhat);
+    seen_.enter(address, kTree);
+    if (records > levels_[static_cast<size_t>(depth)].max_records) damaged(kTree);
     uint64_t used = kNodeOverhead + records * record_size_;
     if (depth > 0) used += (records + 1) * pointer_size(depth);
-    allowance_.take(used, kWhat);
-    const std::span<const std::byte> node = file_.at(address, used, kWhat);
-    verify_checksum(file_, node, node.size() - 4, kWhat);
-    Cursor cursor(file_, node, kWhat);
+    allowance_.take(used, kTree);
+    const std::span<const std::byte> node = file_.at(address, used, kTree);
+    verify_checksum(file_, node, node.size() - 4, kTree);
+    Cursor cursor(file_, node, kTree);
     cursor.expect(depth > 0 ? "BTIN" : "BTLF");
     cursor.expect_version(0, 0);
-    if (cursor.u8() != type_) damaged(kWhat);
+    if (cursor.u8() != type_) damaged(kTree);
     const std::span<const std::byte> own = cursor.take(records * record_size_);
     for (uint64_t i = 0; i <= records; ++i) {
       if (depth > 0) {

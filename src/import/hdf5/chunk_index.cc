@@ -9,7 +9,7 @@
 namespace leadline::hdf5 {
 namespace {
 
-constexpr const char* kWhat = "chunk index";
+constexpr const char* kIndex = "chunk index";
 using Visit = std::function<void(const Chunk&)>;
 
 class BtreeV1 {
@@ -18,23 +18,23 @@ class BtreeV1 {
       : file_(file), dataset_(dataset), visit_(visit), allowance_(file.bytes.size()) {}
 
   void walk(uint64_t address, int expected_level) {
-    seen_.enter(address, kWhat);
-    Cursor cursor(file_, file_.from(address, kWhat), kWhat);
+    seen_.enter(address, kIndex);
+    Cursor cursor(file_, file_.from(address, kIndex), kIndex);
     cursor.expect("TREE");
-    if (cursor.u8() != 1) damaged(kWhat);
+    if (cursor.u8() != 1) damaged(kIndex);
     const int level = cursor.u8();
-    if (expected_level >= 0 && level != expected_level) damaged(kWhat);
+    if (expected_level >= 0 && level != expected_level) damaged(kIndex);
     const int entries = cursor.u16();
     cursor.address();
     cursor.address();
     for (int i = 0; i < entries; ++i) {
-      allowance_.take(16, kWhat);
+      allowance_.take(16, kIndex);
       Chunk chunk;
       chunk.size = cursor.u32();
       chunk.mask = cursor.u32();
       for (const uint64_t size : dataset_.chunk) {
         const uint64_t start = cursor.u64();
-        if (start % size != 0) damaged(kWhat);
+        if (start % size != 0) damaged(kIndex);
         chunk.place.push_back(start / size);
       }
       cursor.skip(8);  // inside the element
@@ -61,9 +61,9 @@ class LinearPlaces {
   explicit LinearPlaces(const Dataset& dataset) {
     for (size_t i = 0; i < dataset.chunk.size(); ++i) {
       const uint64_t size = std::max(dataset.space.max_dims[i], dataset.space.dims[i]);
-      if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) damaged(kWhat);
+      if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) damaged(kIndex);
       counts_.push_back(size == 0 ? 0 : (size - 1) / dataset.chunk[i] + 1);
-      total_ = checked_product(total_, counts_.back(), kWhat);
+      total_ = checked_product(total_, counts_.back(), kIndex);
     }
   }
   uint64_t total() const { return total_; }
@@ -83,15 +83,15 @@ class LinearPlaces {
 
 void visit_implicit(const FileBytes& file, const Dataset& dataset, const Visit& visit) {
   const LinearPlaces places(dataset);
-  file.at(dataset.index_address, checked_product(places.total(), dataset.chunk_bytes, kWhat), kWhat);
+  file.at(dataset.index_address, checked_product(places.total(), dataset.chunk_bytes, kIndex), kIndex);
   for (uint64_t i = 0; i < places.total(); ++i) {
     visit({dataset.index_address + i * dataset.chunk_bytes, dataset.chunk_bytes, 0, places.place(i)});
   }
 }
 
 void visit_fixed_array(const FileBytes& file, const Dataset& dataset, const Visit& visit) {
-  const std::span<const std::byte> start = file.from(dataset.index_address, kWhat);
-  Cursor header(file, start, kWhat);
+  const std::span<const std::byte> start = file.from(dataset.index_address, kIndex);
+  Cursor header(file, start, kIndex);
   header.expect("FAHD");
   header.expect_version(0, 0);
   const bool filtered = header.u8() == 1;
@@ -99,20 +99,20 @@ void visit_fixed_array(const FileBytes& file, const Dataset& dataset, const Visi
   const int page_bits = header.u8();
   const uint64_t entries = header.length();
   const uint64_t block = header.address();
-  verify_checksum(file, start, header.position(), kWhat);
+  verify_checksum(file, start, header.position(), kIndex);
   const int size_size = entry_size - file.offset_size - 4;  // bytes of a filtered chunk's stored size
   const bool sound = filtered ? size_size >= 1 && size_size <= 8 : entry_size == file.offset_size;
   const LinearPlaces places(dataset);
-  if (!sound || page_bits > 32 || entries != places.total()) damaged(kWhat);
+  if (!sound || page_bits > 32 || entries != places.total()) damaged(kIndex);
   if (block == kUndefined) return;
   const auto entry_bytes = static_cast<uint64_t>(entry_size);
-  file.at(block, checked_product(entries, entry_bytes, kWhat), kWhat);  // so that the numbers below are small
+  file.at(block, checked_product(entries, entry_bytes, kIndex), kIndex);  // so that the numbers below are small
 
-  Cursor cursor(file, file.from(block, kWhat), kWhat);
+  Cursor cursor(file, file.from(block, kIndex), kIndex);
   cursor.expect("FADB");
   cursor.expect_version(0, 0);
   cursor.skip(1);
-  if (cursor.address() != dataset.index_address) damaged(kWhat);
+  if (cursor.address() != dataset.index_address) damaged(kIndex);
   const uint64_t page = uint64_t{1} << page_bits;
   const bool paged = entries > page;
   std::span<const std::byte> bitmap;
@@ -147,13 +147,13 @@ void visit_btree_v2(const FileBytes& file, const Dataset& dataset, const Visit& 
   const bool filtered = !dataset.filters.empty();
   const size_t rank = dataset.chunk.size();
   for_each_record(file, dataset.index_address, filtered ? kFiltered : kPlain, [&](std::span<const std::byte> record) {
-    Cursor cursor(file, record, kWhat);
+    Cursor cursor(file, record, kIndex);
     Chunk chunk;
     chunk.address = cursor.address();
     chunk.size = dataset.chunk_bytes;
     if (filtered) {
       const size_t fixed = cursor.position() + 4 + 8 * rank;
-      if (record.size() <= fixed || record.size() - fixed > 8) damaged(kWhat);
+      if (record.size() <= fixed || record.size() - fixed > 8) damaged(kIndex);
       chunk.size = cursor.number(static_cast<int>(record.size() - fixed));
       chunk.mask = cursor.u32();
     }

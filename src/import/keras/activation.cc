@@ -25,7 +25,7 @@ struct Parameters {
   }
 };
 
-using Function = int (*)(Emitter&, int, const Parameters&);
+using ActivationFunction = int (*)(Emitter&, int, const Parameters&);
 
 int leaky(Emitter& e, int x, double slope) {
   ops::LeakyReluAttributes attributes;
@@ -106,7 +106,7 @@ int hard_sigmoid(Emitter& e, int x, bool keras_2) {
 
 struct Named {
   std::string_view name;
-  Function function;
+  ActivationFunction function;
 };
 
 constexpr Named kActivations[] = {

@@ -8,8 +8,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 int64_t first_of(int64_t cell, int64_t size, int64_t cells) { return cell * size / cells; }
 int64_t end_of(int64_t cell, int64_t size, int64_t cells) { return ((cell + 1) * size + cells - 1) / cells; }
 
@@ -47,7 +45,7 @@ int max_axis(Emitter& e, int x, int axis, int64_t cells) {
   return e.reduce("REDUCE_MAX", e.gather(x, table, axis), {axis + 1}, false);
 }
 
-Outputs pool(Call& call, bool average) {
+Outputs adaptive_pool(Call& call, bool average) {
   const auto axes = static_cast<size_t>(std::max(call.e.rank(call.x()) - 2, 0));
   require(axes >= 1 && axes <= 3, kBad, "the input has rank {}, expected 3 to 5", axes + 2);
   const std::vector<int64_t> cells = call.config.integers("output_size", axes, -1);
@@ -79,7 +77,7 @@ Outputs pool(Call& call, bool average) {
 
 }  // namespace
 
-Outputs adaptive_average_pooling(Call& call) { return pool(call, true); }
-Outputs adaptive_max_pooling(Call& call) { return pool(call, false); }
+Outputs adaptive_average_pooling(Call& call) { return adaptive_pool(call, true); }
+Outputs adaptive_max_pooling(Call& call) { return adaptive_pool(call, false); }
 
 }  // namespace leadline::keras

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/join.h"
 #include "import/einsum.h"
 #include "import/keras/importer.h"
 
 namespace leadline::keras {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 struct Heads {
   int query;
@@ -74,7 +73,7 @@ int from_heads(Call& call, int x, int like, int64_t heads, int64_t size, bool bi
 }
 
 /// The tensors of a call in whatever way they were given.
-Heads tensors_of(Call& call) {
+Heads heads_of(Call& call) {
   const auto get = [&](size_t position, std::string_view name) {
     const Argument* found = call.arguments.find(position, name);
     return found != nullptr && found->tensor >= 0 ? found->tensor : -1;
@@ -185,7 +184,7 @@ Outputs results_of(Call& call, int y, const Attended& a, int query) {
 
 Outputs multi_head_attention(Call& call) {
   Emitter& e = call.e;
-  const Heads h = tensors_of(call);
+  const Heads h = heads_of(call);
   const int rank = e.rank(h.query);
   require(rank >= 3 && e.rank(h.value) == rank && e.rank(h.key) == rank, kBad,
           "query, value and key have ranks {}, {} and {}", rank, e.rank(h.value), e.rank(h.key));
@@ -197,8 +196,8 @@ Outputs multi_head_attention(Call& call) {
   }
   const std::vector<int32_t> axes = e.axes(h.query, listed);
   require(!axes.empty() && axes.back() + 1 < rank && axes.front() > 0, kBad,
-          "the attention's axes are [{}], expected some between the batch and the last of {} axes",
-          fmt::join(axes, ", "), rank);
+          "the attention's axes are [{}], expected some between the batch and the last of {} axes", join(axes, ", "),
+          rank);
   const int64_t heads = call.config.integer("num_heads");
   const int64_t key_size = call.config.integer("key_dim");
   const int64_t value_size = call.config.integer("value_dim", key_size);
@@ -231,7 +230,7 @@ Outputs multi_head_attention(Call& call) {
 /// Several heads of queries share one of keys and values.
 Outputs grouped_query_attention(Call& call) {
   Emitter& e = call.e;
-  const Heads h = tensors_of(call);
+  const Heads h = heads_of(call);
   const int64_t size = call.config.integer("head_dim");
   const int64_t heads = call.config.integer("num_query_heads");
   const int64_t groups = call.config.integer("num_key_value_heads");

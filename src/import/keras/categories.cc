@@ -8,8 +8,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// Integers as rows of zeros and ones, summed up along axis 1 unless there is one per row.
 int encode(Call& call, int x, int64_t depth, const std::string& mode, int weights = -1) {
   Emitter& e = call.e;

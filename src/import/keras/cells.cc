@@ -7,8 +7,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// A cell's layer and the call that reads its weights, kept as long as its functions.
 struct Owner {
   Owner(Call& outer, const Layer& of) : layer(of), call(outer.importer, outer.e, layer, none) {}
@@ -37,7 +35,7 @@ struct Gated {
   int activate(int x) const { return activation_of(call(), x, "activation"); }
 };
 
-Gated gated(Call& call, const Layer& layer, int64_t gates) {
+Gated gates_of(Call& call, const Layer& layer, int64_t gates) {
   Gated g{std::make_shared<Owner>(call, layer)};
   g.units = layer.config.integer("units");
   require(g.units > 0 && g.units < (1 << 24), kBad, "the number of units is {}, expected 1 to 2^24", g.units);
@@ -47,7 +45,7 @@ Gated gated(Call& call, const Layer& layer, int64_t gates) {
 }
 
 RecurrentCell lstm_cell(Call& call, const Layer& layer) {
-  const Gated g = gated(call, layer, 4);
+  const Gated g = gates_of(call, layer, 4);
   RecurrentCell cell;
   cell.states = {{g.units}, {g.units}};
   cell.project = [g](int x) { return g.project(x); };
@@ -62,7 +60,7 @@ RecurrentCell lstm_cell(Call& call, const Layer& layer) {
 }
 
 RecurrentCell simple_cell(Call& call, const Layer& layer) {
-  const Gated g = gated(call, layer, 1);
+  const Gated g = gates_of(call, layer, 1);
   RecurrentCell cell;
   cell.states = {{g.units}};
   cell.project = [g](int x) { return g.project(x); };
@@ -85,7 +83,7 @@ int kernel_columns(const Gated& g, int64_t from, int64_t count) {
 }
 
 RecurrentCell gru_cell(Call& call, const Layer& layer) {
-  const Gated g = gated(call, layer, 3);
+  const Gated g = gates_of(call, layer, 3);
   const bool after = layer.config.boolean("reset_after", true);
   // With reset_after there are two rows of biases: the input's and the recurrent one.
   std::vector<float> biases;

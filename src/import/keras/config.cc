@@ -13,8 +13,7 @@ namespace leadline::keras {
 namespace {
 
 /// Models nest in layers in lists in objects: five levels of JSON each. Code that walks configurations is recursive.
-constexpr size_t kMaxDepth = 200;
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
+constexpr size_t kMaxTextDepth = 200;
 
 void collect_numbers(const Config& value, size_t limit, std::vector<double>& out) {
   if (value.is_list()) {
@@ -57,7 +56,7 @@ std::string without_python_numbers(std::string_view text) {
 Config Config::parse(std::string_view text) {
   std::shared_ptr<const Json> document;
   try {
-    document = std::make_shared<const Json>(parse_json(without_python_numbers(text), kMaxDepth));
+    document = std::make_shared<const Json>(parse_json(without_python_numbers(text), kMaxTextDepth));
   } catch (const JsonError& error) {
     fail(kBad, "the configuration of the model is not JSON: {}", error.what());
   }

@@ -12,8 +12,12 @@
 #include <vector>
 
 #include "io/json.h"
+#include "leadline/error.h"
 
 namespace leadline::keras {
+
+/// The code of errors about a file.
+inline constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 /// One value of a JSON document, which it keeps alive.
 class Config {

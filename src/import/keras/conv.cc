@@ -8,8 +8,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// Zeros in front, so that no output sees what comes after it. `axis` is the one of time.
 int causal_padding(Emitter& e, int x, const Window& w, int axis) {
   std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(e.rank(x)));

@@ -8,8 +8,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 int64_t product(const Dims& dims) {
   int64_t result = 1;
   for (const int64_t size : dims) {

@@ -9,28 +9,26 @@
 namespace leadline::keras {
 namespace {
 
-/// How much of the full result the layer keeps along each axis, and the padding that TensorFlow gets.
-std::vector<Emitter::Size> result_sizes(Call& call, int x, const Window& w, int64_t filters) {
+/// The shape of the result: one vector of one element for each axis, computed where the size of `x` is not known.
+std::vector<int> result_sizes(Call& call, int x, const Window& w, int64_t filters) {
   Emitter& e = call.e;
-  std::vector<Emitter::Size> sizes = {{x, 0}};
+  std::vector<int> sizes = {e.shape_part(x, 0, 1)};
   const auto explicit_padding = call.config.find("output_padding");
   std::vector<int64_t> output_padding;
   if (explicit_padding) output_padding = call.config.integers("output_padding", w.sizes.size(), 0);
   for (size_t i = 0; i < w.sizes.size(); ++i) {
-    const int64_t size = e.dims(x)[i + 1];
-    call.refuse_if(size < 0, "has an input with an unknown spatial size, which transposed convolutions need");
     const int64_t stride = w.strides[i];
-    int64_t length = 0;
+    int64_t more = 0;  // than one stride for each element
     if (w.padding == ir::Padding::kSame) {
-      length = size * stride;
-      if (explicit_padding) length = (size - 1) * stride + w.sizes[i] - 2 * (w.sizes[i] / 2) + output_padding[i];
+      if (explicit_padding) more = w.sizes[i] - stride - 2 * (w.sizes[i] / 2) + output_padding[i];
     } else {
-      length = size * stride + std::max<int64_t>(w.sizes[i] - stride, 0);
-      if (explicit_padding) length = (size - 1) * stride + w.sizes[i] + output_padding[i];
+      more = explicit_padding ? w.sizes[i] - stride + output_padding[i] : std::max<int64_t>(w.sizes[i] - stride, 0);
     }
-    sizes.emplace_back(-1, length);
+    const auto axis = static_cast<int>(i) + 1;
+    const int strided = e.mul(e.shape_part(x, axis, axis + 1), e.ints({small(stride)}));
+    sizes.push_back(more == 0 ? strided : e.add(strided, e.ints({small(more)})));
   }
-  sizes.emplace_back(-1, filters);
+  sizes.push_back(e.ints({small(filters)}));
   return sizes;
 }
 
@@ -75,14 +73,14 @@ int kernel_constant(Call& call, const Window& own, const Dims& kernel, const std
 }
 
 int transpose_2d(Call& call, int x, const Window& w, const Window& own, const Dims& kernel,
-                 const std::vector<int>& order, const Dims& filter_dims, const std::vector<Emitter::Size>& sizes) {
+                 const std::vector<int>& order, const Dims& filter_dims, const std::vector<int>& sizes) {
   Emitter& e = call.e;
   const int filter = kernel_constant(call, own, kernel, order, filter_dims);
   auto a = std::make_shared<ops::TransposeConvAttributes>();
   a->padding = w.padding;
   a->stride_h = small(w.strides[0]);
   a->stride_w = small(w.strides[1]);
-  std::vector<int> inputs = {e.sizes_vector(sizes), filter, x};
+  std::vector<int> inputs = {e.concat(sizes, 0), filter, x};
   const bool has_bias = call.config.boolean("use_bias", true);
   if (has_bias) inputs.push_back(call.constant(1, "bias", {filter_dims[0]}));
   ops::NodeSpec spec;
@@ -118,7 +116,7 @@ Outputs conv_1d_transpose(Call& call) {
     Emitter& e = call.e;
     require(e.rank(x) == 3, ErrorCode::kUnsupported, "the input has rank {}, expected 3", e.rank(x));
     auto sizes = result_sizes(call, x, w, filters);
-    sizes.insert(sizes.begin() + 1, {-1, 1});
+    sizes.insert(sizes.begin() + 1, e.ints({1}));
     const int64_t channels = e.dims(x).back();
     Window image = w;
     for (auto* list : {&image.sizes, &image.strides}) list->insert(list->begin(), 1);
@@ -153,7 +151,7 @@ Outputs conv_3d_transpose(Call& call) {
     a.stride_d = small(w.strides[0]);
     a.stride_h = small(w.strides[1]);
     a.stride_w = small(w.strides[2]);
-    const int shape = e.sizes_vector(result_sizes(call, x, w, filters));
+    const int shape = e.concat(result_sizes(call, x, w, filters), 0);
     const int result =
         e.builder().node("CONV_3D_TRANSPOSE", {shape, kernel_constant(call, own, kernel, {}, {}), x},
                          e.name("conv_transpose"), std::make_shared<ops::Conv3DAttributes>(a), DType::kFloat32);

@@ -9,8 +9,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// The parts of "ab,bc->ac", with letters for the axes that "..." stands for.
 struct Equation {
   std::string input;
@@ -86,6 +84,8 @@ Outputs dense(Call& call) {
   require(e.rank(x) >= 1, kBad, "the input has no axes");
   const int64_t size = e.dims(x).back();
   const int weights = call.constant(0, "kernel", {size, units}, {1, 0});
+  // Programs look for the op's name in that of its weights, where TensorFlow's files have it.
+  e.builder().rename(weights, e.name("MatMul/kernel"));
   const int bias = call.config.boolean("use_bias", true) ? call.constant(1, "bias", {units}) : ir::kAbsent;
   return {activation_of(call, e.fully_connected(x, weights, bias), "activation")};
 }

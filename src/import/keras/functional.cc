@@ -10,8 +10,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 bool is_reference_list(const Config& value) {
   return value.is_list() && (value.size() == 3 || value.size() == 4) && value.at(0).is_text() &&
          value.at(1).is_integer() && value.at(2).is_integer() && (value.size() == 3 || value.at(3).is_object());

@@ -55,7 +55,7 @@ TEST(KerasImport, DenseTakesTransposedKernels) {
   EXPECT_EQ(graph->signatures[0].inputs[0].first, "x");
   EXPECT_EQ(graph->signatures[0].outputs[0].first, "d");
   const ir::Subgraph& main = graph->subgraphs[0];
-  EXPECT_EQ(main.values[static_cast<size_t>(main.inputs[0])].signature, (std::vector<int32_t>{-1, 2}));
+  EXPECT_EQ(main.value(main.inputs[0]).signature, (std::vector<int32_t>{-1, 2}));
   EXPECT_EQ(run(graph, {1, 10}), (std::vector<float>{41, 52, 0}));
 }
 

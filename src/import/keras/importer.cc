@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/join.h"
+#include "core/rethrow_if_fatal.h"
 #include "import/keras/custom_layers.h"
 #include "import/keras/functional.h"
 #include "import/keras/keras.h"
@@ -13,7 +15,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int kMaxModelDepth = 32;
 constexpr int kMaxCalls = 50'000;       // of layers: a model that calls a model twice, which does so too, has no end
 constexpr size_t kMaxPathBytes = 4096;  // of names of layers in layers, which are part of the name of every tensor
@@ -47,7 +48,7 @@ DType input_dtype(const Config& config) {
 }
 
 bool is_keras_package(std::string_view name) {
-  return name == "keras" || name == "Keras" || name == "tf_keras" || name == "tensorflow";
+  return name == "keras" || name == "Keras" || name == "tf_keras" || name == "tensorflow" || name == "leadline";
 }
 
 /// Keras names the module of its own classes; a class of the script that was run has none, and a registered one has its
@@ -138,7 +139,7 @@ std::vector<int> Importer::call(const Layer& layer, const Arguments& arguments) 
   } catch (const Error& error) {
     if (located_) throw;
     located_ = true;
-    std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", fmt::join(path_, "/"), error.what())));
+    std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", join(path_, "/"), error.what())));
   }
   path_.pop_back();
   emitter_.set_prefix(outer);
@@ -296,10 +297,20 @@ std::shared_ptr<ir::Graph> Importer::import(const Config& model) {
 }
 
 std::shared_ptr<ir::Graph> import_keras(std::string_view config_json, const WeightSource& weights) {
-  Importer importer(weights);
-  // Keras 3 calls it batch_shape.
-  importer.set_keras_2(config_json.find("\"batch_input_shape\"") != std::string_view::npos);
-  return importer.import(Config::parse(config_json));
+  const Config config = Config::parse(config_json);
+  ops::SizeSearch search;
+  for (std::exception_ptr first;;) {
+    Importer importer(weights, search.choices());
+    // Keras 3 calls it batch_shape.
+    importer.set_keras_2(config_json.find("\"batch_input_shape\"") != std::string_view::npos);
+    try {
+      return importer.import(config);
+    } catch (const Error& error) {
+      rethrow_if_fatal(error);
+      if (!first) first = std::current_exception();
+      if (!search.next(importer.conflict())) std::rethrow_exception(first);
+    }
+  }
 }
 
 }  // namespace leadline::keras

@@ -17,7 +17,11 @@ Layer describe_layer(const Config& description, const LayerAddress& parent, cons
 
 class Importer {
  public:
-  explicit Importer(const WeightSource& weights) : weights_(weights), emitter_(builder_) {}
+  explicit Importer(const WeightSource& weights, ops::SizeChoices sizes = {}) : weights_(weights), emitter_(builder_) {
+    builder_.choose_sizes(std::move(sizes));
+  }
+  /// Which sizes a failed import() stumbled over.
+  const std::optional<ops::SizeConflict>& conflict() const { return builder_.conflict(); }
 
   /// The whole model.
   std::shared_ptr<ir::Graph> import(const Config& model);

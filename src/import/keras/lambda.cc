@@ -8,12 +8,12 @@
 namespace leadline::keras {
 namespace {
 
-struct Function {
+struct KnownFunction {
   std::string_view name;
   std::string_view operation;
 };
 
-constexpr Function kFunctions[] = {
+constexpr KnownFunction kFunctions[] = {
     {"__operators__.add", "Add"},
     {"math.add", "Add"},
     {"math.subtract", "Subtract"},
@@ -129,8 +129,8 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
 Outputs tensorflow_function(Call& call) {
   std::string name = call.config.text("function", "__operators__.getitem");
   if (name.starts_with("compat.v1.")) name = name.substr(10);
-  const auto* function =
-      std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Function& row) { return row.name == name; });
+  const auto* function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                      [&](const KnownFunction& row) { return row.name == name; });
   call.refuse_if(function == std::end(kFunctions),
                  fmt::format("calls tf.{}, which is not converted; export the model as a SavedModel", printable(name)));
   if (const Argument* sizes = call.arguments.find(1, "num_or_size_splits"); name == "split") {

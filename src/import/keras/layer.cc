@@ -3,12 +3,12 @@
 
 #include <cstring>
 
+#include "core/join.h"
 #include "import/keras/importer.h"
 
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 /// Vectors that are read while the graph is built: per channel, never whole kernels.
 constexpr int64_t kMaxValues = 1 << 20;
 
@@ -95,7 +95,7 @@ const Weight& Call::weight(size_t index, std::string_view name, const Dims& expe
           index, name, weights_->size(), printable(layer.address.path));
   const Weight& weight = (*weights_)[index];
   require(fits(weight.shape, expected), kBad, "variable '{}' has shape {}, the layer needs [{}]", name,
-          weight.shape.to_string(), fmt::join(expected, ", "));
+          weight.shape.to_string(), join(expected, ", "));
   require(weight.source != nullptr && storage_bytes(weight.dtype, weight.shape) == weight.source->bytes(), kBad,
           "variable '{}' of shape {} has {} bytes", name, weight.shape.to_string(),
           weight.source ? weight.source->bytes() : 0);
@@ -106,7 +106,7 @@ int Call::constant(size_t index, std::string_view name, const Dims& expected, co
                    const Dims& target) {
   const Weight& w = weight(index, name, expected);
   const std::string key =
-      fmt::format("{}#{}:{}:{}", layer.address.path, index, fmt::join(permutation, ","), dtype_name(w.dtype));
+      fmt::format("{}#{}:{}:{}", layer.address.path, index, join(permutation, ","), dtype_name(w.dtype));
   const ir::Source source = importer.shared_source(key, [&] {
     const ir::Source plain = as_float32(w, name);
     return permutation.empty() ? plain : ir::transposed_source(plain, w.shape, permutation, 4);

@@ -87,6 +87,7 @@ Outputs up_sampling_3d(Call& call);
 Outputs resizing(Call& call);
 Outputs center_crop(Call& call);
 Outputs resize_operation(Call& call);
+Outputs captured_variable(Call& call);
 Outputs random_crop(Call& call);
 Outputs auto_contrast(Call& call);
 

@@ -113,6 +113,7 @@ constexpr LayerClass kLayers[] = {
     {"LocallyConnected2D", locally_connected, Mask::kStop},
     {"TFOpLambda", tensorflow_function, Mask::kStop},
     {"SlicingOpLambda", tensorflow_function, Mask::kStop},
+    {"CapturedVariable", captured_variable, Mask::kStop},
     // At inference these give what they get.
     {"InputLayer", identity},
     {"Identity", identity},

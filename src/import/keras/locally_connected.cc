@@ -6,8 +6,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// The elements of each window of a flattened image, window after window, channels last.
 std::vector<int32_t> window_numbers(const Dims& image, const Window& w, const Dims& steps) {
   std::vector<int32_t> numbers;

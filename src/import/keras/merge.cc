@@ -9,8 +9,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// Inputs of lower rank get axes after the batch, as Keras does it.
 std::vector<int> same_rank(Call& call) {
   Emitter& e = call.e;

@@ -8,8 +8,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// Sizes with which a vector along `axis` broadcasts over `x`.
 Dims along(Emitter& e, int x, int axis, int64_t size) {
   if (axis == e.rank(x) - 1) return {size};

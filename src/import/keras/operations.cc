@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "import/functions.h"
 #include "ops/concatenation.h"
 
 namespace leadline::keras {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 template <const char* const& Op>
 Outputs binary(Call& call) {
@@ -31,7 +30,7 @@ Outputs binary(Call& call) {
 
 template <const char* const& Op>
 Outputs unary(Call& call) {
-  return {call.e.unary(Op, call.x())};
+  return {importing::unary(call.e, Op, call.x())};
 }
 
 template <const char* const& Op>
@@ -89,7 +88,7 @@ LEADLINE_OP(kAny, "REDUCE_ANY");
 LEADLINE_OP(kAll, "REDUCE_ALL");
 #undef LEADLINE_OP
 
-Outputs square(Call& call) { return {call.e.mul(call.x(), call.x())}; }
+Outputs squared_input(Call& call) { return {call.e.mul(call.x(), call.x())}; }
 
 Outputs concatenate(Call& call) {
   const auto axis = setting(call, 1, "axis");
@@ -110,23 +109,10 @@ Outputs stack(Call& call) {
 /// Sizes may be tensors: what TensorFlow's functions make of tf.shape.
 Outputs reshape_op(Call& call) {
   Emitter& e = call.e;
-  const Argument* given = call.arguments.find(1, "newshape");
-  if (given != nullptr && given->tensor >= 0) {
-    return {e.builder().node("RESHAPE", {call.x(), e.cast(given->tensor, DType::kInt32)}, e.name("Reshape"))};
-  }
-  if (given != nullptr && given->is_list && call.inputs.size() > 1) {
-    std::vector<int> parts;
-    for (const Argument& item : given->list) {
-      if (item.tensor >= 0) {
-        parts.push_back(e.reshape(e.cast(item.tensor, DType::kInt32), {1}));
-        continue;
-      }
-      require(item.constant.has_value(), kBad, "a size is neither a number nor a tensor");
-      const int64_t size = item.constant->is_null() ? -1 : item.constant->integer();
-      require(size >= -1 && size <= INT32_MAX, kBad, "a size is {}, expected -1 to {}", size, INT32_MAX);
-      parts.push_back(e.ints({static_cast<int32_t>(size)}));
-    }
-    return {e.builder().node("RESHAPE", {call.x(), e.concat(parts, 0)}, e.name("Reshape"))};
+  if (const int sizes = computed_sizes(call, 1, "newshape"); sizes >= 0) {
+    const int y = e.builder().node("RESHAPE", {call.x(), sizes}, e.name("Reshape"));
+    const Dims dims = e.dims(y);
+    return {Emitter::is_target(dims) ? e.reshape(call.x(), dims) : y};
   }
   const auto shape = setting(call, 1, "newshape");
   require(shape.has_value(), kBad, "the new shape is missing");
@@ -311,7 +297,7 @@ constexpr LayerClass kOperations[] = {
     {"Floor", unary<kFloor>},
     {"Ceil", unary<kCeil>},
     {"Sign", unary<kSign>},
-    {"Square", square},
+    {"Square", squared_input},
     {"Mean", reduction<kMean>},
     {"Sum", reduction<kSum>},
     {"Prod", reduction<kProd>},
@@ -453,8 +439,33 @@ int operand(Call& call, size_t index, std::string_view name, int like) {
   return e.floats(std::vector<float>(numbers.begin(), numbers.end()), dims);
 }
 
+int computed_sizes(Call& call, size_t position, std::string_view name) {
+  Emitter& e = call.e;
+  const Argument* given = call.arguments.find(position, name);
+  if (given == nullptr) return -1;
+  if (given->tensor >= 0) {
+    const int sizes = e.cast(given->tensor, DType::kInt32);
+    return e.rank(sizes) == 0 ? e.reshape(sizes, {1}) : sizes;
+  }
+  const auto is_tensor = [](const Argument& item) { return item.tensor >= 0; };
+  if (!given->is_list || std::none_of(given->list.begin(), given->list.end(), is_tensor)) return -1;
+  std::vector<int> parts;
+  for (const Argument& item : given->list) {
+    if (item.tensor >= 0) {
+      parts.push_back(e.reshape(e.cast(item.tensor, DType::kInt32), {1}));
+      continue;
+    }
+    require(item.constant.has_value(), kBad, "a size is neither a number nor a tensor");
+    const int64_t size = item.constant->is_null() ? -1 : item.constant->integer();
+    require(size >= -1 && size <= INT32_MAX, kBad, "a size is {}, expected -1 to {}", size, INT32_MAX);
+    parts.push_back(e.ints({static_cast<int32_t>(size)}));
+  }
+  return e.concat(parts, 0);
+}
+
 const LayerClass* find_operation(std::string_view class_name) {
-  const std::span<const LayerClass> tables[] = {kOperations, math_operations(), shape_operations(), nn_operations()};
+  const std::span<const LayerClass> tables[] = {kOperations, math_operations(), shape_operations(), nn_operations(),
+                                                traced_operations()};
   for (const auto& table : tables) {
     const auto it =
         std::find_if(table.begin(), table.end(), [&](const LayerClass& row) { return row.name == class_name; });

@@ -22,9 +22,13 @@ bool flag_setting(const Call& call, size_t position, std::string_view name);
 /// Axes of the first tensor; all of them when none is named.
 std::vector<int32_t> axes_setting(Call& call, size_t position, std::string_view name);
 
-/// operations_math.cc, operations_shape.cc, operations_nn.cc
+/// Sizes that an operation is called with, as an int32 vector, when tensors are among them; -1 when none is.
+int computed_sizes(Call& call, size_t position, std::string_view name);
+
+/// operations_math.cc, operations_shape.cc, operations_nn.cc, operations_traced.cc
 std::span<const LayerClass> math_operations();
 std::span<const LayerClass> shape_operations();
 std::span<const LayerClass> nn_operations();
+std::span<const LayerClass> traced_operations();
 
 }  // namespace leadline::keras

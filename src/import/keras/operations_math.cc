@@ -15,21 +15,20 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 int real(Call& call) { return call.e.cast(call.x(), DType::kFloat32); }
 
 /// Functions of one real number.
-using Function = int (*)(Emitter&, int);
-template <Function F>
+using UnaryFunction = int (*)(Emitter&, int);
+template <UnaryFunction F>
 Outputs function(Call& call) {
   return {F(call.e, real(call))};
 }
 
 int square(Emitter& e, int x) { return e.mul(x, x); }
-int filled_like(Emitter& e, int x, double value) { return e.add(e.mul(x, 0.0), value); }  // ATAN2 does not broadcast
-int arctan(Emitter& e, int x) { return e.binary("ATAN2", x, filled_like(e, x, 1.0)); }
+int constant_like(Emitter& e, int x, double value) { return e.add(e.mul(x, 0.0), value); }  // ATAN2 does not broadcast
+int arctan(Emitter& e, int x) { return e.binary("ATAN2", x, constant_like(e, x, 1.0)); }
 int beside(Emitter& e, int x) { return e.unary("SQRT", e.sub(e.scalar(1.0F), square(e, x))); }
 int arcsin(Emitter& e, int x) { return e.binary("ATAN2", x, beside(e, x)); }
 int arccos(Emitter& e, int x) { return e.binary("ATAN2", beside(e, x), x); }
@@ -207,9 +206,9 @@ Outputs without_nan(Call& call) {
   const int count = e.reduce("SUM", e.cast(e.unary("LOGICAL_NOT", nan), DType::kFloat32), r.axes, r.keep);
   return {e.div(e.reduce("SUM", kept, r.axes, r.keep), count)};
 }
-constexpr const char* kSum = "SUM";
-constexpr const char* kMean = "MEAN";
-constexpr const char* kProd = "REDUCE_PROD";
+constexpr const char* kSumOp = "SUM";
+constexpr const char* kMeanOp = "MEAN";
+constexpr const char* kProdOp = "REDUCE_PROD";
 constexpr const char* kMax = "REDUCE_MAX";
 constexpr const char* kMin = "REDUCE_MIN";
 
@@ -468,7 +467,7 @@ Outputs layer_norm(Call& call) {
   return {y};
 }
 
-constexpr LayerClass kRows[] = {
+constexpr LayerClass kMathOperations[] = {
     {"Arctan", function<arctan>},
     {"Arcsin", function<arcsin>},
     {"Arccos", function<arccos>},
@@ -516,9 +515,9 @@ constexpr LayerClass kRows[] = {
     {"Logsumexp", log_sum_exp},
     {"CountNonzero", count_nonzero},
     {"Average", average_op},
-    {"Nansum", without_nan<kSum>},
-    {"Nanmean", without_nan<kMean>},
-    {"Nanprod", without_nan<kProd>},
+    {"Nansum", without_nan<kSumOp>},
+    {"Nanmean", without_nan<kMeanOp>},
+    {"Nanprod", without_nan<kProdOp>},
     {"Nanmax", without_nan<kMax>},
     {"Nanmin", without_nan<kMin>},
     {"Norm", norm},
@@ -549,6 +548,6 @@ constexpr LayerClass kRows[] = {
 
 }  // namespace
 
-std::span<const LayerClass> math_operations() { return kRows; }
+std::span<const LayerClass> math_operations() { return kMathOperations; }
 
 }  // namespace leadline::keras

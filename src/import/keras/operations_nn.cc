@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of keras.ops on images and sequences: convolutions with kernels given as arguments, attention,
-// normalization, patches; and those on bits.
+// Operations of keras.ops on images and sequences: convolutions with kernels given as arguments, pools,
+// blocks, attention, normalization, patches; and those on bits.
 #include <algorithm>
 #include <cmath>
 
+#include "import/bits.h"
 #include "import/keras/operations.h"
 #include "import/keras/spatial.h"
 #include "ops/conv_3d.h"
+#include "ops/space_depth.h"
 
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int64_t kMaxSteps = 64;              // of what is written out step by step
 constexpr int64_t kMaxPatchWeights = 1 << 20;  // of the kernel that cuts patches out
 constexpr float kMasked = -1e9F;
@@ -62,7 +63,7 @@ int depthwise_tensors(Call& call, int x, int kernel, Window w) {
   return axes == 1 ? e.squeeze(y, 1) : y;
 }
 
-Outputs conv(Call& call) {
+Outputs convolve(Call& call) {
   const Window w = window_of(call);
   return {with_channels_last(call, [&](int x) {
     return convolve_tensors(call, x, kernel_of(call, 1, "kernel", x, w.strides.size() + 2), w);
@@ -282,11 +283,21 @@ Outputs bitwise_xor(Call& call) {
   return {call.e.binary("BITWISE_XOR", a, b)};
 }
 
-Outputs bitwise_not(Call& call) {
-  Emitter& e = call.e;
-  const int x = call.x();
-  if (e.dtype(x) == DType::kBool) return {e.unary("LOGICAL_NOT", x)};
-  return {e.sub(e.scalar_like(x, -1.0), x)};
+Outputs bitwise_and(Call& call) {
+  const auto [a, b] = operands(call, "x", "y");
+  return {importing::bitwise_and(call.e, a, b)};
+}
+
+Outputs bitwise_or(Call& call) {
+  const auto [a, b] = operands(call, "x", "y");
+  return {importing::bitwise_or(call.e, a, b)};
+}
+
+Outputs bitwise_not(Call& call) { return {importing::bitwise_not(call.e, call.x())}; }
+
+Outputs left_shift(Call& call) {
+  const auto [a, b] = operands(call, "x", "y");
+  return {importing::left_shift(call.e, a, b)};
 }
 
 Outputs right_shift(Call& call) {
@@ -294,8 +305,39 @@ Outputs right_shift(Call& call) {
   return {call.e.binary("RIGHT_SHIFT", a, b)};
 }
 
-constexpr LayerClass kRows[] = {
-    {"Conv", conv},
+template <const char* const& Op>
+Outputs blocks(Call& call) {
+  Emitter& e = call.e;
+  ops::BlockSizeAttributes a;
+  const int64_t size = integer_setting(call, 1, "block_size", 0);
+  require(size > 1 && size <= 65536, kBad, "the block size is {}, expected 2 to 65536", size);
+  a.block_size = static_cast<int32_t>(size);
+  return {with_channels_last(call, [&](int x) { return e.builder().node(Op, {x}, e.name(Op), a); })};
+}
+constexpr const char* kDepthToSpace = "DEPTH_TO_SPACE";
+constexpr const char* kSpaceToDepth = "SPACE_TO_DEPTH";
+
+Outputs max_pool(Call& call) {
+  const auto axes = static_cast<size_t>(std::max(call.e.rank(call.x()) - 2, 1));
+  const Window w = read_window(call, "pool_size", axes);
+  return {with_channels_last(call, [&](int x) { return pool_window(call.e, "MAX_POOL_2D", x, w); })};
+}
+Outputs average_pool(Call& call) {
+  const auto axes = static_cast<size_t>(std::max(call.e.rank(call.x()) - 2, 1));
+  const Window w = read_window(call, "pool_size", axes);
+  return {with_channels_last(call, [&](int x) { return pool_window(call.e, "AVERAGE_POOL_2D", x, w); })};
+}
+
+Outputs grayscale(Call& call) {
+  return {with_channels_last(call, [&](int x) {
+    Emitter& e = call.e;
+    const int weights = e.floats({0.2989F, 0.587F, 0.114F});
+    return e.reduce("SUM", e.mul(e.cast(x, DType::kFloat32), weights), {e.rank(x) - 1}, true);
+  })};
+}
+
+constexpr LayerClass kNnOperations[] = {
+    {"Conv", convolve},
     {"DepthwiseConv", depthwise_conv},
     {"SeparableConv", separable_conv},
     {"ExtractPatches", extract_patches},
@@ -303,10 +345,22 @@ constexpr LayerClass kRows[] = {
     {"DotProductAttention", dot_product_attention},
     {"Cumprod", cumprod},
     {"Select", select_op},
+    {"DepthToSpace", blocks<kDepthToSpace>},
+    {"SpaceToDepth", blocks<kSpaceToDepth>},
+    {"MaxPool", max_pool},
+    {"AveragePool", average_pool},
+    {"AdaptiveMaxPool", adaptive_max_pooling},
+    {"AdaptiveAveragePool", adaptive_average_pooling},
+    {"RGBToGrayscale", grayscale},
+    {"Resize", resize_operation},
     {"PadImages", pad_images},
     {"CropImages", crop_images},
     {"RGBToHSV", rgb_to_hsv},
     {"BitwiseXor", bitwise_xor},
+    {"BitwiseAnd", bitwise_and},
+    {"BitwiseOr", bitwise_or},
+    {"BitwiseLeftShift", left_shift},
+    {"LeftShift", left_shift},
     {"BitwiseNot", bitwise_not},
     {"BitwiseInvert", bitwise_not},
     {"BitwiseRightShift", right_shift},
@@ -315,6 +369,6 @@ constexpr LayerClass kRows[] = {
 
 }  // namespace
 
-std::span<const LayerClass> nn_operations() { return kRows; }
+std::span<const LayerClass> nn_operations() { return kNnOperations; }
 
 }  // namespace leadline::keras

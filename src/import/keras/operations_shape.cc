@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of keras.ops that move elements: order of axes, parts, repetition, padding, indices, images.
+// Operations of keras.ops that move elements: order of axes, parts, repetition, padding, indices.
 #include <algorithm>
 #include <numeric>
 
 #include "import/keras/importer.h"
 #include "import/keras/operations.h"
-#include "import/keras/spatial.h"
 #include "ops/concatenation.h"
 #include "ops/gather.h"
 #include "ops/pad.h"
 #include "ops/shape.h"
-#include "ops/space_depth.h"
 #include "ops/split.h"
 
 namespace leadline::keras {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 std::vector<int> natural_order(Emitter& e, int x) {
   std::vector<int> order(static_cast<size_t>(e.rank(x)));
@@ -104,8 +100,29 @@ int repeated(Call& call, int x, int axis, int64_t times) {
   return e.reshape_like(tiled, sizes);
 }
 
+/// The same any number of times: `times` is a vector of one element.
+int repeated_by(Call& call, int x, int axis, int times) {
+  Emitter& e = call.e;
+  const int wide = e.expand_dims(x, axis + 1);
+  std::vector<int> repeats;
+  std::vector<int> sizes;
+  for (int i = 0; i <= e.rank(x); ++i) repeats.push_back(i == axis + 1 ? times : e.ints({1}));
+  for (int i = 0; i < e.rank(x); ++i) {
+    const int size = e.shape_part(x, i, i + 1);
+    sizes.push_back(i == axis ? e.mul(size, times) : size);
+  }
+  const int tiled = e.builder().node("TILE", {wide, e.concat(repeats, 0)}, e.name("Tile"));
+  return e.builder().node("RESHAPE", {tiled, e.concat(sizes, 0)}, e.name("Reshape"));
+}
+
 Outputs repeat(Call& call) {
   Emitter& e = call.e;
+  if (const int computed = computed_sizes(call, 1, "repeats"); computed >= 0) {
+    const auto along = setting(call, 2, "axis");
+    const int x = along ? call.x() : e.reshape(call.x(), {-1});
+    require(e.dims(computed) == Dims{1}, ErrorCode::kUnsupported, "repeats elements a different number of times each");
+    return {repeated_by(call, x, along ? e.axis(x, along->integer()) : 0, computed)};
+  }
   const auto times = setting(call, 1, "repeats");
   const auto axis = setting(call, 2, "axis");
   require(times.has_value(), kBad, "the number of repetitions is missing");
@@ -124,6 +141,15 @@ Outputs repeat(Call& call) {
 
 Outputs tile(Call& call) {
   Emitter& e = call.e;
+  if (const int computed = computed_sizes(call, 1, "repeats"); computed >= 0) {
+    const Dims count = e.dims(computed);
+    require(count.size() == 1 && count[0] >= 0 && count[0] <= kMaxRank, kBad, "the repetitions are not a vector");
+    int x = call.x();
+    while (e.rank(x) < count[0]) x = e.expand_dims(x, 0);
+    std::vector<int> times(static_cast<size_t>(e.rank(x) - count[0]), e.ints({1}));
+    times.push_back(computed);
+    return {e.builder().node("TILE", {x, e.concat(times, 0)}, e.name("Tile"))};
+  }
   const auto found = setting(call, 1, "repeats");
   require(found.has_value(), kBad, "the number of repetitions is missing");
   std::vector<int64_t> times = found->integers();
@@ -151,9 +177,10 @@ Outputs roll(Call& call) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int where = e.axis(x, axes[i]);
     const int64_t size = e.dims(x)[static_cast<size_t>(where)];
-    call.refuse_if(size <= 0, "rolls an axis of unknown size, which is not converted; fix its size");
-    const int64_t by = ((shifts[i] % size) + size) % size;
-    if (by != 0) x = e.concat({e.slice(x, where, size - by, INT64_MAX), e.slice(x, where, 0, size - by)}, where);
+    call.refuse_if(size < 0 && (shifts[i] > INT32_MAX || shifts[i] < -INT32_MAX), "rolls too far");
+    // The shift counts from the end of an axis of unknown size, which must be at least as long.
+    const int64_t by = size > 0 ? ((shifts[i] % size) + size) % size : size == 0 ? 0 : shifts[i];
+    if (by != 0) x = e.concat({e.slice(x, where, -by, INT64_MAX), e.slice(x, where, 0, -by)}, where);
   }
   return {x};
 }
@@ -333,6 +360,9 @@ Outputs pad_op(Call& call) {
 
 Outputs broadcast_to(Call& call) {
   Emitter& e = call.e;
+  if (const int sizes = computed_sizes(call, 1, "shape"); sizes >= 0) {
+    return {e.builder().node("BROADCAST_TO", {call.x(), sizes}, e.name("BroadcastTo"))};
+  }
   const auto found = setting(call, 1, "shape");
   require(found.has_value(), kBad, "the shape is missing");
   std::vector<Emitter::Size> sizes;
@@ -370,6 +400,17 @@ Outputs full_like(Call& call) {
   return filled_like(call, value->number());
 }
 
+/// 0, 1, 2, ... along an axis.
+int counted(Emitter& e, int x, int axis) {
+  ops::NodeSpec spec;
+  spec.op = "RANGE";
+  spec.inputs = {e.integer(0), e.reshape(e.shape_part(x, axis, axis + 1), {}), e.integer(1)};
+  spec.outputs = {{e.name("Range"), DType::kInt32, {}, Dims{-1}}};
+  return e.builder().add(std::move(spec))[0];
+}
+
+constexpr int64_t kMostInTriangle = 1 << 16;  // elements of a mask that is a constant of the file
+
 /// Elements of the last two axes on one side of a diagonal.
 template <bool Lower>
 Outputs triangle(Call& call) {
@@ -378,9 +419,15 @@ Outputs triangle(Call& call) {
   require(dims.size() >= 2, kBad, "the tensor has rank {}, expected 2 or more", dims.size());
   const int64_t rows = dims[dims.size() - 2];
   const int64_t columns = dims.back();
-  call.refuse_if(rows < 0 || columns < 0 || rows > (1 << 20) || columns > (1 << 20) || rows * columns > (1 << 24),
-                 "has a matrix of unknown size or more than 2^24 elements, which is not converted");
   const int64_t k = integer_setting(call, 1, "k", 0);
+  if (rows < 0 || columns < 0 || rows * columns > kMostInTriangle) {
+    require(k >= INT32_MIN && k <= INT32_MAX, kBad, "diagonal {} does not fit 32 bits", k);
+    const int rank = e.rank(call.x());
+    const int down = e.reshape(counted(e, call.x(), rank - 2), {-1, 1});
+    const int distance = e.sub(counted(e, call.x(), rank - 1), down);
+    const int kept = e.compare(Lower ? "LESS_EQUAL" : "GREATER_EQUAL", distance, e.integer(static_cast<int32_t>(k)));
+    return {e.mul(call.x(), e.cast(kept, e.dtype(call.x())))};
+  }
   std::vector<float> kept;
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) kept.push_back((Lower ? c - r <= k : c - r >= k) ? 1.0F : 0.0F);
@@ -451,37 +498,6 @@ Outputs meshgrid(Call& call) {
   return result;
 }
 
-template <const char* const& Op>
-Outputs blocks(Call& call) {
-  Emitter& e = call.e;
-  ops::BlockSizeAttributes a;
-  const int64_t size = integer_setting(call, 1, "block_size", 0);
-  require(size > 1 && size <= 65536, kBad, "the block size is {}, expected 2 to 65536", size);
-  a.block_size = static_cast<int32_t>(size);
-  return {with_channels_last(call, [&](int x) { return e.builder().node(Op, {x}, e.name(Op), a); })};
-}
-constexpr const char* kDepthToSpace = "DEPTH_TO_SPACE";
-constexpr const char* kSpaceToDepth = "SPACE_TO_DEPTH";
-
-Outputs max_pool(Call& call) {
-  const auto axes = static_cast<size_t>(std::max(call.e.rank(call.x()) - 2, 1));
-  const Window w = read_window(call, "pool_size", axes);
-  return {with_channels_last(call, [&](int x) { return pool_window(call.e, "MAX_POOL_2D", x, w); })};
-}
-Outputs average_pool(Call& call) {
-  const auto axes = static_cast<size_t>(std::max(call.e.rank(call.x()) - 2, 1));
-  const Window w = read_window(call, "pool_size", axes);
-  return {with_channels_last(call, [&](int x) { return pool_window(call.e, "AVERAGE_POOL_2D", x, w); })};
-}
-
-Outputs grayscale(Call& call) {
-  return {with_channels_last(call, [&](int x) {
-    Emitter& e = call.e;
-    const int weights = e.floats({0.2989F, 0.587F, 0.114F});
-    return e.reduce("SUM", e.mul(e.cast(x, DType::kFloat32), weights), {e.rank(x) - 1}, true);
-  })};
-}
-
 Outputs slice_op(Call& call) {
   Emitter& e = call.e;
   const auto starts = setting(call, 1, "start_indices");
@@ -503,7 +519,7 @@ Outputs slice_op(Call& call) {
 
 Outputs shape_op(Call& call) { return {shape_of(call.e, call.x())}; }
 
-constexpr LayerClass kRows[] = {
+constexpr LayerClass kShapeOperations[] = {
     {"Flip", flip},
     {"Flipud", flip_rows},
     {"Fliplr", flip_columns},
@@ -538,20 +554,12 @@ constexpr LayerClass kRows[] = {
     {"Trace", trace},
     {"Diff", diff},
     {"Meshgrid", meshgrid},
-    {"DepthToSpace", blocks<kDepthToSpace>},
-    {"SpaceToDepth", blocks<kSpaceToDepth>},
-    {"MaxPool", max_pool},
-    {"AveragePool", average_pool},
-    {"AdaptiveMaxPool", adaptive_max_pooling},
-    {"AdaptiveAveragePool", adaptive_average_pooling},
-    {"RGBToGrayscale", grayscale},
-    {"Resize", resize_operation},
     {"Slice", slice_op},
     {"Shape", shape_op},
 };
 
 }  // namespace
 
-std::span<const LayerClass> shape_operations() { return kRows; }
+std::span<const LayerClass> shape_operations() { return kShapeOperations; }
 
 }  // namespace leadline::keras

@@ -7,8 +7,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 int pool_image(Emitter& e, const char* op, int x, const Window& w, size_t row_axis) {
   ops::PoolAttributes a;
   a.padding = w.padding;

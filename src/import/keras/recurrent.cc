@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU, SimpleRNN and RNN as a WHILE over time that carries the states. The recurrent ops of the format keep their
-// state between runs and fix the batch; Keras's layers do neither.
+// LSTM, GRU, SimpleRNN and RNN as a WHILE over time that carries the states, unless fused_lstm.cc has an op for them.
 #include "import/keras/recurrent.h"
 
 #include "import/keras/importer.h"
@@ -8,8 +7,6 @@
 
 namespace leadline::keras {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 /// A cell's variables have the path of the cell.
 Layer cell_of(Call& call) {
@@ -133,6 +130,7 @@ Loop run_loop(Call& call, const RecurrentCell& cell, int projected, bool keep_se
 Outputs run(Call& call, const Layer& cell_layer) {
   const int x = recurrent_input(call);
   require(call.e.rank(x) == 3, kBad, "the input has rank {}, expected 3", call.e.rank(x));
+  if (fuses(call, cell_layer)) return {fused_lstm(call, cell_layer, x)};
   const RecurrentCell cell = make_cell(call, cell_layer);
   return run_cell(call, cell, cell.project(x));
 }

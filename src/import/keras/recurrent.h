@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers as a WHILE over time, for any cell.
+// Recurrent layers: as a WHILE over time for any cell, and as the fused op for LSTM.
 #pragma once
 
 #include <functional>
@@ -29,5 +29,11 @@ int recurrent_input(Call& call);
 /// The layer's outputs: all steps or the last, then the states if it returns them. `projected` is
 /// cell.project(recurrent_input()).
 Outputs run_cell(Call& call, const RecurrentCell& cell, int projected);
+
+/// Whether a layer with this cell is what UNIDIRECTIONAL_SEQUENCE_LSTM computes: Keras's own activations, no mask, no
+/// states that come from or go to elsewhere.
+bool fuses(Call& call, const Layer& cell);
+/// The output of such a layer, with that op. `sequence` is recurrent_input().
+int fused_lstm(Call& call, const Layer& cell, int sequence);
 
 }  // namespace leadline::keras

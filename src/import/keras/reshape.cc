@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/join.h"
 #include "import/keras/spatial.h"
 
 namespace leadline::keras {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 int64_t known_product(const Dims& dims, size_t from) {
   int64_t product = 1;
@@ -20,7 +19,7 @@ int64_t known_product(const Dims& dims, size_t from) {
 }
 
 /// (before, after) of each spatial axis from an int, a list of ints, or a list of pairs.
-std::vector<std::pair<int64_t, int64_t>> borders(Call& call, const char* key, size_t axes) {
+std::vector<std::pair<int64_t, int64_t>> borders_of_axes(Call& call, const char* key, size_t axes) {
   const Config value = call.config.get(key);
   std::vector<std::pair<int64_t, int64_t>> result;
   if (value.is_integer()) return std::vector<std::pair<int64_t, int64_t>>(axes, {value.integer(), value.integer()});
@@ -55,8 +54,7 @@ Outputs reshape_layer(Call& call) {
   if (unknown != shape.end() && all >= 0) {
     *unknown = 1;
     const int64_t others = known_product(Dims(shape), 0);
-    require(others > 0 && all % others == 0, kBad, "{} elements do not fill the shape [{}]", all,
-            fmt::join(shape, ", "));
+    require(others > 0 && all % others == 0, kBad, "{} elements do not fill the shape [{}]", all, join(shape, ", "));
     *unknown = all / others;
   }
   const bool known = std::find(shape.begin(), shape.end(), -1) == shape.end();
@@ -99,7 +97,7 @@ Outputs repeat_vector(Call& call) {
 }
 
 Outputs zero_padding(Call& call) {
-  const auto pads = borders(call, "padding", spatial_axes(call));
+  const auto pads = borders_of_axes(call, "padding", spatial_axes(call));
   std::vector<std::pair<int64_t, int64_t>> all(1);
   if (channels_first(call)) all.emplace_back();
   all.insert(all.end(), pads.begin(), pads.end());
@@ -109,7 +107,7 @@ Outputs zero_padding(Call& call) {
 
 Outputs cropping(Call& call) {
   Emitter& e = call.e;
-  const auto crops = borders(call, "cropping", spatial_axes(call));
+  const auto crops = borders_of_axes(call, "cropping", spatial_axes(call));
   int x = call.x();
   const int first = channels_first(call) ? 2 : 1;
   for (size_t i = 0; i < crops.size(); ++i) {

@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "import/keras/importer.h"
+#include "import/keras/operations.h"
 #include "import/keras/spatial.h"
 
 namespace leadline::keras {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 /// `size` is an int32 vector of two.
 int resize_to(Call& call, int x, int size, const std::string& interpolation) {
@@ -120,6 +119,14 @@ Outputs resizing(Call& call) { return resize_image(call, call.config.integer("he
 
 /// keras.ops.image.resize
 Outputs resize_operation(Call& call) {
+  if (const int computed = computed_sizes(call, SIZE_MAX, "size"); computed >= 0) {
+    call.refuse_if(call.config.boolean("antialias", false) || call.config.boolean("crop_to_aspect_ratio", false) ||
+                       call.config.boolean("pad_to_aspect_ratio", false),
+                   "is antialiased or keeps its aspect ratio at a computed size, which is not converted");
+    return {with_channels_last(call, [&](int x) {
+      return resize_to(call, call.e.cast(x, DType::kFloat32), computed, call.config.text("interpolation", "bilinear"));
+    })};
+  }
   const std::vector<int64_t> size = call.config.integers("size", 2, 1);
   return resize_image(call, size[0], size[1]);
 }

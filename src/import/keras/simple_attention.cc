@@ -6,7 +6,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 /// Beyond this many elements a band is computed in every run.
 constexpr int64_t kMaxBand = 1 << 22;
 
@@ -18,7 +17,7 @@ struct Tensors {
   int value_mask;
 };
 
-Tensors tensors_of(Call& call) {
+Tensors attention_tensors(Call& call) {
   require(call.inputs.size() == 2 || call.inputs.size() == 3, kBad,
           "the layer is called with {} tensors, expected 2 or 3", call.inputs.size());
   Tensors t{call.input(0), call.input(1), call.inputs.size() > 2 ? call.inputs[2] : call.input(1), -1, -1};
@@ -95,7 +94,7 @@ int masked_scores(Emitter& e, int scores, int mask) {
 
 Outputs attention(Call& call) {
   Emitter& e = call.e;
-  const Tensors t = tensors_of(call);
+  const Tensors t = attention_tensors(call);
   const bool use_scale = call.config.boolean("use_scale", false);
   const std::string mode = call.config.text("score_mode", "dot");
   if (mode == "dot") {
@@ -112,7 +111,7 @@ Outputs attention(Call& call) {
 
 Outputs additive_attention(Call& call) {
   Emitter& e = call.e;
-  const Tensors t = tensors_of(call);
+  const Tensors t = attention_tensors(call);
   int sum = e.unary("TANH", pairwise_sum(e, t.query, t.key));
   if (call.config.boolean("use_scale", true)) sum = e.mul(sum, call.constant(0, "scale", {e.dims(t.query).back()}));
   return finish(call, e.reduce("SUM", sum, {3}, false), t);

@@ -11,7 +11,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr double kEpsilon = 1e-7;  // keras.config.epsilon()
 
 /// Pads of an axis that mirror what is inside, the edge once.
@@ -24,7 +23,7 @@ int reflect(Emitter& e, int x, int axis, int64_t width) {
   return e.builder().node("MIRROR_PAD", {x, paddings}, e.name("MirrorPad"), a);
 }
 
-std::vector<float> window_of(Call& call, int64_t length, int64_t whole) {
+std::vector<float> window_weights(Call& call, int64_t length, int64_t whole) {
   const auto named = call.config.find("window");
   std::vector<float> result(static_cast<size_t>(whole), 0.0F);
   const auto at = static_cast<size_t>((whole - length) / 2);
@@ -120,7 +119,7 @@ Outputs mel_spectrogram(Call& call) {
   call.refuse_if((size & (size - 1)) != 0,
                  "has an fft_length that is not a power of two, which TFLite's transform needs");
   const int frames = frames_of(call, reflect(e, x, 1, size / 2), size, stride);
-  const int weighed = e.mul(frames, e.floats(window_of(call, length, size)));
+  const int weighed = e.mul(frames, e.floats(window_weights(call, length, size)));
   const int64_t count = e.dims(frames)[1];
   const int spectrum =
       e.builder().node("RFFT2D", {e.reshape(weighed, {-1, count, 1, size}), e.ints({1, static_cast<int32_t>(size)})},

@@ -16,7 +16,7 @@ namespace {
 using hdf5::Hdf5File;
 
 constexpr int64_t kMaxText = 256 << 20;  // bytes of a configuration
-constexpr int kMaxDepth = 64;            // of layers in layers
+constexpr int kMaxLayerDepth = 64;       // of layers in layers
 constexpr size_t kMaxGroups = 200000;    // a walk passes; groups that hold each other would make it endless
 constexpr std::string_view kVars = "vars";
 constexpr std::string_view kOptimizer = "optimizer";                          // of the outermost model: no layer
@@ -237,8 +237,8 @@ std::vector<std::string> KerasFile::layers() const {
     std::vector<std::string> result;
     size_t groups = 0;
     const auto walk = [&](const auto& self, const std::string& path, int depth) -> void {
-      if (depth > kMaxDepth || ++groups > kMaxGroups) {
-        fail(ErrorCode::kInvalidModel, "groups lie more than {} deep or are more than {}", kMaxDepth, kMaxGroups);
+      if (depth > kMaxLayerDepth || ++groups > kMaxGroups) {
+        fail(ErrorCode::kInvalidModel, "groups lie more than {} deep or are more than {}", kMaxLayerDepth, kMaxGroups);
       }
       state_->drop_pages();
       const std::vector<std::string> names = h5.children(path);

@@ -7,8 +7,6 @@
 namespace leadline::keras {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 int merge_directions(Call& call, int forward, int backward, const std::string& mode) {
   Emitter& e = call.e;
   if (mode == "concat") return e.concat({forward, backward}, e.rank(forward) - 1);

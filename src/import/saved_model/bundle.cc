@@ -242,7 +242,7 @@ TensorShape slice_shape(const TensorShape& whole, const Bundle::Slice& slice, co
   return shape;
 }
 
-std::shared_ptr<Bundle> Bundle::open(const std::string& prefix, std::shared_ptr<Budget> budget) {
+std::shared_ptr<Bundle> Bundle::open(const std::string& prefix, const std::shared_ptr<Budget>& budget) {
   const std::shared_ptr<Bundle> bundle(new Bundle());
   bundle->prefix_ = prefix;
   bundle->budget_ = budget;

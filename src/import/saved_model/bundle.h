@@ -36,7 +36,7 @@ class Bundle {
   };
 
   /// Reads `prefix`.index. `budget` may be null. Throws Error(kIo, kInvalidModel, kUnsupported).
-  static std::shared_ptr<Bundle> open(const std::string& prefix, std::shared_ptr<Budget> budget);
+  static std::shared_ptr<Bundle> open(const std::string& prefix, const std::shared_ptr<Budget>& budget);
 
   /// Whole tensors in the order of their keys.
   const std::vector<Entry>& entries() const noexcept { return entries_; }

@@ -9,6 +9,8 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "import/saved_model/custom_op.h"
+#include "import/saved_model/effects.h"
 #include "import/saved_model/op_call.h"
 #include "import/saved_model/resolver.h"
 #include "import/saved_model/state_check.h"
@@ -43,23 +45,26 @@ void keep_elements(Attrs& attrs, std::string_view name, const std::vector<int>& 
 
 class Flattener {
  public:
-  Flattener(FlatModel& model, ConstantPool& pool, Resolver& resolver, const StateCheck& state)
-      : model_(model), pool_(pool), resolver_(resolver), program_(resolver.program()), state_(state) {}
+  Flattener(FlatModel& model, ConstantPool& pool, Resolver& resolver, const ChangedVariables& changed,
+            std::set<std::string>& kept)
+      : model_(model), pool_(pool), resolver_(resolver), program_(resolver.program()), changed_(changed), kept_(kept) {}
 
   struct Output {
     FlatTensor tensor;
     Ref source;
   };
 
-  /// `inputs` and `numbers`: the tensors that are given, and which of them a tensor is.
+  /// `inputs` and `numbers`: the tensors that are given, and which of them a tensor is. `effects`: what is read and
+  /// written on the way, in order.
   int add_function(std::string name, std::vector<FlatTensor> inputs, std::unordered_map<Ref, int, RefHash> numbers,
-                   std::vector<Output> outputs) {
+                   std::vector<Output> outputs, const std::vector<Ref>& effects) {
     const auto index = static_cast<int>(model_.functions.size());
     model_.functions.emplace_back();
     Scope scope;
     scope.function.name = std::move(name);
     scope.function.inputs = std::move(inputs);
     scope.numbers = std::move(numbers);
+    for (const Ref& effect : effects) visit(scope, effect);
     for (Output& output : outputs) {
       const Ref source = resolver_.follow(output.source);
       visit(scope, source);
@@ -87,7 +92,7 @@ class Flattener {
 
   bool is_node(const Scope& scope, const Ref& ref) const {
     return ref.node != Operand::kArgument && !scope.numbers.contains(ref) && !resolver_.is_constant(ref) &&
-           !resolver_.is_variable(ref);
+           (!resolver_.is_variable(ref) || resolver_.is_kept(ref));
   }
 
   void visit(Scope& scope, const Ref& root) {
@@ -124,10 +129,14 @@ class Flattener {
     if (is_old_control_flow(node.op)) {
       program_.fail_node(node, ErrorCode::kUnsupported,
                          "control flow of TensorFlow 1; call tf.compat.v1.enable_control_flow_v2() before building "
-                         "the graph and save it again");
+                         "the graph and save it again. TensorFlow says: Failed to functionalize Control Flow V1 ops. "
+                         "Consider using Control Flow V2 ops instead. See https://www.tensorflow.org/api_docs/python/"
+                         "tf/compat/v1/enable_control_flow_v2.");
     }
-    if (changes_state(node.op))
-      program_.fail_node(node, ErrorCode::kUnsupported, "it changes a variable; models that keep state are refused");
+    if (changes_state(node.op) && !is_assignment(node.op)) {
+      program_.fail_node(node, ErrorCode::kUnsupported,
+                         fmt::format("it changes a variable in a way that has no conversion; {}", kAssignments));
+    }
   }
 
   /// Data inputs; of control flow only those that its functions keep.
@@ -148,8 +157,8 @@ class Flattener {
             program_.file().name());
     const NodeDef& node = resolver_.node(ref);
     if (resolver_.is_constant(ref)) return {ValueRef::Kind::kConstant, pool_.constant(node), 0};
-    if (resolver_.is_variable(ref)) {
-      state_.check_read(resolver_.variable_name(ref));
+    if (resolver_.is_variable(ref) && !resolver_.is_kept(ref)) {
+      note_read(resolver_.variable_name(ref));
       return {ValueRef::Kind::kConstant, pool_.variable(node, resolver_.variable_name(ref)), 0};
     }
     int output = ref.output;
@@ -158,6 +167,19 @@ class Flattener {
       output = static_cast<int>(std::find(kept.begin(), kept.end(), output) - kept.begin());
     }
     return {ValueRef::Kind::kNode, scope.nodes.at({ref.frame, ref.node, 0}), output};
+  }
+
+  /// A variable that changes is not the constant it is read as here: it has to be kept.
+  void note_read(std::string_view variable) {
+    const auto at = changed_.find(std::string(variable));
+    if (at == changed_.end()) return;
+    if (!is_assignment(at->second->op)) {
+      program_.fail_node(
+          *at->second, ErrorCode::kUnsupported,
+          fmt::format("it changes variable '{}', which the outputs depend on, in a way that has no conversion; {}",
+                      printable(variable), kAssignments));
+    }
+    kept_.insert(at->first);
   }
 
   void emit(Scope& scope, const Visit& done) {
@@ -169,8 +191,9 @@ class Flattener {
     for (const Ref& input : done.inputs) flat.inputs.push_back(value(scope, input));
     add_attrs(node, flat.attrs);
     if (Resolver::is_control(node)) add_functions(done.node, node, flat);
+    if (resolver_.is_kept(done.node)) flat.variable = pool_.variable(node, resolver_.variable_name(done.node));
     if (resolver_.is_table(done.node)) flat.table = pool_.table(node, resolver_.variable_name(done.node));
-    if (find_op(node.op) == nullptr) add_output_tensors(node, flat);
+    if (runs_as_flex(node.op) || find_op(node.op) == nullptr) add_output_tensors(node, flat);
     program_.file().charge(sizeof(FlatNode) + flat.name.size() + flat.attrs.size() * sizeof(Attr) +
                            flat.inputs.size() * sizeof(ValueRef));
     scope.nodes[done.node] = static_cast<int>(scope.function.nodes.size());
@@ -240,7 +263,8 @@ class Flattener {
         outputs.push_back({{std::string(arg.name), arg.type, {true, {}}}, resolver_.ref(index, source)});
       }
       flat.functions.push_back(add_function(std::string(body.function->signature.name), std::move(inputs),
-                                            std::move(numbers), std::move(outputs)));
+                                            std::move(numbers), std::move(outputs),
+                                            Effects(resolver_).of_frame(index)));
     }
     keep_elements(flat.attrs, control.loop ? "T" : "Tin", control.kept);
     if (!control.loop) return;
@@ -265,7 +289,8 @@ class Flattener {
   ConstantPool& pool_;
   Resolver& resolver_;
   Program& program_;
-  const StateCheck& state_;
+  const ChangedVariables& changed_;
+  std::set<std::string>& kept_;
 };
 
 }  // namespace
@@ -344,25 +369,49 @@ int ConstantPool::table(const NodeDef& node, std::string_view name) {
   return at->second;
 }
 
-void flatten_signature(FlatModel& model, Program& program, ConstantPool& pool, const SignatureDef& signature) {
+namespace {
+
+/// The tensor of an entry of a signature.
+Flattener::Output entry_tensor(const Program& program, const SignatureDef& signature,
+                               const std::pair<std::string_view, TensorInfo>& entry) {
+  const auto& [name, info] = entry;
   const std::string what = fmt::format("signature '{}'", printable(signature.key));
-  const auto tensor = [&](const auto& entry) {
-    const auto& [name, info] = entry;
-    require(!info.composite && !info.name.empty(), ErrorCode::kUnsupported,
-            "{}: {}: '{}' is not a plain tensor (sparse and ragged ones are not supported)", program.file().name(),
-            what, printable(name));
-    const Operand operand = program.operand(program.main(), info.name, what);
-    require(!operand.control, ErrorCode::kInvalidModel, "{}: {}: '{}' is not a tensor", program.file().name(), what,
-            printable(info.name));
-    return Flattener::Output{{std::string(name), info.dtype, info.shape},
-                             {Resolver::kMain, operand.node, operand.output}};
-  };
+  require(!info.composite && !info.name.empty(), ErrorCode::kUnsupported,
+          "{}: {}: '{}' is not a plain tensor (sparse and ragged ones are not supported)", program.file().name(), what,
+          printable(name));
+  const Operand operand = program.operand(program.main(), info.name, what);
+  require(!operand.control, ErrorCode::kInvalidModel, "{}: {}: '{}' is not a tensor", program.file().name(), what,
+          printable(info.name));
+  return {{std::string(name), info.dtype, info.shape, std::string(info.name)},
+          {Resolver::kMain, operand.node, operand.output}};
+}
+
+std::set<std::pair<int, int>> fed_tensors(const Program& program, const SignatureDef& signature) {
   std::set<std::pair<int, int>> fed;
+  for (const auto& entry : signature.inputs) {
+    const Ref source = entry_tensor(program, signature, entry).source;
+    fed.emplace(source.node, source.output);
+  }
+  return fed;
+}
+
+}  // namespace
+
+void find_changed(Program& program, const SignatureDef& signature, ChangedVariables& changed) {
+  std::vector<Ref> sources;
+  for (const auto& entry : signature.outputs) sources.push_back(entry_tensor(program, signature, entry).source);
+  Resolver resolver(program, fed_tensors(program, signature));
+  StateCheck state(resolver);
+  state.run(sources);
+  changed.insert(state.changed().begin(), state.changed().end());
+}
+
+void flatten_signature(FlatModel& model, Program& program, ConstantPool& pool, const SignatureDef& signature,
+                       const ChangedVariables& changed, std::set<std::string>& kept) {
   std::vector<FlatTensor> inputs;
   std::unordered_map<Ref, int, RefHash> numbers;
   for (const auto& entry : signature.inputs) {
-    Flattener::Output input = tensor(entry);
-    fed.emplace(input.source.node, input.source.output);
+    Flattener::Output input = entry_tensor(program, signature, entry);
     // One placeholder may have several names: the first input stands for all.
     numbers.emplace(input.source, static_cast<int>(inputs.size()));
     inputs.push_back(std::move(input.tensor));
@@ -370,16 +419,17 @@ void flatten_signature(FlatModel& model, Program& program, ConstantPool& pool, c
   std::vector<Flattener::Output> outputs;
   std::vector<Ref> sources;
   for (const auto& entry : signature.outputs) {
-    outputs.push_back(tensor(entry));
+    outputs.push_back(entry_tensor(program, signature, entry));
     sources.push_back(outputs.back().source);
   }
-  require(!outputs.empty(), ErrorCode::kInvalidArgument, "{}: {} has no outputs", program.file().name(), what);
-  Resolver resolver(program, std::move(fed));
-  StateCheck state(resolver);
-  state.run(sources);
+  require(!outputs.empty(), ErrorCode::kInvalidArgument, "{}: signature '{}' has no outputs", program.file().name(),
+          printable(signature.key));
+  const std::set<std::string> known = kept;  // as this resolver sees them; what is found now is for the next try
+  Resolver resolver(program, fed_tensors(program, signature), &known);
+  const std::vector<Ref> effects = Effects(resolver).of_outputs(sources);
   const int function =
-      Flattener(model, pool, resolver, state)
-          .add_function(std::string(signature.key), std::move(inputs), std::move(numbers), std::move(outputs));
+      Flattener(model, pool, resolver, changed, kept)
+          .add_function(std::string(signature.key), std::move(inputs), std::move(numbers), std::move(outputs), effects);
   model.signatures.emplace_back(signature.key, function);
 }
 

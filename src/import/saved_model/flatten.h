@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -41,7 +42,14 @@ class ConstantPool {
   std::unordered_map<std::string, int> tables_;
 };
 
-/// Adds the function of a signature, and those of its control flow, to the model.
-void flatten_signature(FlatModel& model, Program& program, ConstantPool& pool, const SignatureDef& signature);
+/// Variables that some signature changes, each with a node that does.
+using ChangedVariables = std::unordered_map<std::string, const NodeDef*>;
+void find_changed(Program& program, const SignatureDef& signature, ChangedVariables& changed);
+
+/// Adds the function of a signature, and those of its control flow, to the model. Variables in `kept` are read and
+/// written as the function runs; when one in `changed` is read that is not among them it is added, and all signatures
+/// have to be flattened again.
+void flatten_signature(FlatModel& model, Program& program, ConstantPool& pool, const SignatureDef& signature,
+                       const ChangedVariables& changed, std::set<std::string>& kept);
 
 }  // namespace leadline::saved_model

@@ -119,7 +119,7 @@ TEST(ImportSavedModel, FoldsNormalizationBiasAndActivationIntoTheConvolution) {
   const auto graph = b.import(b.node("Relu6", {normal}));
   EXPECT_EQ(ops_of(*graph), Names{"CONV_2D"});
   const ir::Subgraph& main = graph->subgraphs[0];
-  const ir::Value& result = main.values[static_cast<size_t>(main.outputs[0])];
+  const ir::Value& result = main.value(main.outputs[0]);
   ASSERT_TRUE(result.signature.has_value());
   EXPECT_EQ(*result.signature, (std::vector<int32_t>{-1, 4, 4, 4}));
   ASSERT_EQ(graph->signatures.size(), 1U);

@@ -74,6 +74,7 @@ struct ModelParts {
   Proto objects;
   std::string restore_op;
   std::string output = "y:0";
+  std::string earlier_output;  // Of a signature with the same key that stands before; empty: there is none.
 
   std::string bytes() const {
     Proto graph;
@@ -81,13 +82,12 @@ struct ModelParts {
     Proto library;
     for (const Proto& f : functions) library.add(1, f);
     graph.add(2, library);
-    const Proto signature = Proto().entry(1, "x", tensor_info("x:0")).entry(2, "y", tensor_info(output));
-    const Proto meta = Proto()
-                           .add(1, Proto().text(4, "serve"))
-                           .add(2, graph)
-                           .add(3, Proto().text(3, restore_op))
-                           .entry(5, "serving_default", signature)
-                           .add(7, objects);
+    const auto signature = [](const std::string& tensor) {
+      return Proto().entry(1, "x", tensor_info("x:0")).entry(2, "y", tensor_info(tensor));
+    };
+    Proto meta = Proto().add(1, Proto().text(4, "serve")).add(2, graph).add(3, Proto().text(3, restore_op));
+    if (!earlier_output.empty()) meta.entry(5, "serving_default", signature(earlier_output));
+    meta.entry(5, "serving_default", signature(output)).add(7, objects);
     return Proto().number(1, 1).add(2, meta).bytes;
   }
 };

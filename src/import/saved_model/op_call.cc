@@ -3,10 +3,10 @@
 
 #include <cstring>
 
+#include "import/saved_model/op_functions.h"
+
 namespace leadline::saved_model {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 const AttrValue* attr_of(const FlatNode& node, std::string_view name, AttrValue::Kind kind) {
   const AttrValue* value = find_attr(node.attrs, name);
@@ -31,6 +31,17 @@ OpCall::OpCall(Importer& the_importer, Emitter& emitter, const FlatFunction& its
       row(its_row),
       resolve_(std::move(resolve)) {
   for (const ValueRef& ref : node.inputs) inputs.push_back(resolve_(ref));
+  if (row.variable != VariableUse::kValue) return;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (variable(i) != nullptr) inputs[i] = read_now(*this, i);
+  }
+}
+
+const FlatNode* OpCall::variable(size_t i) const {
+  if (i >= node.inputs.size() || node.inputs[i].kind != ValueRef::Kind::kNode) return nullptr;
+  const ValueRef& ref = node.inputs[i];
+  const FlatNode& maker = function.nodes[static_cast<size_t>(ref.index)];
+  return maker.variable >= 0 ? &maker : nullptr;
 }
 
 int OpCall::in(size_t i) const {
@@ -103,7 +114,7 @@ int OpCall::sized(const char* op, std::vector<int> operands, DType dtype, const 
   ops::NodeSpec spec;
   spec.op = op;
   spec.inputs = std::move(operands);
-  spec.outputs = {{name(), dtype, {}, dims, std::move(samples)}};
+  spec.outputs = {{name(), dtype, {}, dims, samples}};
   spec.attributes = std::move(attributes);
   return builder().add(std::move(spec))[0];
 }

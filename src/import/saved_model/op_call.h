@@ -17,11 +17,15 @@ namespace leadline::saved_model {
 using Outputs = std::vector<int>;
 class OpCall;
 
+/// What an op takes of a variable: its value, like a constant's, or its handle, to read it in order or to write to it.
+enum class VariableUse : uint8_t { kValue, kHandle, kWrite };
+
 /// How an op is expressed: a function, and the name of the op in the .tflite format for functions that serve several.
 struct OpRow {
   std::string_view op;
   Outputs (*emit)(OpCall& call);
   const char* target = "";
+  VariableUse variable = VariableUse::kValue;
 };
 
 /// Null when the op is not known.
@@ -62,6 +66,9 @@ class OpCall {
   /// The node that makes `ref`, when it has this op and this number of inputs; null otherwise.
   const FlatNode* made_by(const ValueRef& ref, std::string_view op, size_t input_count) const;
   int value(const ValueRef& ref) const { return resolve_(ref); }
+
+  /// The variable whose handle input `i` is; null when it is none.
+  const FlatNode* variable(size_t i) const;
 
   std::string name() const { return e.name(node.op); }
   /// Adds a node whose result has these sizes when they depend on data of the run; null attributes are the defaults.

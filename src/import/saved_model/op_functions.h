@@ -18,6 +18,7 @@ Outputs approximate_equal(OpCall& call);
 Outputs reciprocal(OpCall& call);
 Outputs div_no_nan(OpCall& call);
 Outputs multiply_no_nan(OpCall& call);
+Outputs bit_logic(OpCall& call);
 Outputs truncate_div(OpCall& call);
 Outputs xdivy(OpCall& call);
 Outputs log_1p(OpCall& call);
@@ -48,10 +49,14 @@ Outputs softsign(OpCall& call);
 Outputs softmax(OpCall& call);
 Outputs resize_bilinear(OpCall& call);
 Outputs resize_nearest(OpCall& call);
+Outputs scale_and_translate(OpCall& call);
 Outputs l2_loss(OpCall& call);
 Outputs conv_3d_transpose(OpCall& call);
 Outputs local_response(OpCall& call);
 Outputs cross_entropy(OpCall& call);
+
+// ops_ragged.cc
+Outputs ragged_to_tensor(OpCall& call);
 
 // ops_matmul.cc
 Outputs matmul(OpCall& call);
@@ -96,6 +101,8 @@ Outputs zeros_like(OpCall& call);
 Outputs ones_like(OpCall& call);
 Outputs scatter_nd(OpCall& call);
 Outputs tensor_scatter_update(OpCall& call);
+/// `x` with the updates (input 2) at the indices, by the op's name written, added or subtracted.
+int scattered_into(OpCall& call, int x, int indices);
 
 // ops_diagonal.cc
 Outputs band_part(OpCall& call);
@@ -119,9 +126,21 @@ Outputs multinomial(OpCall& call);
 // ops_signal.cc
 Outputs rfft_2d(OpCall& call);
 Outputs rfft(OpCall& call);
-Outputs complex_part(OpCall& call);
 Outputs fake_quant(OpCall& call);
 Outputs fake_quant_channels(OpCall& call);
+
+// ops_complex.cc
+/// Whether an op does the same to the real and the imaginary parts of what it gets. Complex tensors of a graph
+/// (`pairs` is false) can be moved whole.
+bool acts_on_parts(std::string_view op, bool pairs);
+/// The op of the call on either.
+Outputs on_parts(OpCall& call);
+Outputs complex_op(OpCall& call);
+Outputs complex_part_of(OpCall& call);
+Outputs complex_arithmetic(OpCall& call);
+Outputs complex_cast(OpCall& call);
+Outputs fourier(OpCall& call);
+Outputs inverse_real_fourier(OpCall& call);
 
 // ops_list.cc
 Outputs list_reserve(OpCall& call);
@@ -140,6 +159,15 @@ Outputs list_concat(OpCall& call);
 Outputs list_element_shape(OpCall& call);
 /// Zeros of the sizes in a vector. `samples` are those of the result, for sizes that depend on data of the run.
 int zeros_of(OpCall& call, int sizes, DType dtype, std::optional<ops::SizeSamples> samples = {});
+
+// ops_state.cc
+Outputs variable_handle(OpCall& call);
+Outputs read_variable(OpCall& call);
+Outputs assign_variable(OpCall& call);
+Outputs update_variable(OpCall& call);
+Outputs scatter_into_variable(OpCall& call);
+/// What the variable holds whose handle is input `i`.
+int read_now(OpCall& call, size_t i);
 
 // ops_control.cc
 Outputs hash_table(OpCall& call);

@@ -8,6 +8,8 @@
 namespace leadline::saved_model {
 namespace {
 
+using enum VariableUse;
+
 constexpr OpRow kRows[] = {
     // clang-format off
     // Arithmetic.
@@ -22,7 +24,8 @@ constexpr OpRow kRows[] = {
     {"Minimum", binary, "MINIMUM"}, {"Pow", binary, "POW"}, {"SquaredDifference", binary, "SQUARED_DIFFERENCE"},
     {"FloorDiv", binary, "FLOOR_DIV"}, {"FloorMod", binary, "FLOOR_MOD"}, {"Atan2", binary, "ATAN2"},
     {"LogicalAnd", binary, "LOGICAL_AND"}, {"LogicalOr", binary, "LOGICAL_OR"}, {"BitwiseXor", binary, "BITWISE_XOR"},
-    {"RightShift", binary, "RIGHT_SHIFT"}, {"TruncateDiv", truncate_div},
+    {"RightShift", binary, "RIGHT_SHIFT"}, {"BitwiseAnd", bit_logic}, {"BitwiseOr", bit_logic}, {"Invert", bit_logic},
+    {"LeftShift", bit_logic}, {"TruncateDiv", truncate_div},
     {"AddN", add_n}, {"AccumulateNV2", add_n}, {"Reciprocal", reciprocal}, {"Inv", reciprocal},
     {"DivNoNan", div_no_nan}, {"MulNoNan", multiply_no_nan}, {"Xdivy", xdivy}, {"Xlogy", xdivy}, {"Xlog1py", xdivy},
     {"Log1p", log_1p}, {"Expm1", exp_m1}, {"Tan", tangent}, {"Sinh", sinh_or_cosh}, {"Cosh", sinh_or_cosh},
@@ -47,6 +50,7 @@ constexpr OpRow kRows[] = {
     {"MaxPool", pool, "MAX_POOL_2D"}, {"AvgPool", pool, "AVERAGE_POOL_2D"}, {"LeakyRelu", leaky_relu},
     {"Selu", selu}, {"Softplus", softplus}, {"Softsign", softsign}, {"Softmax", softmax},
     {"ResizeBilinear", resize_bilinear}, {"ResizeNearestNeighbor", resize_nearest},
+    {"ScaleAndTranslate", scale_and_translate},
     {"Conv3DBackpropInputV2", conv_3d_transpose}, {"LRN", local_response},
     {"SoftmaxCrossEntropyWithLogits", cross_entropy}, {"SparseSoftmaxCrossEntropyWithLogits", cross_entropy},
     // Movement.
@@ -66,7 +70,7 @@ constexpr OpRow kRows[] = {
     {"SelectV2", select, "SELECT_V2"}, {"Where", where}, {"Fill", fill}, {"Shape", shape}, {"ShapeN", shape_n},
     {"VariableShape", shape}, {"Rank", rank}, {"Size", size}, {"Cast", cast}, {"ZerosLike", zeros_like},
     {"OnesLike", ones_like}, {"ScatterNd", scatter_nd}, {"TensorScatterUpdate", tensor_scatter_update},
-    {"TensorScatterAdd", tensor_scatter_update}, {"TensorScatterSub", tensor_scatter_update},
+    {"TensorScatterAdd", tensor_scatter_update, "ADD"}, {"TensorScatterSub", tensor_scatter_update, "SUB"},
     {"BroadcastArgs", same_type, "BROADCAST_ARGS"},
     // Matrices by their diagonals, parts chosen by data, random numbers.
     {"MatrixBandPart", band_part}, {"MatrixDiag", matrix_diag}, {"MatrixDiagV2", matrix_diag},
@@ -79,12 +83,16 @@ constexpr OpRow kRows[] = {
     {"NonMaxSuppressionV3", non_max_suppression}, {"NonMaxSuppressionV4", non_max_suppression},
     {"NonMaxSuppressionV5", non_max_suppression}, {"Unique", unique}, {"SparseToDense", sparse_to_dense},
     {"DynamicStitch", dynamic_stitch}, {"ParallelDynamicStitch", dynamic_stitch},
-    {"InvertPermutation", invert_permutation}, {"Roll", roll}, {"Bucketize", bucketize}, {"Bitcast", bitcast},
+    {"RaggedTensorToTensor", ragged_to_tensor}, {"InvertPermutation", invert_permutation}, {"Roll", roll}, {"Bucketize", bucketize}, {"Bitcast", bitcast},
     {"RandomUniform", random, "RANDOM_UNIFORM"}, {"RandomStandardNormal", random, "RANDOM_STANDARD_NORMAL"},
     {"Multinomial", multinomial},
     // Signals and quantization.
-    {"RFFT2D", rfft_2d}, {"RFFT", rfft}, {"ComplexAbs", complex_part, "COMPLEX_ABS"}, {"Real", complex_part, "REAL"},
-    {"Imag", complex_part, "IMAG"}, {"FakeQuantWithMinMaxArgs", fake_quant}, {"FakeQuantWithMinMaxVars", fake_quant},
+    {"RFFT2D", rfft_2d}, {"RFFT", rfft}, {"Complex", complex_op}, {"ComplexAbs", complex_part_of, "COMPLEX_ABS"},
+    {"Real", complex_part_of, "REAL"}, {"Imag", complex_part_of, "IMAG"}, {"Angle", complex_part_of},
+    {"Conj", complex_part_of}, {"FFT", fourier}, {"FFT2D", fourier}, {"FFT3D", fourier}, {"IFFT", fourier},
+    {"IFFT2D", fourier}, {"IFFT3D", fourier}, {"IRFFT", inverse_real_fourier}, {"IRFFT2D", inverse_real_fourier},
+    {"IRFFT3D", inverse_real_fourier},
+    {"FakeQuantWithMinMaxArgs", fake_quant}, {"FakeQuantWithMinMaxVars", fake_quant},
     {"FakeQuantWithMinMaxVarsPerChannel", fake_quant_channels},
     // Lists of tensors.
     {"TensorListReserve", list_reserve}, {"EmptyTensorList", list_empty}, {"TensorListFromTensor", list_from_tensor},
@@ -97,6 +105,16 @@ constexpr OpRow kRows[] = {
     // Tables.
     {"HashTableV2", hash_table}, {"HashTable", hash_table}, {"LookupTableFindV2", table_find},
     {"LookupTableFind", table_find}, {"LookupTableSizeV2", table_size}, {"LookupTableSize", table_size},
+    // Variables that change.
+    {"VarHandleOp", variable_handle, "", kHandle}, {"ReadVariableOp", read_variable, "", kHandle},
+    {"AssignVariableOp", assign_variable, "", kWrite}, {"AssignAddVariableOp", update_variable, "ADD", kWrite},
+    {"AssignSubVariableOp", update_variable, "SUB", kWrite},
+    {"ResourceScatterUpdate", scatter_into_variable, "", kWrite},
+    {"ResourceScatterAdd", scatter_into_variable, "ADD", kWrite},
+    {"ResourceScatterSub", scatter_into_variable, "SUB", kWrite},
+    {"ResourceScatterNdUpdate", scatter_into_variable, "", kWrite},
+    {"ResourceScatterNdAdd", scatter_into_variable, "ADD", kWrite},
+    {"ResourceScatterNdSub", scatter_into_variable, "SUB", kWrite},
     // Control flow.
     {"While", while_loop}, {"StatelessWhile", while_loop}, {"If", if_else}, {"StatelessIf", if_else},
     {"Case", switch_case}, {"StatelessCase", switch_case},

@@ -6,7 +6,6 @@
 namespace leadline::saved_model {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr size_t kMaxBranches = 1024;
 
 const FlatFunction& function_of(OpCall& call, size_t i) {

@@ -5,7 +5,6 @@
 namespace leadline::saved_model {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int64_t kMaxMask = 1 << 24;
 
 void require_matrices(OpCall& call, int x) {

@@ -66,7 +66,10 @@ Outputs shape_n(OpCall& call) {
   return results;
 }
 
-Outputs rank(OpCall& call) { return {call.e.integer(call.e.rank(call.in()))}; }
+Outputs rank(OpCall& call) {
+  if (call.builder().has_rank(call.in())) return {call.e.integer(call.e.rank(call.in()))};
+  return {call.builder().node("RANK", {call.in()}, call.name(), DType::kInt32)};
+}
 
 Outputs size(OpCall& call) {
   return {
@@ -88,19 +91,21 @@ Outputs scatter_nd(OpCall& call) {
       call.sized("SCATTER_ND", {call.in32(0), call.in(1), sizes}, call.e.dtype(call.in(1)), call.unknown_like(sizes))};
 }
 
-/// What is not written to keeps its value: new values are scattered over zeros, and so is a mark of where they are.
-Outputs tensor_scatter_update(OpCall& call) {
+/// The row's target combines old and new values; without one the new replace the old. What is not written to keeps its
+/// value: new values are scattered over zeros, and so is a mark of where they are.
+int scattered_into(OpCall& call, int x, int indices) {
   Emitter& e = call.e;
-  const int x = call.in(0);
-  const int indices = call.in32(1);
   const int sizes = shape_of(call, x, DType::kInt32);
   const int values = call.builder().node("SCATTER_ND", {indices, call.in(2), sizes}, call.name(), e.dtype(x));
-  if (call.node.op == "TensorScatterAdd") return {e.add(x, values)};
-  if (call.node.op == "TensorScatterSub") return {e.sub(x, values)};
+  if (const std::string_view combined_by = call.row.target; !combined_by.empty()) {
+    return e.binary(call.row.target, x, values);
+  }
   const int update_sizes = shape_of(call, call.in(2), DType::kInt32);
   const int ones = call.builder().node("FILL", {update_sizes, e.integer(1)}, e.name("Fill"), DType::kInt32);
   const int marks = call.builder().node("SCATTER_ND", {indices, ones, sizes}, e.name("ScatterNd"), DType::kInt32);
-  return {e.select(e.compare("GREATER", marks, e.integer(0)), values, x)};
+  return e.select(e.compare("GREATER", marks, e.integer(0)), values, x);
 }
+
+Outputs tensor_scatter_update(OpCall& call) { return {scattered_into(call, call.in(0), call.in32(1))}; }
 
 }  // namespace leadline::saved_model

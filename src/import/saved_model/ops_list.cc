@@ -9,8 +9,6 @@
 namespace leadline::saved_model {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 /// The sizes of elements when they are all constant.
 std::optional<std::vector<int64_t>> known_sizes(OpCall& call, int sizes) {
   const auto known = call.builder().known_ints(sizes);
@@ -42,6 +40,18 @@ int make_list(OpCall& call, int length, int sizes, DType dtype) {
   return blank;
 }
 
+/// Samples of a list of any length, none of them empty, from those of an element.
+ops::SizeSamples any_number_of(ops::SizeSamples elements) {
+  const ops::SizeSamples lengths = ops::sample_shapes({-1});
+  for (size_t s = 0; s < elements.size(); ++s) {
+    if (!elements[s]) continue;
+    Shape shape = *lengths[s];
+    for (const int64_t size : *elements[s]) shape.push_back(size);
+    elements[s] = shape;
+  }
+  return elements;
+}
+
 /// The list as a tensor, given one of its elements.
 int list_for(OpCall& call, int list, int element) {
   Emitter& e = call.e;
@@ -50,16 +60,8 @@ int list_for(OpCall& call, int list, int element) {
   const int count = e.reshape(list, {1});
   const int rank = e.rank(element);
   // The length may be an input of the body; the sizes of elements are those of this one all the same.
-  ops::SizeSamples samples = call.builder().samples(element);
-  const ops::SizeSamples lengths = ops::sample_shapes({-1});
-  for (size_t s = 0; s < samples.size(); ++s) {
-    if (!samples[s]) continue;
-    Shape shape = *lengths[s];
-    for (const int64_t size : *samples[s]) shape.push_back(size);
-    samples[s] = shape;
-  }
   return zeros_of(call, rank == 0 ? count : e.concat({count, e.shape_part(element, 0, rank)}, 0), e.dtype(element),
-                  samples);
+                  any_number_of(call.builder().samples(element)));
 }
 
 /// The list as a tensor; `sizes` may describe elements that were not written.
@@ -93,7 +95,12 @@ int lengthened(OpCall& call, int list, int length) {
   Emitter& e = call.e;
   const int missing = e.binary("MAXIMUM", e.sub(length, e.shape_part(list, 0, 1)), e.ints({0}));
   const int sizes = e.rank(list) == 1 ? missing : e.concat({missing, e.shape_part(list, 1, e.rank(list))}, 0);
-  return e.concat({list, zeros_of(call, sizes, e.dtype(list), call.builder().samples(list))}, 0);
+  // How many are missing is not known: the list may be empty, and have the first written to it here.
+  ops::SizeSamples elements = call.builder().samples(list);
+  for (size_t s = 0; s < elements.size(); ++s) {
+    if (elements[s]) elements[s] = Shape(elements[s]->dims().subspan(1));
+  }
+  return e.concat({list, zeros_of(call, sizes, e.dtype(list), any_number_of(elements))}, 0);
 }
 
 int first_elements(OpCall& call, int list, int length) {

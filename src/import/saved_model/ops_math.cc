@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "import/bits.h"
 #include "import/functions.h"
 #include "import/saved_model/op_functions.h"
 #include "ops/activation.h"
@@ -13,9 +14,12 @@
 
 namespace leadline::saved_model {
 
-Outputs unary(OpCall& call) { return {call.builder().node(call.row.target, {call.in()}, call.name())}; }
+Outputs unary(OpCall& call) { return {importing::unary(call.e, call.row.target, call.in())}; }
 
-Outputs binary(OpCall& call) { return {call.builder().node(call.row.target, {call.in(0), call.in(1)}, call.name())}; }
+Outputs binary(OpCall& call) {
+  if (call.node.op == "SquaredDifference") return {importing::squared_difference(call.e, call.in(0), call.in(1))};
+  return {call.builder().node(call.row.target, {call.in(0), call.in(1)}, call.name())};
+}
 
 Outputs comparison(OpCall& call) {
   return {call.builder().node(call.row.target, {call.in(0), call.in(1)}, call.name(), DType::kBool)};
@@ -27,7 +31,9 @@ Outputs reduction(OpCall& call) {
   ops::ReduceAttributes attributes;
   attributes.keep_dims = call.attr_bool("keep_dims", false);
   if (const auto known = call.builder().known_ints(axes); known && known->empty()) return {call.in()};
-  if (const auto known = call.builder().known_ints(axes)) axes = call.e.ints(call.e.axes(call.in(), *known));
+  if (const auto known = call.builder().known_ints(axes); known && call.builder().has_rank(call.in())) {
+    axes = call.e.ints(call.e.axes(call.in(), *known));
+  }
   return {call.builder().node(call.row.target, {call.in(), axes}, call.name(), attributes)};
 }
 
@@ -151,7 +157,7 @@ Outputs add_n(OpCall& call) {
 
 Outputs approximate_equal(OpCall& call) {
   Emitter& e = call.e;
-  const int distance = e.unary("ABS", e.sub(call.in(0), call.in(1)));
+  const int distance = importing::unary(e, "ABS", e.sub(call.in(0), call.in(1)));
   return {e.compare("LESS", distance, e.scalar_like(distance, call.attr_float("tolerance", 1e-5F)))};
 }
 
@@ -184,9 +190,29 @@ Outputs multiply_no_nan(OpCall& call) {
   return {e.select(zero, e.scalar_like(product, 0.0), product)};
 }
 
+Outputs bit_logic(OpCall& call) {
+  const std::string_view op = call.node.op;
+  if (op == "Invert") return {importing::bitwise_not(call.e, call.in())};
+  const int a = call.in(0);
+  const int b = call.in(1);
+  if (op == "LeftShift") return {importing::left_shift(call.e, a, b)};
+  return {op == "BitwiseAnd" ? importing::bitwise_and(call.e, a, b) : importing::bitwise_or(call.e, a, b)};
+}
+
 Outputs truncate_div(OpCall& call) {
   call.refuse_if(call.e.dtype(call.in()) == DType::kFloat32, "divides floats; use tf.math.floordiv or a cast");
-  return {call.e.div(call.in(0), call.in(1))};
+  Emitter& e = call.e;
+  const int x = call.in(0);
+  const int y = call.in(1);
+  if (e.dtype(x) != DType::kInt64) return {e.div(x, y)};
+  // DIV has no int64: the quotient that was rounded down, and 1 more where that was away from zero.
+  const int quotient = call.builder().node("FLOOR_DIV", {x, y}, call.name());
+  const int zero = e.scalar_like(quotient, 0.0);
+  const int rest = call.builder().node("FLOOR_MOD", {x, y}, call.name());
+  const int negative = e.compare("LESS", quotient, zero);
+  const int inexact = e.compare("NOT_EQUAL", rest, zero);
+  const int below = call.builder().node("LOGICAL_AND", {negative, inexact}, call.name());
+  return {e.add(quotient, e.cast(below, DType::kInt64))};
 }
 
 /// x / y, x * log(y), x * log1p(y); 0 where x is.
@@ -216,10 +242,12 @@ Outputs sinh_or_cosh(OpCall& call) {
   return {e.mul(call.node.op == "Sinh" ? e.sub(up, down) : e.add(up, down), 0.5)};
 }
 
+/// In float32, whatever the input is.
 Outputs erf(OpCall& call) {
-  const int value = importing::erf(call.e, call.in());
-  if (call.node.op == "Erf") return {value};
-  return {call.e.sub(call.e.scalar(1.0F), value)};
+  Emitter& e = call.e;
+  const DType type = e.dtype(call.in());
+  const int value = importing::erf(e, e.cast(call.in(), DType::kFloat32));
+  return {e.cast(call.node.op == "Erf" ? value : e.sub(e.scalar(1.0F), value), type)};
 }
 
 Outputs is_nan(OpCall& call) { return {call.e.compare("NOT_EQUAL", call.in(), call.in())}; }

@@ -2,11 +2,10 @@
 // Products of matrices. Constant right sides become the weights of FULLY_CONNECTED.
 #include "import/einsum.h"
 #include "import/saved_model/op_functions.h"
+#include "ops/batch_matmul.h"
 
 namespace leadline::saved_model {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 bool is_constant(OpCall& call, int value) { return call.builder().value(value).constant; }
 
@@ -52,6 +51,12 @@ Outputs batch_matmul(OpCall& call) {
   const bool turn_b = call.attr_bool("adj_y", false);
   require(e.rank(a) >= 2 && e.rank(b) >= 2, kBad, "inputs have rank {} and {}, expected 2 or more", e.rank(a),
           e.rank(b));
+  if (const DType sums = call.attr_type("Tout", e.dtype(a)); sums != e.dtype(a)) {
+    ops::BatchMatmulAttributes attributes;
+    attributes.adj_x = turn_a;
+    attributes.adj_y = turn_b;
+    return {call.builder().node("BATCH_MATMUL", {a, b}, call.name(), attributes, sums)};  // of int8 without scales
+  }
   if (!is_constant(call, b) || e.rank(b) != 2 || e.dtype(a) != DType::kFloat32) {
     return {e.matmul(a, b, turn_a, turn_b)};
   }

@@ -2,6 +2,7 @@
 // Ops that move elements: reshapes, transpositions, joins, parts, paddings.
 #include <algorithm>
 
+#include "core/join.h"
 #include "import/saved_model/op_functions.h"
 #include "ops/concatenation.h"
 #include "ops/pad.h"
@@ -14,13 +15,10 @@
 namespace leadline::saved_model {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int64_t kMaxParts = 4096;
 
-bool at_most_one_unknown(const Dims& dims) { return std::count(dims.begin(), dims.end(), -1) <= 1; }
-
-Outputs parts_of(OpCall& call, const char* op, std::vector<int> inputs, int64_t count, int x,
-                 std::shared_ptr<const ir::Attributes> attributes) {
+Outputs pieces_of(OpCall& call, const char* op, std::vector<int> inputs, int64_t count, int x,
+                  std::shared_ptr<const ir::Attributes> attributes) {
   require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs, expected 1 to {}", count, kMaxParts);
   ops::NodeSpec spec;
   spec.op = op;
@@ -40,7 +38,7 @@ Outputs reshape(OpCall& call) {
   if (const auto known = call.builder().known_ints(shape)) return {call.e.reshape(call.in(), Dims(*known))};
   const int y = call.sized("RESHAPE", {call.in(), shape}, call.e.dtype(call.in()), call.unknown_like(shape));
   const Dims dims = call.e.dims(y);
-  return {at_most_one_unknown(dims) ? call.e.reshape(call.in(), dims) : y};
+  return {Emitter::is_target(dims) ? call.e.reshape(call.in(), dims) : y};
 }
 
 Outputs squeeze(OpCall& call) {
@@ -62,7 +60,7 @@ Outputs squeeze(OpCall& call) {
   }
   const bool all_one = std::all_of(attributes.squeeze_dims.begin(), attributes.squeeze_dims.end(),
                                    [&](int32_t a) { return dims[static_cast<size_t>(a)] == 1; });
-  if (all_one && at_most_one_unknown(target)) return {e.reshape(call.in(), target)};
+  if (all_one && Emitter::is_target(target)) return {e.reshape(call.in(), target)};
   return {call.builder().node("SQUEEZE", {call.in()}, call.name(), attributes)};
 }
 
@@ -111,7 +109,7 @@ Outputs unpack(OpCall& call) {
   const int64_t count = call.attr_int("num", call.node.outputs);
   require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs, expected 1 to {}", count, kMaxParts);
   attributes->num = small(count);
-  return parts_of(call, "UNPACK", {call.in()}, count, call.in(), attributes);
+  return pieces_of(call, "UNPACK", {call.in()}, count, call.in(), attributes);
 }
 
 Outputs split(OpCall& call) {
@@ -120,7 +118,7 @@ Outputs split(OpCall& call) {
   require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs, expected 1 to {}", count, kMaxParts);
   attributes->num_splits = small(count);
   if (count == 1) return {call.in(1)};
-  return parts_of(call, "SPLIT", {call.in32(0), call.in(1)}, count, call.in(1), attributes);
+  return pieces_of(call, "SPLIT", {call.in32(0), call.in(1)}, count, call.in(1), attributes);
 }
 
 Outputs split_v(OpCall& call) {
@@ -128,7 +126,7 @@ Outputs split_v(OpCall& call) {
   const int64_t count = call.attr_int("num_split", call.node.outputs);
   require(count > 0 && count <= kMaxParts, kBad, "it has {} outputs, expected 1 to {}", count, kMaxParts);
   attributes->num_splits = small(count);
-  return parts_of(call, "SPLIT_V", {call.in(0), call.in32(1), call.in32(2)}, count, call.in(0), attributes);
+  return pieces_of(call, "SPLIT_V", {call.in(0), call.in32(1), call.in32(2)}, count, call.in(0), attributes);
 }
 
 namespace {
@@ -144,7 +142,7 @@ SliceShape slice_shape(OpCall& call, int x, const ops::StridedSliceAttributes& a
   const auto sizes = call.builder().samples(x);
   const Dims spec = call.e.dims(call.in(1));
   require(spec.size() == 1 && spec[0] >= 0 && spec[0] <= 32, kBad,
-          "the beginnings have shape [{}], expected one axis of at most 32", fmt::join(spec, ", "));
+          "the beginnings have shape [{}], expected one axis of at most 32", join(spec, ", "));
   const auto bit = [](int32_t mask, int64_t i) { return (static_cast<uint32_t>(mask) >> i & 1U) != 0; };
   int64_t named = 0;  // axes of x that have entries of their own
   bool dots = false;
@@ -210,7 +208,7 @@ Outputs strided_slice(OpCall& call) {
   Dims right = after;
   std::erase(left, 1);
   std::erase(right, 1);
-  const bool whole = a.new_axis_mask != 0 && forward && left == right && at_most_one_unknown(after) &&
+  const bool whole = a.new_axis_mask != 0 && forward && left == right && Emitter::is_target(after) &&
                      std::count(after.begin(), after.end(), -1) == 0;
   return {whole ? call.e.reshape(x, after) : y};
 }

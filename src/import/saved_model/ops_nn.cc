@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, pooling, normalization, activations, images.
+#include "core/join.h"
 #include "import/functions.h"
 #include "import/saved_model/op_functions.h"
 #include "ops/activation.h"
@@ -8,13 +9,10 @@
 #include "ops/normalization.h"
 #include "ops/one_hot.h"
 #include "ops/pooling.h"
-#include "ops/resize.h"
 #include "ops/softmax.h"
 
 namespace leadline::saved_model {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 /// One number for each axis of a window; batch and channels must have 1.
 std::vector<int32_t> window(const OpCall& call, const char* name, size_t axes) {
@@ -122,7 +120,7 @@ Outputs depthwise_conv(OpCall& call) {
   check_rank(call, call.in(1), 4, "the filter");
   const Dims filter = call.e.dims(call.in(1));
   require(filter[2] > 0 && filter[3] > 0 && filter[2] <= (1 << 20) && filter[3] <= (1 << 20), kBad,
-          "the filter has shape [{}]", fmt::join(filter, ", "));
+          "the filter has shape [{}]", join(filter, ", "));
   const auto strides = window(call, "strides", 2);
   const auto dilations = window(call, "dilations", 2);
   auto a = std::make_shared<ops::DepthwiseConv2DAttributes>();
@@ -208,31 +206,6 @@ Outputs softmax(OpCall& call) {
   ops::SoftmaxAttributes a;
   a.beta = 1.0F;
   return {call.builder().node("SOFTMAX", {call.in()}, call.name(), a)};
-}
-
-namespace {
-
-int resized(OpCall& call, const char* op, int x, std::shared_ptr<const ir::Attributes> attributes) {
-  check_rank(call, x, 4, "the input");
-  const Dims dims = call.e.dims(x);
-  return call.sized(op, {x, call.in32(1)}, call.e.dtype(x), {dims[0], -1, -1, dims[3]}, std::move(attributes));
-}
-
-}  // namespace
-
-Outputs resize_bilinear(OpCall& call) {
-  ops::ResizeBilinearAttributes a;
-  a.align_corners = call.attr_bool("align_corners", false);
-  a.half_pixel_centers = call.attr_bool("half_pixel_centers", false);
-  const int x = call.e.cast(call.in(), DType::kFloat32);  // the op's result is float for every input
-  return {resized(call, "RESIZE_BILINEAR", x, std::make_shared<ops::ResizeBilinearAttributes>(a))};
-}
-
-Outputs resize_nearest(OpCall& call) {
-  ops::ResizeNearestAttributes a;
-  a.align_corners = call.attr_bool("align_corners", false);
-  a.half_pixel_centers = call.attr_bool("half_pixel_centers", false);
-  return {resized(call, "RESIZE_NEAREST_NEIGHBOR", call.in(), std::make_shared<ops::ResizeNearestAttributes>(a))};
 }
 
 Outputs l2_loss(OpCall& call) {

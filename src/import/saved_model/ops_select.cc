@@ -11,8 +11,6 @@
 namespace leadline::saved_model {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
-
 std::shared_ptr<ops::RandomAttributes> seeds(const OpCall& call) {
   auto a = std::make_shared<ops::RandomAttributes>();
   a->seed = call.attr_int("seed", 0);

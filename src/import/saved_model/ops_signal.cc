@@ -9,7 +9,6 @@
 namespace leadline::saved_model {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int64_t kMaxLength = 1 << 24;
 
 /// The last axis cut or filled with zeros.
@@ -56,10 +55,6 @@ Outputs rfft(OpCall& call) {
   const int rows = e.expand_dims(x, rank - 1);
   const int y = call.builder().node("RFFT2D", {rows, e.ints({1, small(length)})}, call.name(), DType::kComplex64);
   return {e.squeeze(y, rank - 1)};
-}
-
-Outputs complex_part(OpCall& call) {
-  return {call.builder().node(call.row.target, {call.in()}, call.name(), DType::kFloat32)};
 }
 
 Outputs fake_quant(OpCall& call) {

@@ -9,7 +9,6 @@
 namespace leadline::saved_model {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 constexpr int64_t kMaxCompared = 4096;
 
 /// The table whose handle is an input.
@@ -88,16 +87,17 @@ int Importer::table_handle(int table) {
                        std::make_shared<ops::HashtableAttributes>(attributes), DType::kResource);
 }
 
-bool Importer::uses_tables(const FlatFunction& function) const {
+bool Importer::keeps_state(const FlatFunction& function) const {
   for (const FlatNode& node : function.nodes) {
+    if (node.variable >= 0) return true;
     if (node.table >= 0 && is_format_table(model_.tables[static_cast<size_t>(node.table)])) return true;
     for (const int inside : node.functions)
-      if (uses_tables(model_.functions[static_cast<size_t>(inside)])) return true;
+      if (keeps_state(model_.functions[static_cast<size_t>(inside)])) return true;
   }
   return false;
 }
 
-void Importer::fill_tables() {
+void Importer::fill_state() {
   if (fill_subgraph_ < 0) {
     const auto outer = std::exchange(constants_, {});
     fill_subgraph_ = builder_.begin_subgraph("NoOp");
@@ -109,6 +109,7 @@ void Importer::fill_tables() {
       import.inputs = {table_handle(static_cast<int>(i)), constant(table.keys), constant(table.values)};
       builder_.add(std::move(import));
     }
+    fill_variables();
     builder_.end_subgraph({});
     constants_ = outer;
   }

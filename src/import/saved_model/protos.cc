@@ -239,6 +239,15 @@ TensorInfo read_tensor_info(WireReader m) {
   return info;
 }
 
+/// Sorts the entries of a map, which have no order in the file, by key(entry). The last one with a key counts.
+template <typename Entry, typename Key>
+void sort_map(std::vector<Entry>& entries, Key key) {
+  std::reverse(entries.begin(), entries.end());
+  std::stable_sort(entries.begin(), entries.end(), [&](auto& a, auto& b) { return key(a) < key(b); });
+  const auto same = [&](auto& a, auto& b) { return key(a) == key(b); };
+  entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
+}
+
 SignatureDef read_signature(WireReader m) {
   SignatureDef signature;
   WireFile& file = m.file();
@@ -250,13 +259,12 @@ SignatureDef read_signature(WireReader m) {
     const auto key = read_entry(m.message("SignatureDef entry"), read);
     add(file, list, {key, std::move(info)});
   }
-  // Maps have no order in the file. A repeated key replaces the one before it.
-  for (auto* list : {&signature.inputs, &signature.outputs}) {
-    std::reverse(list->begin(), list->end());
-    std::stable_sort(list->begin(), list->end(), [](auto& a, auto& b) { return a.first < b.first; });
-    const auto same = [](auto& a, auto& b) { return a.first == b.first; };
-    list->erase(std::unique(list->begin(), list->end(), same), list->end());
-  }
+  for (auto* list : {&signature.inputs, &signature.outputs})
+    sort_map(*list, [](const auto& entry) { return entry.first; });
+  // Inputs are in the order of their tensors' names, which is that of their keys in SavedModels of TensorFlow 2.
+  const auto node_name = [](const auto& entry) { return entry.second.name.substr(0, entry.second.name.find(':')); };
+  std::stable_sort(signature.inputs.begin(), signature.inputs.end(),
+                   [&](auto& a, auto& b) { return node_name(a) < node_name(b); });
   return signature;
 }
 
@@ -294,6 +302,7 @@ void read_meta_info(WireReader m, MetaGraph& meta, bool with_ops) {
   WireFile& file = m.file();
   while (m.next()) {
     if (m.field() == 4) add(file, meta.tags, m.text());
+    if (m.field() == 5) meta.tensorflow_version = m.text();
     if (m.field() != 2 || !with_ops) continue;
     for (WireReader list = m.message("OpList"); list.next();)
       if (list.field() == 1) add(file, meta.ops, read_op(list.message("OpDef")));
@@ -340,6 +349,7 @@ MetaGraph read_whole(WireReader m) {
         break;
     }
   }
+  sort_map(meta.signatures, [](const auto& signature) { return signature.key; });
   return meta;
 }
 

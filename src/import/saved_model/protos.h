@@ -168,6 +168,7 @@ struct TrackableObjectGraph {
 };
 
 struct MetaGraph {
+  std::string_view tensorflow_version;  // that saved it
   std::vector<std::string_view> tags;
   std::vector<OpSignature> ops;
   std::vector<NodeDef> nodes;

@@ -10,7 +10,7 @@
 namespace leadline::saved_model {
 namespace {
 
-constexpr int kMaxDepth = 100;        // of calls in calls
+constexpr int kMaxCallDepth = 100;    // of calls in calls
 constexpr size_t kMaxFrames = 50000;  // calls in all: functions that call others twice grow without bound
 constexpr size_t kMaxPlanning = 100;  // control flow that waits for other control flow
 
@@ -32,7 +32,8 @@ bool is_case(std::string_view op) { return op == "Case" || op == "StatelessCase"
 
 }  // namespace
 
-Resolver::Resolver(Program& program, std::set<std::pair<int, int>> fed) : program_(program), fed_(std::move(fed)) {
+Resolver::Resolver(Program& program, std::set<std::pair<int, int>> fed, const std::set<std::string>* kept)
+    : program_(program), fed_(std::move(fed)), kept_(kept) {
   frames_.push_back({&program.main(), "", 0, {}});
 }
 
@@ -48,6 +49,10 @@ bool Resolver::is_variable(const Ref& ref) const {
   if (ref.node == Operand::kArgument || is_fed(ref)) return false;
   const std::string_view op = node(ref).op;
   return op == "VarHandleOp" || op == "VariableV2" || op == "Variable";
+}
+
+bool Resolver::is_kept(const Ref& ref) const {
+  return kept_ != nullptr && is_variable(ref) && kept_->contains(std::string(variable_name(ref)));
 }
 
 bool Resolver::is_table(const Ref& ref) const {
@@ -130,6 +135,7 @@ bool Resolver::step(Ref& ref, bool& read) {
     }
     program_.fail_node(current, ErrorCode::kInvalidModel, fmt::format("it has no input {}", number));
   };
+  if (current.op == "ReadVariableOp" && keeps_any() && is_kept(follow(input(0)))) return false;
   if (is_identity(current.op) || current.op == "ReadVariableOp") {
     read = read || current.op == "ReadVariableOp";
     ref = input(0);
@@ -160,7 +166,7 @@ int Resolver::add_frame(std::string_view function, int caller, const NodeDef& ca
                                    printable(function), body.argument_index.size()));
   }
   const int depth = frame(caller).depth + 1;
-  if (depth > kMaxDepth || frames_.size() >= kMaxFrames)
+  if (depth > kMaxCallDepth || frames_.size() >= kMaxFrames)
     program_.fail_node(call, ErrorCode::kUnsupported, "functions call functions too deep or too often");
   Frame made{&body, frame(caller).path + std::string(call.name) + "/", depth, {}};
   made.arguments.resize(arguments);

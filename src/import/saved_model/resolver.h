@@ -53,8 +53,9 @@ class Resolver {
  public:
   static constexpr int kMain = 0;
 
-  /// `fed`: (node, output) of the main graph that are inputs.
-  Resolver(Program& program, std::set<std::pair<int, int>> fed);
+  /// `fed`: (node, output) of the main graph that are inputs. `kept`: names of variables that are not constants, so
+  /// that reading them is computing; null: none.
+  Resolver(Program& program, std::set<std::pair<int, int>> fed, const std::set<std::string>* kept = nullptr);
 
   /// Where the tensor is made: an input, a free argument, or an output of a node that computes, holds a constant or is
   /// a variable. Throws Error for cycles, too deep calls and calls that do not fit.
@@ -69,6 +70,9 @@ class Resolver {
   bool is_fed(const Ref& ref) const { return ref.frame == kMain && fed_.contains({ref.node, ref.output}); }
   bool is_constant(const Ref& ref) const;
   bool is_variable(const Ref& ref) const;
+  /// A variable that is not a constant.
+  bool is_kept(const Ref& ref) const;
+  bool keeps_any() const { return kept_ != nullptr && !kept_->empty(); }
   /// A table of keys and values, which is filled once.
   bool is_table(const Ref& ref) const;
   /// The name that identifies a variable.
@@ -91,6 +95,7 @@ class Resolver {
 
   Program& program_;
   std::set<std::pair<int, int>> fed_;
+  const std::set<std::string>* kept_;
   std::vector<Frame> frames_;
   std::unordered_map<int64_t, int> callees_;
   std::unordered_map<int64_t, Control> controls_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 #include "core/error.h"
 #include "import/saved_model/bundle.h"
@@ -40,7 +41,9 @@ std::vector<const SignatureDef*> choose_signatures(const MetaGraph& meta, const 
   };
   if (keys.empty()) {
     require(!all.empty(), ErrorCode::kInvalidArgument,
-            "{}: there are no signatures; save the model with tf.saved_model.save(model, path, signatures=...)", file);
+            "{}: Only support at least one signature key. There are none: save the model with "
+            "tf.saved_model.save(model, path, signatures=...)",
+            file);
     if (find("serve") != nullptr && find("serving_default") != nullptr) return {find("serving_default")};
     return all;
   }
@@ -50,8 +53,8 @@ std::vector<const SignatureDef*> choose_signatures(const MetaGraph& meta, const 
     for (const auto* signature : all)
       known += fmt::format("{}'{}'", known.empty() ? "" : ", ", printable(signature->key));
     const SignatureDef* const signature = find(key);
-    require(signature != nullptr, ErrorCode::kInvalidArgument, "{}: unknown signature '{}'; expected one of: {}", file,
-            printable(key), known.empty() ? "none" : known);
+    require(signature != nullptr, ErrorCode::kInvalidArgument, "{}: Invalid signature key '{}'; expected one of: {}",
+            file, printable(key), known.empty() ? "none" : known);
     if (std::find(chosen.begin(), chosen.end(), signature) == chosen.end()) chosen.push_back(signature);
   }
   return chosen;
@@ -85,9 +88,21 @@ FlatModel read_saved_model(std::shared_ptr<WireFile> file, std::shared_ptr<Bundl
   model.meta = meta;
   const auto signatures = choose_signatures(*meta, options.signature_keys, model.file->name());
   Program program(*meta, *model.file);
-  ConstantPool pool(model, program, std::move(variables), options.directory);
-  for (const SignatureDef* const signature : signatures) flatten_signature(model, program, pool, *signature);
-  return model;
+  ChangedVariables changed;
+  for (const SignatureDef* const signature : signatures) find_changed(program, *signature, changed);
+  // Variables that the outputs turn out to need are no constants but state, and what is assigned to them is needed too.
+  std::set<std::string> kept;
+  for (size_t known = 0;;) {
+    ConstantPool pool(model, program, variables, options.directory);
+    for (const SignatureDef* const signature : signatures)
+      flatten_signature(model, program, pool, *signature, changed, kept);
+    if (kept.size() == known) return model;
+    known = kept.size();
+    model.functions.clear();
+    model.signatures.clear();
+    model.constants.clear();
+    model.tables.clear();
+  }
 }
 
 std::string to_text(const FlatModel& model) {

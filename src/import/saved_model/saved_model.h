@@ -30,6 +30,7 @@ struct FlatTensor {
   std::string name;
   TfType dtype = TfType::kInvalid;
   TensorShape shape{true, {}};
+  std::string tensor = {};  // "StatefulPartitionedCall:0": of a signature, the tensor of the main graph
 };
 
 struct FlatNode {
@@ -41,7 +42,8 @@ struct FlatNode {
   /// with default values out, and often the definitions of ops that are only in functions of control flow: code that
   /// needs an attribute must know its default.
   Attrs attrs;
-  int table = -1;  // HashTableV2: the number of FlatModel::tables
+  int table = -1;     // HashTableV2: the number of FlatModel::tables
+  int variable = -1;  // VarHandleOp: the number of the saved value in FlatModel::constants
   /// What is known of outputs; only of ops that Leadline has no conversion for.
   std::vector<FlatTensor> output_tensors;
   /// While: condition, body; If: then, else; Case: the branches. Numbers of FlatModel::functions. The first input of
@@ -59,7 +61,9 @@ struct FlatConstant {
 };
 
 /// Nodes are in an order in which every input comes before its use. A variable given to an op that takes its handle
-/// (ResourceGather, ResourceGatherNd, VariableShape) is the constant of its value.
+/// (ResourceGather, ResourceGatherNd, VariableShape) is the constant of its value. Variables that the model changes and
+/// reads are not constants: their handles are nodes (VarHandleOp), and nodes that read and write them are in the order
+/// in which TensorFlow runs them.
 struct FlatFunction {
   std::string name;
   std::vector<FlatTensor> inputs;  // of a signature: sorted by name

@@ -178,12 +178,12 @@ TEST(SavedModel, FunctionsThatDoubleAreRefusedSoon) {
   EXPECT_NE(error_of(parts).find("too often"), std::string::npos);
 }
 
-TEST(SavedModel, ChangedVariablesAreRefused) {
+TEST(SavedModel, VariablesThatChangeWithoutAConversionAreRefused) {
   ModelParts parts;
   parts.nodes.insert(parts.nodes.end(), {variable("w"), call("y", "f", {"x", "w"})});
   parts.functions.push_back(function("f", {{"v"}, {"h", kResourceType}},
                                      {node("read", "ReadVariableOp", {"h"}), node("mul", "Mul", {"v", "read:value:0"}),
-                                      node("count", "AssignAddVariableOp", {"h", "v"})},
+                                      node("count", "ResourceScatterMul", {"h", "v", "v"})},
                                      {{"r", "mul:z:0"}}));
   EXPECT_NE(error_of(parts).find("it changes variable 'w'"), std::string::npos);
 }
@@ -223,6 +223,16 @@ TEST(SavedModel, TagsAndSignaturesAreChosenByName) {
   EXPECT_NE(error_with({{"serve"}, {"train"}, nullptr}).find("expected one of: 'serving_default'"), std::string::npos);
   EXPECT_EQ(error_with({{"serve"}, {"serving_default"}, nullptr}), "");
   EXPECT_NE(error_with({{"serve"}, {}, Budget::with_limit(100)}), "");
+}
+
+TEST(SavedModel, OfTwoSignaturesWithOneNameTheLastCounts) {
+  ModelParts parts;
+  parts.nodes.push_back(node("y", "Neg", {"x"}));
+  parts.nodes.push_back(node("z", "Abs", {"x"}));
+  parts.earlier_output = "z:0";
+  const FlatModel model = read(parts);
+  ASSERT_EQ(model.signatures.size(), 1U);
+  EXPECT_NE(text_of(model).find("Neg(in0)"), std::string::npos) << text_of(model);
 }
 
 /// Damages `good` in some way; `round` chooses how.

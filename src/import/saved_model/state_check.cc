@@ -53,13 +53,4 @@ void StateCheck::add_frame(int frame) {
   if (seen_.insert(frame).second) todo_.push_back(frame);
 }
 
-void StateCheck::check_read(std::string_view variable) const {
-  const auto at = changed_.find(std::string(variable));
-  if (at == changed_.end()) return;
-  resolver_.program().fail_node(
-      *at->second, ErrorCode::kUnsupported,
-      fmt::format("it changes variable '{}', which the outputs depend on; models that keep state are refused",
-                  printable(variable)));
-}
-
 }  // namespace leadline::saved_model

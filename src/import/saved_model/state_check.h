@@ -22,8 +22,8 @@ class StateCheck {
   /// Looks at what runs when these tensors of the main graph are asked for: what they depend on, control dependencies
   /// included, and every node of the functions called.
   void run(const std::vector<Ref>& outputs);
-  /// Throws Error(kUnsupported) when the variable is among those changed.
-  void check_read(std::string_view variable) const;
+  /// The variables, each with a node that writes to it.
+  const std::unordered_map<std::string, const NodeDef*>& changed() const { return changed_; }
 
  private:
   void look_at(int frame, int node);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr int64_t kWholeLine = -2;  // TextFileIndex of TensorFlow's; from 0 on: the column
 constexpr int64_t kLineNumber = -1;
-constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 bool fills_from_tensors(std::string_view op) {
   return op == "LookupTableImportV2" || op == "LookupTableImport" || op == "InitializeTableV2" ||

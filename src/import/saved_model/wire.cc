@@ -12,7 +12,7 @@ namespace leadline::saved_model {
 namespace {
 
 // Protocol buffers' own parsers stop at 100.
-constexpr int kMaxDepth = 100;
+constexpr int kMaxMessageDepth = 100;
 // Memory is charged in steps, to keep the budget's lock out of the loop.
 constexpr int64_t kChargeStep = 1 << 20;
 
@@ -128,7 +128,7 @@ std::string_view WireReader::text() {
 
 WireReader WireReader::message(const char* name) {
   expect(WireType::kLength);
-  if (depth_ >= kMaxDepth) fail_here(fmt::format("messages are nested more than {} deep", kMaxDepth));
+  if (depth_ >= kMaxMessageDepth) fail_here(fmt::format("messages are nested more than {} deep", kMaxMessageDepth));
   return {*file_, payload_, name, depth_ + 1};
 }
 

@@ -13,8 +13,12 @@
 
 #include "io/mapped_file.h"
 #include "leadline/budget.h"
+#include "leadline/error.h"
 
 namespace leadline::saved_model {
+
+/// The code of errors about a file.
+inline constexpr ErrorCode kBad = ErrorCode::kInvalidModel;
 
 using Bytes = std::span<const std::byte>;
 
