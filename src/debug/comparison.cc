@@ -133,29 +133,19 @@ void Comparison::fill_histogram(ProbeState& state, const float* values, const fl
   }
 }
 
-void Comparison::count_argmax(ProbeState& state, const float* values, const float* references, int64_t count,
-                              int64_t width) const {
-  for (int64_t row = 0; row + width <= count; row += width) {
-    const auto a = std::max_element(values + row, values + row + width) - (values + row);
-    const auto b = std::max_element(references + row, references + row + width) - (references + row);
-    ++state.rows;
-    state.same_argmax += a == b ? 1 : 0;
-  }
-}
-
 void Comparison::compare(const Probe& probe, ProbeState& state, const ObservedNode& node) {
   const ObservedTensor& value = node.inputs[0];
   bool other_shape = false;
   const float* own = floats(node.inputs, 1, value, other_shape);
   const float* accumulated = floats(node.inputs, 2, value, other_shape);
   if (other_shape) ++state.other_shapes;
-  const float* reference = own != nullptr ? own : accumulated;
+  // What is said to lie outside of a range lies inside of the values that are said to be seen.
+  const float* seen = accumulated != nullptr ? accumulated : own;
   const int64_t elements = value.shape.elements();
   state.shape = value.shape;
-  if (reference == nullptr || elements == 0) return;
+  if (seen == nullptr || elements == 0) return;
   const auto& values = graph_.graph->subgraphs[static_cast<size_t>(probe.subgraph)].values;
   const Quantization& quantization = values[static_cast<size_t>(value.index)].quantization;
-  const float* seen = accumulated != nullptr ? accumulated : own;
   if (!state.started || state.own.channels() != channel_count(value.shape)) {
     start(state, value, quantization, seen, elements);
   }
@@ -176,12 +166,12 @@ void Comparison::compare(const Probe& probe, ProbeState& state, const ObservedNo
     if (accumulated != nullptr) state.accumulated.add(block_.data(), accumulated + first, count);
     if (bounded) {
       int64_t outside = 0;
-      for (int64_t i = first; i < first + count; ++i) outside += (reference[i] < low) | (reference[i] > high);
+      for (int64_t i = first; i < first + count; ++i) outside += (seen[i] < low) | (seen[i] > high);
       state.outside += outside;
     }
     fill_histogram(state, block_.data(), seen + first, first, count, step);
     if (probe.kind == Probe::Kind::kOutput && channels > 1) {
-      count_argmax(state, block_.data(), accumulated + first, count, channels);
+      state.rows.add(block_.data(), accumulated + first, count, channels);
     }
   }
   state.compared += elements;

@@ -11,6 +11,7 @@
 
 #include "debug/comparison_graph.h"
 #include "debug/error_sums.h"
+#include "debug/output_score.h"
 #include "leadline/debug_result.h"
 #include "leadline/observer.h"
 
@@ -25,9 +26,8 @@ struct ProbeState {
   bool started = false;
   Shape shape;
   int64_t compared = 0;
-  int64_t outside = 0;  // references beyond what the integers can hold
-  int64_t rows = 0;     // of outputs
-  int64_t same_argmax = 0;
+  int64_t outside = 0;       // references beyond what the integers can hold
+  RowScore rows;             // of outputs
   int64_t other_shapes = 0;  // runs whose reference had another shape
   float range_min = 0.0F;
   float range_max = 0.0F;
@@ -55,8 +55,6 @@ class Comparison final : public Observer {
   void count_levels(ProbeState& state, const ObservedTensor& value) const;
   void fill_histogram(ProbeState& state, const float* values, const float* references, int64_t first, int64_t count,
                       int64_t step) const;
-  void count_argmax(ProbeState& state, const float* values, const float* references, int64_t count,
-                    int64_t width) const;
 
   const ComparisonGraph& graph_;
   std::unordered_map<int64_t, size_t> places_;  // by subgraph and node

@@ -6,6 +6,8 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "debug/belonging.h"
+#include "debug/index.h"
 #include "debug/match.h"
 #include "debug/twin.h"
 #include "ir/verifier.h"
@@ -13,8 +15,6 @@
 
 namespace leadline::debug {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 /// Both files; pages go back to the one they came from.
 class JoinedBytes final : public ModelBytes {
@@ -97,6 +97,7 @@ class Weaver {
 
   ir::Subgraph run(std::vector<Probe>& probes) {
     probes_ = &probes;
+    if (with_float_) require_likeness(q_, f_, match_);
     target_.name = q_.name;
     target_.values = q_.values;
     mapped_.resize(q_.values.size());
@@ -170,6 +171,7 @@ class Weaver {
       const ir::Value& a = q_.values[at(probe.tensor)];
       const ir::Value& b = f_.values[at(f_.outputs[i])];
       if (!is_real(a) || b.dtype != DType::kFloat32) continue;
+      require_same_output(a, b);
       add_probe(probe, mapped_[at(probe.tensor)], ir::kAbsent, float_at_ + f_.outputs[i]);
     }
   }
@@ -300,6 +302,7 @@ ComparisonGraph make_comparison(std::shared_ptr<const ir::Graph> reference, std:
                                 int entry, bool own_error) {
   require(entry >= 0 && at(entry) < quantized->subgraphs.size(), ErrorCode::kInvalidArgument,
           "subgraph {} does not exist: the quantized model has {}", entry, quantized->subgraphs.size());
+  require_order(*reference, *quantized);
   ComparisonGraph result;
   auto graph = std::make_shared<ir::Graph>();
   graph->description = quantized->description;

@@ -133,6 +133,7 @@ void ErrorSums::add_carefully(const float* values, const float* references, int6
   for (int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(values[i]) || !std::isfinite(references[i])) {
       ++not_finite_;
+      broken_ += std::isfinite(references[i]) ? 1 : 0;
       continue;
     }
     Sums& s = sums_[static_cast<size_t>(i) % channels];
@@ -165,6 +166,7 @@ ErrorStatistics ErrorSums::statistics(double scale) const {
   ErrorStatistics result;
   result.elements = elements_;
   result.not_finite = not_finite_;
+  result.broken = broken_;
   if (elements_ == 0) return result;
   Sums total;
   double lost = 0.0;

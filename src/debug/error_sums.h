@@ -57,6 +57,7 @@ class ErrorSums {
   std::vector<float> lane_sums_;  // kLaneSums arrays of lanes_
   int64_t elements_ = 0;
   int64_t not_finite_ = 0;
+  int64_t broken_ = 0;
   float min_ = 0.0F;
   float max_ = 0.0F;
 };

@@ -7,12 +7,11 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "debug/index.h"
 #include "ops/op_ids.h"
 
 namespace leadline::debug {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 class Matcher {
  public:

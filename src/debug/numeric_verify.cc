@@ -21,9 +21,17 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// What the model without debugging calls a tensor: converters add digits to names that occur twice.
+/// What the float model calls a tensor: converters add digits to names that occur twice, and Leadline's quantizer the
+/// type, where the float tensor still exists.
 std::string original_name(const std::string& name, const std::string& twin, const std::set<std::string_view>& names) {
-  if (twin == name + "/float") return name;
+  if (twin == name + "/float") {
+    for (const std::string_view type : {"_int8", "_int16"}) {
+      if (!name.ends_with(type)) continue;
+      const std::string_view base = std::string_view(name).substr(0, name.size() - type.size());
+      if (names.contains(base)) return std::string(base);
+    }
+    return name;
+  }
   if (name.starts_with(twin) && is_number(std::string_view(name).substr(twin.size()))) return twin;
   for (size_t size = name.size(); size > 1 && is_number(std::string_view(name).substr(size - 1, 1)); --size) {
     const std::string_view base = std::string_view(name).substr(0, size - 1);
@@ -47,25 +55,34 @@ double sum_of(std::span<const float> values, const F& f) {
 
 }  // namespace
 
-void add_differences(VerifiedStatistics& sums, std::span<const float> differences) {
+void add_differences(VerifiedStatistics& sums, NumberCounts& numbers, std::span<const float> differences) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   float largest = 0.0F;
   int64_t not_finite = 0;
+  bool any_nan = false;
   for (const float d : differences) {
     const float size = std::fabs(d);
-    largest = std::max(largest, size);  // NaN is counted below
+    largest = std::max(largest, size);  // leaves NaN out
     not_finite += size <= kLargest ? 0 : 1;
+    any_nan = any_nan || std::isnan(d);
   }
   const auto n = static_cast<double>(differences.size());
   const double mean = sum_of(differences, [](double d) { return d; }) / n;
   const double variance = sum_of(differences, [mean](double d) { return (d - mean) * (d - mean); }) / n;
+  const double squares =
+      std::isfinite(mean) ? variance + mean * mean : sum_of(differences, [](double d) { return d * d; }) / n;
   ++sums.samples;
   sums.not_finite += not_finite;
   sums.num_elements += n;
-  sums.stddev += std::sqrt(variance);
-  sums.mean_error += mean;
-  sums.max_abs_error += not_finite > 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(largest);
-  sums.mean_squared_error += variance + mean * mean;
+  const auto add = [&](double& sum, size_t which, double value) {
+    if (std::isnan(value)) return;
+    sum += value;
+    ++numbers[which];
+  };
+  add(sums.stddev, 0, std::sqrt(variance));
+  add(sums.mean_error, 1, mean);
+  add(sums.max_abs_error, 2, any_nan ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(largest));
+  add(sums.mean_squared_error, 3, squares);
 }
 
 std::vector<VerifiedLayer> find_verified_layers(const ir::Graph& graph) {
@@ -81,7 +98,7 @@ std::vector<VerifiedLayer> find_verified_layers(const ir::Graph& graph) {
     for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
       const ir::Node& node = subgraph.nodes[n];
       if (node.op != op::kNumericVerify || node.inputs.size() != 2) continue;
-      const auto value = [&](int v) -> const ir::Value& { return subgraph.values[static_cast<size_t>(v)]; };
+      const auto value = [&](int v) -> const ir::Value& { return subgraph.value(v); };
       VerifiedLayer layer;
       layer.subgraph = static_cast<int>(s);
       layer.node = static_cast<int>(n);
@@ -100,13 +117,12 @@ std::vector<VerifiedLayer> find_verified_layers(const ir::Graph& graph) {
   return layers;
 }
 
-VerifiedStatistics mean_of(VerifiedStatistics sums) {
-  const auto n = static_cast<double>(sums.samples);
-  sums.num_elements /= n;
-  sums.stddev /= n;
-  sums.mean_error /= n;
-  sums.max_abs_error /= n;
-  sums.mean_squared_error /= n;
+VerifiedStatistics mean_of(VerifiedStatistics sums, const NumberCounts& numbers) {
+  sums.num_elements /= static_cast<double>(sums.samples);
+  sums.stddev /= static_cast<double>(numbers[0]);  // 0 / 0 is NaN
+  sums.mean_error /= static_cast<double>(numbers[1]);
+  sums.max_abs_error /= static_cast<double>(numbers[2]);
+  sums.mean_squared_error /= static_cast<double>(numbers[3]);
   return sums;
 }
 

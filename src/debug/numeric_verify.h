@@ -2,6 +2,8 @@
 // The NumericVerify nodes of a debug model, and TensorFlow's five numbers about what they compute.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,10 +15,14 @@ namespace leadline::debug {
 /// By subgraph and node.
 std::vector<VerifiedLayer> find_verified_layers(const ir::Graph& graph);
 
-/// Adds what one sample says about a layer; NaN in, NaN out.
-void add_differences(VerifiedStatistics& sums, std::span<const float> differences);
+/// For how many samples stddev, mean_error, max_abs_error and mean_squared_error are numbers.
+using NumberCounts = std::array<int64_t, 4>;
 
-/// Sums of samples to means.
-VerifiedStatistics mean_of(VerifiedStatistics sums);
+/// Adds what one sample says about a layer. A statistic that is NaN for the sample is left out, as numpy.nanmean does
+/// it.
+void add_differences(VerifiedStatistics& sums, NumberCounts& numbers, std::span<const float> differences);
+
+/// Sums of samples to means; NaN for a statistic that is a number for none.
+VerifiedStatistics mean_of(VerifiedStatistics sums, const NumberCounts& numbers);
 
 }  // namespace leadline::debug

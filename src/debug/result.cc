@@ -6,15 +6,15 @@
 #include <map>
 
 #include "core/cancel.h"
+#include "debug/index.h"
 #include "debug/layer_names.h"
 #include "debug/match.h"
 #include "debug/weight_error.h"
 #include "ops/registry.h"
+#include "ops/weakness.h"
 
 namespace leadline::debug {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 LayerNames names_of(const ir::Graph& graph) {
   std::vector<std::string_view> names;
@@ -50,6 +50,13 @@ class Producers {
   std::map<std::pair<int, int>, int> layers_;
 };
 
+double output_noise(const ErrorStatistics& error, const ProbeState& state) {
+  if (error.snr_db >= kBestSnrDb) return 0.0;
+  const double noise = error.mean_squared_error * static_cast<double>(error.elements);
+  const double signal = noise * std::pow(10.0, error.snr_db / 10.0);
+  return state.rows.relative_noise(noise, signal);
+}
+
 LayerDebug describe(const ir::Graph& reference, const ir::Graph& quantized, const Probe& probe, const ProbeState& state,
                     const LayerNames& names, const ResultOptions& options) {
   const ir::Subgraph& subgraph = quantized.subgraphs[at(probe.subgraph)];
@@ -68,8 +75,9 @@ LayerDebug describe(const ir::Graph& reference, const ir::Graph& quantized, cons
   const auto& float_values =
       reference.subgraphs[at(std::min(probe.subgraph, static_cast<int>(reference.subgraphs.size()) - 1))].values;
   const bool has_float_name = probe.float_tensor >= 0 && at(probe.float_tensor) < float_values.size();
-  layer.layer = names.layer(has_float_name ? float_values[at(probe.float_tensor)].name : value.name,
-                            row != nullptr && row->contraction);
+  if (has_float_name) layer.float_name = float_values[at(probe.float_tensor)].name;
+  layer.weakness = ops::weakness_of(op);
+  layer.layer = names.layer(has_float_name ? layer.float_name : value.name, row != nullptr && row->contraction);
   layer.dtype = value.dtype;
   layer.shape = state.started ? state.shape : value.shape;
   layer.scales = value.quantization.scale;
@@ -142,9 +150,10 @@ DebugResult make_result(const ir::Graph& reference, const ir::Graph& quantized, 
       output.layer = producers.of(probe.subgraph, probe.tensor);
       const auto& scales = quantized.subgraphs[at(probe.subgraph)].values[at(probe.tensor)].quantization.scale;
       output.accumulated = state.accumulated.statistics(scales.size() == 1 ? static_cast<double>(scales[0]) : 0.0);
-      output.rows = state.rows;
+      output.rows = state.rows.rows;
       output.same_argmax =
-          state.rows > 0 ? static_cast<double>(state.same_argmax) / static_cast<double>(state.rows) : 0.0;
+          output.rows > 0 ? static_cast<double>(state.rows.same_argmax) / static_cast<double>(output.rows) : 0.0;
+      output.noise = output_noise(output.accumulated, state);
       result.outputs.push_back(std::move(output));
       continue;
     }

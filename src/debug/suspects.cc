@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a layer loses more than rounding must cost, in a sentence, and what to try. Reasons are looked for from the most
 // particular to the most general; the numbers that decide are beside each rule.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -39,14 +39,15 @@ const WeightError* main_weight(const LayerDebug& layer) {
 }
 
 std::string keep_advice(const LayerDebug& layer) {
-  return fmt::format("keep it in float or int16 (denylisted_nodes=['{}'])", layer.name);
+  if (layer.float_name.empty()) return "quantize it less";
+  return fmt::format("keep it in float (denylisted_nodes=['{}'], --keep-float)", layer.float_name);
 }
 
 bool not_finite(const LayerDebug& layer, Reason& reason) {
-  const int64_t count =
-      std::max(layer.own ? layer.own->not_finite : 0, layer.accumulated ? layer.accumulated->not_finite : 0);
+  // Where the float model computes NaN or infinity too, as in rows that a mask drops later, there is nothing to mend.
+  const int64_t count = layer.accumulated ? layer.accumulated->broken : layer.own ? layer.own->broken : 0;
   if (count == 0) return false;
-  reason = {"not_finite", fmt::format("{} values are NaN or infinite", count),
+  reason = {"not_finite", fmt::format("{} values are NaN or infinite, and numbers in the float model", count),
             "look for divisions, logarithms and overflows in front of it; float16 ends at 65504"};
   return true;
 }
@@ -159,6 +160,13 @@ bool weights(const LayerDebug& layer, Reason& reason) {
   return true;
 }
 
+bool by_nature(const LayerDebug& layer, Reason& reason) {
+  if (layer.weakness.empty()) return false;
+  reason = {"by_nature", fmt::format("{} quantizes badly by nature: {}", layer.op, layer.weakness),
+            keep_advice(layer) + ", with the nodes around it"};
+  return true;
+}
+
 Reason rounding(const LayerDebug& layer) {
   const ErrorStatistics& own = *layer.own;
   if (own.rmse_over_scale > 2.0 * kRoundingYardstick) {
@@ -176,29 +184,66 @@ Reason rounding(const LayerDebug& layer) {
 
 }  // namespace
 
+namespace {
+
+/// The most particular reason that holds.
+Reason reason_of(const LayerDebug& layer) {
+  Reason reason;
+  const bool found = not_finite(layer, reason) || weight_outlier(layer, reason) || saturation(layer, reason) ||
+                     by_nature(layer, reason) || fixed_range(layer, reason) || weight_peak(layer, reason) ||
+                     channel_outlier(layer, reason) || few_levels(layer, reason) || weights(layer, reason);
+  if (found) return reason;
+  return layer.own ? rounding(layer) : Reason{"rounding", "it is rounded", keep_advice(layer)};
+}
+
+std::string called(const LayerDebug& layer) {
+  return fmt::format("{} '{}'", layer.op, layer.layer.empty() ? layer.name : layer.layer);
+}
+
+}  // namespace
+
 std::vector<DebugSuspect> find_suspects(const std::vector<LayerDebug>& layers) {
   std::vector<DebugSuspect> suspects;
   for (const LayerDebug& layer : layers) {
     Reason reason;
     const bool broken = not_finite(layer, reason);
     if (!broken && score_of(layer) < kNoticeable) continue;
-    if (!broken) {
-      const bool found = weight_outlier(layer, reason) || saturation(layer, reason) || fixed_range(layer, reason) ||
-                         weight_peak(layer, reason) || channel_outlier(layer, reason) || few_levels(layer, reason) ||
-                         weights(layer, reason);
-      if (!found) reason = rounding(layer);
-    }
+    reason = reason_of(layer);
     DebugSuspect suspect;
     suspect.layer = layer.index;
     suspect.score = broken ? 1.0 : score_of(layer);
     suspect.kind = reason.kind;
-    const std::string name = layer.layer.empty() ? layer.name : layer.layer;
-    suspect.why = fmt::format("{} '{}': {}.", layer.op, name, reason.why);
+    suspect.why = fmt::format("{}: {}.", called(layer), reason.why);
     suspect.try_this = reason.try_this;
     suspects.push_back(std::move(suspect));
   }
   std::stable_sort(suspects.begin(), suspects.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
   return suspects;
+}
+
+std::optional<DebugSuspect> suspect_of(const DebugRegion& region, const std::vector<LayerDebug>& layers) {
+  const LayerDebug* worst = nullptr;
+  for (const int l : region.layers) {
+    const LayerDebug& layer = layers[static_cast<size_t>(l)];
+    if (worst == nullptr || score_of(layer) > score_of(*worst)) worst = &layer;
+  }
+  if (worst == nullptr) return std::nullopt;
+  Reason reason = reason_of(*worst);
+  DebugSuspect suspect;
+  suspect.layer = worst->index;
+  suspect.score = region.effect;
+  suspect.kind = reason.kind;
+  const std::string costs =
+      fmt::format("{} of the outputs' error goes when it computes in float", percent(region.effect));
+  if (region.nodes == 1) {
+    suspect.why = fmt::format("{}: {}; {}.", called(*worst), costs, reason.why);
+    suspect.try_this = reason.try_this;
+  } else {
+    suspect.why = fmt::format("{}, {} layers: {}. Its worst layer is {}: {}.", region.name, region.nodes, costs,
+                              called(*worst), reason.why);
+    suspect.try_this = fmt::format("keep {} in float", region.name);
+  }
+  return suspect;
 }
 
 }  // namespace leadline::debug

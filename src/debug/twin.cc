@@ -3,15 +3,12 @@
 
 #include <algorithm>
 
+#include "debug/index.h"
 #include "ir/verifier.h"
 #include "ops/registry.h"
 
 namespace leadline::debug {
-namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 TwinBuilder::TwinBuilder(const ir::Subgraph& quantized, const ir::Subgraph& reference, const Match& match,
                          ir::Subgraph& target, bool raw_inputs)

@@ -8,14 +8,13 @@
 
 #include "core/cancel.h"
 #include "debug/decode.h"
+#include "debug/index.h"
 #include "ops/registry.h"
 
 namespace leadline::debug {
 namespace {
 
 constexpr double kDeadShare = 1e-6;  // of the largest channel
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 constexpr int64_t kChunk = 4096;
 

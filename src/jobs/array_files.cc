@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of numpy's files, streamed: one sample is in memory at a time.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,11 +12,10 @@
 #include "io/npy.h"
 #include "jobs/sample_files.h"
 #include "jobs/sample_lint.h"
+#include "jobs/sample_shapes.h"
 
 namespace leadline::jobs {
 namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
 
 /// The samples in an array for an input.
 struct Split {
@@ -78,7 +77,7 @@ class ArrayFileSource final : public SampleSource {
         inputs_(inputs_of(model)),
         lists_(options_.budget, MemoryCategory::kInputsOutputs),
         buffers_(inputs_.size()) {
-    require(!inputs_.empty(), kBad, "the model has no inputs");
+    require(!inputs_.empty(), kBadArgument, "the model has no inputs");
     const bool file = options_.labels.ends_with(".npy") || options_.labels.find(".npz") != std::string::npos;
     if (!options_.labels.empty() && files_.labels.empty()) {
       if (file) {
@@ -92,9 +91,12 @@ class ArrayFileSource final : public SampleSource {
       const File file_here = open(path);
       size_ += file_here.samples;
       peak_bytes_ = std::max(peak_bytes_, file_here.bytes());
+      std::vector<Shape> shapes;
+      for (const Column& column : file_here.inputs) shapes.push_back(column.split.shape);
+      largest_ = largest_shapes(largest_, shapes);
     }
     if (target_file_) {
-      require(target_file_->rows() >= size_, kBad, "{} has labels for {} samples, expected {}", options_.labels,
+      require(target_file_->rows() >= size_, kBadArgument, "{} has labels for {} samples, expected {}", options_.labels,
               target_file_->rows(), size_);
       peak_bytes_ += align_up(target_file_->row_bytes());
     }
@@ -129,6 +131,7 @@ class ArrayFileSource final : public SampleSource {
     return true;
   }
   int64_t peak_bytes() const override { return files_.bytes() + peak_bytes_; }
+  Sample sizes() const override { return sample_of(largest_); }
 
  private:
   /// An array that holds a tensor of every sample of its file.
@@ -158,11 +161,11 @@ class ArrayFileSource final : public SampleSource {
       file.inputs.push_back(input_column(arrays, i, path));
       const Column& column = file.inputs.back();
       if (i == 0) file.samples = column.split.samples;
-      require(column.split.samples == file.samples, kBad, "{} holds {} samples, the arrays before it {}",
+      require(column.split.samples == file.samples, kBadArgument, "{} holds {} samples, the arrays before it {}",
               column.array->where(), column.split.samples, file.samples);
     }
     if (file.target.array) {
-      require(file.target.split.samples == file.samples, kBad, "{} holds labels for {} samples, expected {}",
+      require(file.target.split.samples == file.samples, kBadArgument, "{} holds labels for {} samples, expected {}",
               file.target.array->where(), file.target.split.samples, file.samples);
     }
     return file;
@@ -170,16 +173,16 @@ class ArrayFileSource final : public SampleSource {
 
   Column input_column(std::vector<NamedArray>& arrays, size_t position, const std::string& path) const {
     const SampleInput& input = inputs_[position];
-    require(input.tensor.dtype != DType::kString, kBad, "input '{}' is text, which files of samples cannot hold",
-            input.name);
+    require(input.tensor.dtype != DType::kString, kBadArgument,
+            "input '{}' is text, which files of samples cannot hold", input.name);
     Column column{take(arrays, position, path), {}, {}};
     const ArrayHeader& header = column.array->header();
     const std::optional<DType> dtype = type_for(header.type, input.tensor.dtype);
-    require(dtype.has_value(), kBad, "{} is {}, input '{}' takes {}", column.array->where(), type_name(header.type),
-            input.name, dtype_name(input.tensor.dtype));
+    require(dtype.has_value(), kBadArgument, "{} is {}, input '{}' takes {}", column.array->where(),
+            type_name(header.type), input.name, dtype_name(input.tensor.dtype));
     column.dtype = *dtype;
     const std::optional<Split> found = split(header.shape, input);
-    require(found.has_value(), kBad,
+    require(found.has_value(), kBadArgument,
             "{} has shape {}, input '{}' takes {}: an array holds one sample, or many along its first axis",
             column.array->where(), header.shape.to_string(), input.name, input.shape_text());
     column.split = *found;
@@ -192,14 +195,14 @@ class ArrayFileSource final : public SampleSource {
       Column column{std::move(candidate.array), {}, {}};
       const ArrayHeader& header = column.array->header();
       const std::optional<DType> dtype = array_dtype(header.type);
-      require(dtype.has_value() && header.shape.rank() >= 1, kBad,
+      require(dtype.has_value() && header.shape.rank() >= 1, kBadArgument,
               "{} is {} of shape {}, expected numbers, one label for each sample", column.array->where(),
               type_name(header.type), header.shape.to_string());
       column.dtype = *dtype;
       column.split = {header.shape[0], Shape(header.shape.dims().subspan(1))};
       return column;
     }
-    fail(kBad, "{} has no array '{}' for the labels; it has {}", path, target_name_, names_of(arrays));
+    fail(kBadArgument, "{} has no array '{}' for the labels; it has {}", path, target_name_, names_of(arrays));
   }
 
   static std::string names_of(const std::vector<NamedArray>& arrays) {
@@ -225,7 +228,7 @@ class ArrayFileSource final : public SampleSource {
       };
       if (std::count_if(arrays.begin(), arrays.end(), fits) == 1) return take_first(fits);
     }
-    fail(kBad, "{} has no array for input '{}'; it has {}", path, input.name, names_of(arrays));
+    fail(kBadArgument, "{} has no array for input '{}'; it has {}", path, input.name, names_of(arrays));
   }
 
   SampleTensor read(Column& column, Buffer& buffer) const {
@@ -247,6 +250,7 @@ class ArrayFileSource final : public SampleSource {
   std::unique_ptr<TargetArray> target_file_;  // or all of them in one
   int64_t size_ = 0;
   int64_t peak_bytes_ = 0;
+  std::vector<Shape> largest_;
   File file_;
   size_t next_file_ = 0;
   int64_t left_ = 0;  // samples of the open file

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/calibrate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <set>
@@ -9,16 +9,19 @@
 
 #include "core/boundary.h"
 #include "jobs/calibration_run.h"
+#include "jobs/sample_shapes.h"
 
 namespace leadline {
 namespace jobs {
 
-CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions& options, ByteUnits units) {
+CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions& options, ByteUnits units,
+                                     const std::vector<Shape>& shapes) {
   std::set<int> subgraphs = {0};
   for (const SignatureInfo& signature : model.signatures()) subgraphs.insert(signature.subgraph);
   Calibrator calibrator(model, options);
   CalibrationMemory memory;
   for (const int subgraph : subgraphs) {
+    if (subgraph == 0) resize_inputs(calibrator.interpreter(0), shapes);
     const RunMemory run = run_memory(calibrator.interpreter(subgraph));
     memory.peak = memory.peak + run.bytes;
     memory.complete = memory.complete && run.complete;
@@ -56,10 +59,11 @@ Progress progress_of(const JobObserver& observer, std::string_view phase, std::s
 struct CalibrateJob::State {
   State(const Model& given, CalibrateOptions chosen) : model(given), options(std::move(chosen)) {}
 
-  JobPlan plan() const {
+  JobPlan plan(const SampleSource* samples) const {
     const auto model_memory = jobs::PhaseMemory::of(model);
     const ByteUnits units = jobs::units_of(options.budget, model);
-    const jobs::CalibrationMemory memory = jobs::calibration_memory(model, options, units);
+    const jobs::CalibrationMemory memory =
+        jobs::calibration_memory(model, options, units, jobs::shapes_from(model, samples));
     return jobs::make_plan("calibrate",
                            {model_memory.phase("load", "the file and its graph"),
                             (model_memory + memory.peak).phase("calibrate", memory.detail)},
@@ -69,7 +73,7 @@ struct CalibrateJob::State {
   void start(const SampleSource& samples) {
     if (calibrator) return calibrator->clear();
     budget.emplace(options.budget, std::vector{model});
-    budget->admit(jobs::with_samples(plan(), samples.peak_bytes()));
+    budget->admit(jobs::with_samples(plan(&samples), samples.peak_bytes()));
     budget->count_shared(samples.peak_bytes(), MemoryCategory::kInputsOutputs);
     CalibrateOptions charged = options;
     charged.budget = budget->own();
@@ -92,7 +96,7 @@ CalibrateJob::CalibrateJob(CalibrateJob&&) noexcept = default;
 CalibrateJob& CalibrateJob::operator=(CalibrateJob&&) noexcept = default;
 
 JobPlan CalibrateJob::plan(const SampleSource* samples) const try {
-  return jobs::with_samples(state_->plan(), samples != nullptr ? samples->peak_bytes() : 0);
+  return jobs::with_samples(state_->plan(samples), samples != nullptr ? samples->peak_bytes() : 0);
 } catch (...) {
   rethrow_as_error();
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "jobs/job_budget.h"
 #include "jobs/phase_memory.h"
@@ -19,8 +20,10 @@ struct CalibrationMemory {
   bool complete = true;
 };
 
-/// With an interpreter for each signature, since samples may come for all of them.
-CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions& options, ByteUnits units);
+/// With an interpreter for each signature, since samples may come for all of them. `shapes`: of the main
+/// subgraph's inputs, where the model leaves sizes open and samples say them.
+CalibrationMemory calibration_memory(const Model& model, const CalibrateOptions& options, ByteUnits units,
+                                     const std::vector<Shape>& shapes = {});
 
 /// Runs all samples of `reader` through `calibrator`.
 CalibrateResult run_calibration(Calibrator& calibrator, SampleReader& reader, JobBudget& budget,

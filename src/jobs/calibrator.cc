@@ -9,6 +9,7 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "leadline/calibration.h"
+#include "quantize/cell_states.h"
 #include "quantize/statistics_bytes.h"
 #include "runtime/loaded_model.h"
 
@@ -17,28 +18,6 @@ namespace {
 
 using quantize::Observation;
 using quantize::Recorder;
-
-quantize::ModelStatistics empty_statistics(const ir::Graph& graph, bool histograms) {
-  quantize::ModelStatistics result;
-  result.model = quantize::fingerprint(graph);
-  result.histograms = histograms;
-  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
-    const ir::Subgraph& subgraph = graph.subgraphs[s];
-    std::vector<bool> watched(subgraph.values.size());
-    for (const int v : subgraph.inputs) watched[static_cast<size_t>(v)] = true;
-    for (const ir::Node& node : subgraph.nodes) {
-      for (const int v : node.outputs) {
-        if (v != ir::kAbsent) watched[static_cast<size_t>(v)] = true;
-      }
-    }
-    for (size_t v = 0; v < watched.size(); ++v) {
-      const ir::Value& value = subgraph.values[v];
-      if (!Recorder::is_recordable(value.dtype) || value.constant || !(watched[v] || value.variable)) continue;
-      result.tensors.push_back({static_cast<int>(s), static_cast<int>(v), value.name, {}});
-    }
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -49,7 +28,8 @@ struct Calibrator::State final : Observer {
         budget(options.budget ? options.budget : source.budget()),
         charge(budget, MemoryCategory::kStatistics),
         graph(*source.loaded()->graph()),
-        statistics(empty_statistics(graph, options.histograms)) {
+        statistics(quantize::empty_statistics(graph, options.histograms)),
+        cell_states(graph) {
     for (const ir::Subgraph& subgraph : graph.subgraphs) {
       slots.emplace_back(subgraph.values.size(), -1);
       recorded_by.emplace_back(subgraph.values.size(), -1);
@@ -58,7 +38,7 @@ struct Calibrator::State final : Observer {
       const quantize::WatchedTensor& tensor = statistics.tensors[i];
       slot(tensor.subgraph, tensor.tensor) = static_cast<int>(i);
     }
-    bytes = statistics.bytes() + Recorder::kBytes;
+    bytes = statistics.bytes() + Recorder::kBytes + quantize::CellStates::bytes(graph);
     for (const auto& numbers : slots) bytes += 2 * static_cast<int64_t>(numbers.size() * sizeof(int));
     const int64_t per_tensor = sizeof(Observation) + (options.histograms ? quantize::Histogram::kBytes : 0);
     bytes += static_cast<int64_t>(statistics.tensors.size()) * (per_tensor + static_cast<int64_t>(sizeof(int)) + 1);
@@ -75,6 +55,7 @@ struct Calibrator::State final : Observer {
       made.subgraph = subgraph;
       made.shares_state_with = owner;
       made.disabled_passes = {"all"};  // for observers
+      made.keep_plans = false;         // what is planned is for one size
       try {
         entry = std::make_unique<Interpreter>(model, made);
         entry->add_observer(this);
@@ -136,7 +117,7 @@ struct Calibrator::State final : Observer {
   /// Those of constants alone do not depend on samples.
   void record_folded(const Interpreter& runs, int subgraph) {
     const ir::Subgraph& source = graph.subgraphs[static_cast<size_t>(subgraph)];
-    const auto is_given = [&](int v) { return v == ir::kAbsent || source.values[static_cast<size_t>(v)].constant; };
+    const auto is_given = [&](int v) { return v == ir::kAbsent || source.value(v).constant; };
     for (const ir::Node& node : source.nodes) {
       if (std::all_of(node.inputs.begin(), node.inputs.end(), is_given)) continue;
       for (const int v : node.outputs) {
@@ -174,7 +155,11 @@ struct Calibrator::State final : Observer {
 
   /// Inputs of subgraphs that other nodes call are seen where the first node reads them, and only there.
   void before_node(const ObservedNode& node) override {
-    if (!recording || node.subgraph == main_subgraph) return;
+    if (!recording) return;
+    cell_states.replay(node, [&](int tensor, std::span<const float> values) {
+      record(node.subgraph, tensor, DType::kFloat32, std::as_bytes(values));
+    });
+    if (node.subgraph == main_subgraph) return;
     const std::vector<int>& inputs = graph.subgraphs[static_cast<size_t>(node.subgraph)].inputs;
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const ObservedTensor& tensor = node.inputs[k];
@@ -199,7 +184,7 @@ struct Calibrator::State final : Observer {
     const ir::Subgraph& subgraph = graph.subgraphs[static_cast<size_t>(node.subgraph)];
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const ObservedTensor& tensor = node.inputs[k];
-      if (tensor.index < 0 || !subgraph.values[static_cast<size_t>(tensor.index)].variable) continue;
+      if (tensor.index < 0 || !subgraph.value(tensor.index).variable) continue;
       if (!is_repeated(node.inputs, k)) record(node.subgraph, tensor.index, tensor.dtype, tensor.data);
     }
   }
@@ -215,6 +200,7 @@ struct Calibrator::State final : Observer {
   Charge charge;
   const ir::Graph& graph;  // of model
   quantize::ModelStatistics statistics;
+  quantize::CellStates cell_states;
   std::vector<std::vector<int>> slots;  // number in statistics.tensors, by subgraph and tensor; -1: not watched
   // Node that read an input of a called subgraph first in this sample, and the inputs that have one.
   std::vector<std::vector<int>> recorded_by;

@@ -28,6 +28,7 @@ struct ChannelMeans::State final : Observer {
     result.num_threads = num_threads;
     result.budget = std::move(budget);
     result.disabled_passes = {"all"};  // for observers
+    result.keep_plans = false;         // what is planned is for one size
     return result;
   }
 

@@ -6,6 +6,7 @@
 
 #include "core/boundary.h"
 #include "core/error.h"
+#include "debug/belonging.h"
 #include "debug/comparison.h"
 #include "debug/comparison_graph.h"
 #include "debug/result.h"
@@ -21,6 +22,7 @@ InterpreterOptions interpreter_options(const DebugOptions& options, const std::s
   result.budget = budget;
   result.subgraph = options.subgraph;
   result.disabled_passes = {"all"};  // for observers
+  result.keep_plans = false;         // what is planned is for one size
   return result;
 }
 
@@ -47,7 +49,7 @@ struct QuantizationDebugger::State {
     for (const debug::Probe& probe : graph.probes) {
       const ir::Subgraph& subgraph = graph.graph->subgraphs[static_cast<size_t>(probe.subgraph)];
       const Shape shape = probe.subgraph == options.subgraph ? interpreter.tensor_info(probe.tensor).shape
-                                                             : subgraph.values[static_cast<size_t>(probe.tensor)].shape;
+                                                             : subgraph.value(probe.tensor).shape;
       bytes += debug::Comparison::bytes_for(shape);
     }
     return bytes;
@@ -122,6 +124,7 @@ DebugResult QuantizationDebugger::result() const try {
   DebugResult result = debug::make_result(*s.reference.loaded()->graph(), *s.quantized.loaded()->graph(), s.graph,
                                           s.comparison, {s.options.worst_channels, s.options.histograms});
   s.model.loaded()->require_intact();  // weights were compared
+  debug::require_compared(result, s.samples > 0);
   result.samples = s.samples;
   result.float_bytes = s.reference.file_bytes();
   result.quantized_bytes = s.quantized.file_bytes();

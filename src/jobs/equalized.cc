@@ -33,8 +33,8 @@ Model EqualizedForm::make(const std::shared_ptr<Budget>& budget, const Progress&
 
 }  // namespace jobs
 
-Model equalized_model(const Model& model, std::shared_ptr<Budget> budget) try {
-  return jobs::EqualizedForm(model).make(budget ? std::move(budget) : model.budget());
+Model equalized_model(const Model& model, const std::shared_ptr<Budget>& budget) try {
+  return jobs::EqualizedForm(model).make(budget ? budget : model.budget());
 } catch (...) {
   rethrow_as_error();
 }

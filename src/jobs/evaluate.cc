@@ -3,7 +3,7 @@
 // added in the order of the samples.
 #include "leadline/evaluate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <chrono>
@@ -17,14 +17,15 @@
 #include "core/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/join.h"
 #include "core/thread_pool.h"
 #include "jobs/evaluator_memory.h"
 #include "jobs/job_budget.h"
+#include "jobs/sample_shapes.h"
 
 namespace leadline {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
 constexpr auto kBetweenQuestions = std::chrono::milliseconds(20);
 // A thread may be this many samples ahead of the slowest one.
 constexpr int64_t kMaxAhead = 256;
@@ -203,10 +204,10 @@ class Helpers {
 
 struct EvaluateJob::State {
   State(const Model& given, EvaluateOptions chosen) : model(given), options(std::move(chosen)) {
-    require(options.num_threads == -1 || options.num_threads >= 1, kBad,
+    require(options.num_threads == -1 || options.num_threads >= 1, kBadArgument,
             "num_threads is {}, expected 1 or more, or -1 for all CPUs", options.num_threads);
     if (options.num_threads == -1) options.num_threads = usable_cpus();
-    require(options.max_confusion_classes >= 0 && options.max_confusion_classes <= kMostConfusionClasses, kBad,
+    require(options.max_confusion_classes >= 0 && options.max_confusion_classes <= kMostConfusionClasses, kBadArgument,
             "max_confusion_classes is {}, expected 0 (no table) to {}", options.max_confusion_classes,
             kMostConfusionClasses);
     const Evaluator checked(model, options);
@@ -224,7 +225,7 @@ struct EvaluateJob::State {
   }
 
   JobPlan plan(const SampleSource* samples) const {
-    const jobs::EvaluatorMemory memory = jobs::evaluator_memory(model, options);
+    const jobs::EvaluatorMemory memory = jobs::evaluator_memory(model, options, jobs::shapes_from(model, samples));
     jobs::PhaseMemory loaded = jobs::PhaseMemory::of(model);
     if (options.reference) loaded = loaded + jobs::PhaseMemory::of(*options.reference);
     jobs::PhaseMemory all = memory.shared;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of metrics, sums of scores, and how results are printed.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "core/error.h"
+#include "core/join.h"
 #include "io/json.h"
 #include "leadline/evaluate.h"
 
@@ -33,7 +34,7 @@ Metric parse_metric(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i) {
     if (name == kNames[i]) return static_cast<Metric>(i);
   }
-  fail(ErrorCode::kInvalidArgument, "unknown metric '{}'; expected one of: {}", name, fmt::join(kNames, ", "));
+  fail(ErrorCode::kInvalidArgument, "unknown metric '{}'; expected one of: {}", name, join(kNames, ", "));
 }
 
 ScoreSum::ScoreSum(const EvaluateOptions& options)

@@ -10,8 +10,6 @@
 namespace leadline::jobs {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
-
 double comparable(double value) { return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value; }
 
 /// How many values of the row come before `place` in the order of answers.
@@ -56,14 +54,14 @@ SampleScore accuracy(const SampleTensor& output, const TensorInfo& info, const S
   const int64_t targets = target.shape.elements();
   const bool one_hot = targets == values.size() && targets > 1 && !holds_classes(output, info, targets);
   const int64_t rows = one_hot ? 1 : targets;
-  require(rows > 0 && values.size() % rows == 0 && values.size() > 0, kBad,
+  require(rows > 0 && values.size() % rows == 0 && values.size() > 0, kBadArgument,
           "{} labels for an output of shape {}, expected one for each row", targets, output.shape.to_string());
   const int64_t classes = values.size() / rows;
   SampleScore score;
   for (int64_t row = 0; row < rows; ++row) {
     const std::optional<int64_t> label =
         one_hot ? top_answer(RealValues(target, nullptr), 0, targets) : integer_at(target, row);
-    require(label.has_value(), kBad, "labels of type {}, expected integers", dtype_name(target.dtype));
+    require(label.has_value(), kBadArgument, "labels of type {}, expected integers", dtype_name(target.dtype));
     int64_t answer = 0;
     bool right = false;
     if (holds_classes(output, info, rows)) {
@@ -73,7 +71,8 @@ SampleScore accuracy(const SampleTensor& output, const TensorInfo& info, const S
       answer = values[row] > 0.5 ? 1 : 0;
       right = answer == *label;
     } else {
-      require(*label >= 0 && *label < classes, kBad, "the label is {}, the model has {} classes", *label, classes);
+      require(*label >= 0 && *label < classes, kBadArgument, "the label is {}, the model has {} classes", *label,
+              classes);
       answer = top_answer(values, row * classes, classes);
       right = top_k == 1 ? answer == *label : rank_of(values, row * classes, classes, *label) < top_k;
     }
@@ -88,7 +87,7 @@ SampleScore agreement(const SampleTensor& output, const TensorInfo& info, const 
                       const TensorInfo& expected_info) {
   const auto answer_of = [](const SampleTensor& tensor, const TensorInfo& about) {
     const RealValues values(tensor, &about);
-    require(values.size() > 0, kBad, "the output is empty");
+    require(values.size() > 0, kBadArgument, "the output is empty");
     if (holds_classes(tensor, about, 1)) return integer_at(tensor, 0).value_or(-1);
     if (values.size() == 1) return int64_t{values[0] > 0.5 ? 1 : 0};
     return top_answer(values, 0, values.size());
@@ -101,7 +100,7 @@ SampleScore agreement(const SampleTensor& output, const TensorInfo& info, const 
 }
 
 SampleScore distance(Metric metric, const RealValues& output, const RealValues& expected) {
-  require(output.size() == expected.size() && output.size() > 0, kBad, "{} expected values for an output of {}",
+  require(output.size() == expected.size() && output.size() > 0, kBadArgument, "{} expected values for an output of {}",
           expected.size(), output.size());
   double squares = 0, absolutes = 0, dot = 0, own = 0, other = 0;
   for (int64_t i = 0; i < output.size(); ++i) {

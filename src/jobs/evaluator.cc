@@ -9,19 +9,18 @@
 #include "core/error.h"
 #include "jobs/evaluation_scores.h"
 #include "jobs/evaluator_memory.h"
+#include "jobs/sample_shapes.h"
 #include "leadline/evaluate.h"
 
 namespace leadline {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
-
 void check(const EvaluateOptions& options) {
-  require(options.top_k >= 1, kBad, "top_k is {}, expected 1 or more", options.top_k);
-  require(options.max_samples >= 0, kBad, "max_samples is {}, expected 0 (all) or more", options.max_samples);
-  require(options.metric != Metric::kAgreement || options.reference, kBad,
+  require(options.top_k >= 1, kBadArgument, "top_k is {}, expected 1 or more", options.top_k);
+  require(options.max_samples >= 0, kBadArgument, "max_samples is {}, expected 0 (all) or more", options.max_samples);
+  require(options.metric != Metric::kAgreement || options.reference, kBadArgument,
           "the metric agreement needs a reference model");
-  require((options.metric == Metric::kFunction) == static_cast<bool>(options.function), kBad,
+  require((options.metric == Metric::kFunction) == static_cast<bool>(options.function), kBadArgument,
           "a function is needed for the metric function, and for no other");
 }
 
@@ -57,8 +56,8 @@ struct Evaluator::State {
         interpreter(make_interpreter(model, budget)) {
     if (options.reference) reference.emplace(make_interpreter(*options.reference, budget));
     for (const Interpreter* runs : {&interpreter, reference ? &*reference : nullptr}) {
-      require(runs == nullptr || (options.output >= 0 && std::cmp_less(options.output, runs->outputs().size())), kBad,
-              "output {} is to be judged, the model has {} outputs", options.output,
+      require(runs == nullptr || (options.output >= 0 && std::cmp_less(options.output, runs->outputs().size())),
+              kBadArgument, "output {} is to be judged, the model has {} outputs", options.output,
               runs == nullptr ? 0 : runs->outputs().size());
     }
   }
@@ -102,7 +101,7 @@ struct Evaluator::State {
       return jobs::agreement(output, about, expected->tensors[position], info(*reference));
     }
     if (options.metric == Metric::kAccuracy) {
-      require(!targets.empty(), kBad, "the sample has no label, which the metric accuracy needs");
+      require(!targets.empty(), kBadArgument, "the sample has no label, which the metric accuracy needs");
       return jobs::accuracy(output, about, targets[0], options.top_k);
     }
     const jobs::RealValues values(output, &about);
@@ -110,7 +109,7 @@ struct Evaluator::State {
       const SampleTensor& target = targets[std::min(position, targets.size() - 1)];
       return jobs::distance(options.metric, values, jobs::RealValues(target, nullptr));
     }
-    require(expected.has_value(), kBad,
+    require(expected.has_value(), kBadArgument,
             "the sample has no expected output, and there is no reference model: the "
             "metric {} needs one of them",
             metric_name(options.metric));
@@ -136,7 +135,7 @@ Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 
 void Evaluator::set_sample(const Sample& sample) try {
-  require(sample.subgraph == state_->interpreter.options().subgraph, kBad,
+  require(sample.subgraph == state_->interpreter.options().subgraph, kBadArgument,
           "the sample is for another signature than the main one");
   state_->keep_targets(sample);
   set_inputs(state_->interpreter, sample);
@@ -180,12 +179,13 @@ int64_t shared_packed_bytes(const Plan& plan) {
 
 }  // namespace
 
-EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& options) {
+EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& options, const std::vector<Shape>& shapes) {
   EvaluatorMemory memory;
   const auto add = [&](const Model& runs) {
     InterpreterOptions plain;
     plain.budget = options.budget ? options.budget : model.budget();
-    const Interpreter interpreter(runs, std::move(plain));
+    Interpreter interpreter(runs, std::move(plain));
+    resize_inputs(interpreter, shapes);
     const std::optional<Plan> plan = plan_if_sized(interpreter);
     memory.complete = memory.complete && plan && plan->complete;
     memory.shared = memory.shared + PhaseMemory::of(runs);

@@ -2,6 +2,8 @@
 // What evaluating takes, before it is taken.
 #pragma once
 
+#include <vector>
+
 #include "jobs/phase_memory.h"
 #include "leadline/evaluate.h"
 #include "leadline/model.h"
@@ -13,6 +15,7 @@ struct EvaluatorMemory {
   PhaseMemory own;     ///< of one Evaluator
   bool complete = true;
 };
-EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& options);
+EvaluatorMemory evaluator_memory(const Model& model, const EvaluateOptions& options,
+                                 const std::vector<Shape>& shapes = {});
 
 }  // namespace leadline::jobs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_budget.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -12,7 +13,7 @@ JobBudget::JobBudget(const std::shared_ptr<Budget>& given, std::vector<Model> mo
     : given_(given ? given : models.front().budget()), own_(given_->child()), models_(std::move(models)) {
   for (const Model& model : models_) {
     base_ += model.memory_bytes();
-    own_->count_shared(PhaseMemory::of(model).total(), MemoryCategory::kModelFile);
+    count_shared(PhaseMemory::of(model).total(), MemoryCategory::kModelFile);
   }
 }
 
@@ -20,10 +21,14 @@ ByteUnits units_of(const std::shared_ptr<Budget>& given, const Model& model) {
   return (given ? given : model.budget())->units();
 }
 
-void JobBudget::admit(const JobPlan& plan) const {
+void JobBudget::admit(const JobPlan& plan) const { admit(plan, 0); }
+
+void JobBudget::admit_again(const JobPlan& plan) const { admit(plan, std::max<int64_t>(own_->used() - shared_, 0)); }
+
+void JobBudget::admit(const JobPlan& plan, int64_t held) const {
   int64_t charged = 0;
   for (const Model& model : models_) charged += model.budget() == given_ ? PhaseMemory::of(model).total() : 0;
-  const int64_t available = given_->available();
+  const int64_t available = given_->available() + held;
   if (plan.peak_bytes - charged <= available) return;
   throw BudgetError(
       fmt::format("{} needs {} ({} bytes), the budget is {}; {} of it are left{}.\n{}Raise the budget or use fewer "
@@ -36,7 +41,7 @@ void JobBudget::admit(const JobPlan& plan) const {
 void JobBudget::count_models() {
   int64_t added = -base_;
   for (const Model& model : models_) added += model.memory_bytes();
-  own_->count_shared(added - added_, MemoryCategory::kPackedWeights);
+  count_shared(added - added_, MemoryCategory::kPackedWeights);
   added_ = added;
 }
 

@@ -269,9 +269,12 @@ TEST(Jobs, ModelsOfTheSameBudgetAreCountedOnce) {
   for (const Job& job : all_jobs()) {
     const Model planned = random_model(5).load();
     const JobPlan plan = job.plan(planned, nullptr);
+    SCOPED_TRACE(plan.to_text());
     const auto budget = Budget::with_limit(plan.peak_bytes);
     const Model model = random_model(5).load(budget);
     Waves samples(model, 2);
+    EXPECT_EQ(job.plan(model, budget).peak_bytes, plan.peak_bytes) << job.name;
+    EXPECT_EQ(budget->used(), model.memory_bytes()) << job.name;
     EXPECT_LE(job.run(model, budget, samples), plan.peak_bytes) << job.name;
   }
 }
@@ -283,12 +286,16 @@ TEST(QuantizeJob, WithoutSamplesSaysWhatItNeeds) {
   EXPECT_TRUE(thrown.names("mode int8 needs samples")) << thrown.message;
 }
 
-TEST(QuantizeJob, NamesRulesThatMatchNothing) {
+TEST(QuantizeJob, RefusesRulesThatMatchNothing) {
   const Model model = random_model(2).load();
   QuantizeOptions options;
   options.mode = QuantizationMode::kFloat16;
   options.recipe = {rule_for_tensor("y", QuantizationMode::kFloat),
                     rule_for_tensor("y_int8", QuantizationMode::kFloat)};
+  const auto thrown = thrown_by([&] { const QuantizeJob job(model, options); });
+  EXPECT_EQ(thrown.code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(thrown.names("no node matches the rule name '^y_int8$'")) << thrown.message;
+  options.recipe[1].optional = true;
   const QuantizeResult result = QuantizeJob(model, options).run();
   ASSERT_EQ(result.unmatched_rules.size(), 1U);
   EXPECT_EQ(describe(result.unmatched_rules[0]), "name '^y_int8$'");
@@ -355,7 +362,7 @@ TEST(TuneJob, KeepsWhatSpoilsTheResult) {
   EXPECT_EQ(result.causes, result.kept);
   EXPECT_EQ(told, static_cast<int>(result.trials.size()));
   ASSERT_EQ(result.recipe.size(), 1U);
-  EXPECT_EQ(parse_recipe(recipe_to_json(result.recipe))[0].name, "^spoiled$");
+  EXPECT_EQ(parse_recipe(recipe_to_json(result.recipe)).rules[0].name, "^spoiled$");
   EXPECT_EQ(options.function(result.file), 1.0);
 }
 

@@ -80,7 +80,10 @@ JobPlan make_plan(std::string job, std::vector<JobPhase> phases, int64_t result_
   plan.result_bytes = result_bytes;
   plan.complete = complete;
   plan.units = units;
-  for (const JobPhase& phase : plan.phases) plan.peak_bytes = std::max(plan.peak_bytes, phase.peak_bytes);
+  for (JobPhase& phase : plan.phases) {
+    phase.units = units;
+    plan.peak_bytes = std::max(plan.peak_bytes, phase.peak_bytes);
+  }
   return plan;
 }
 

@@ -9,16 +9,15 @@
 #include "core/error.h"
 #include "jobs/picture_tensor.h"
 #include "jobs/sample_files.h"
+#include "jobs/sample_shapes.h"
 
 namespace leadline::jobs {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
-
 /// The one input of the main subgraph.
 SampleInput input_of(const Model& model) {
   const SubgraphInfo subgraph = model.subgraph(0);
-  require(subgraph.inputs.size() == 1, kBad, "the model has {} inputs, expected one for pictures",
+  require(subgraph.inputs.size() == 1, kBadArgument, "the model has {} inputs, expected one for pictures",
           subgraph.inputs.size());
   SampleInput input;
   input.tensor = subgraph.tensors[static_cast<size_t>(subgraph.inputs[0])];
@@ -35,7 +34,7 @@ class PictureSource final : public SampleSource {
         lists_(options_.budget, MemoryCategory::kInputsOutputs) {
     if (!options_.labels.empty() && files_.labels.empty()) {
       targets_ = std::make_unique<TargetArray>(options_.labels, options_.budget);
-      require(std::cmp_greater_equal(targets_->rows(), files_.paths.size()), kBad,
+      require(std::cmp_greater_equal(targets_->rows(), files_.paths.size()), kBadArgument,
               "{} has labels for {} samples, expected {}", options_.labels, targets_->rows(), files_.paths.size());
     }
     for (const std::string& path : files_.paths) {
@@ -43,6 +42,7 @@ class PictureSource final : public SampleSource {
       const PictureHeader header = read_picture_header(path);
       decode_bytes_ = std::max(decode_bytes_, header.decode_bytes(form_.channels));
       tensor_bytes_ = std::max(tensor_bytes_, form_.bytes(header.height, header.width));
+      largest_ = largest_shapes(largest_, {form_.shape(header.height, header.width)});
     }
   }
 
@@ -77,6 +77,7 @@ class PictureSource final : public SampleSource {
   int64_t peak_bytes() const override {
     return files_.bytes() + decode_bytes_ + align_up(tensor_bytes_) + (targets_ ? align_up(targets_->row_bytes()) : 0);
   }
+  Sample sizes() const override { return sample_of(largest_); }
 
  private:
   SampleFiles files_;
@@ -86,6 +87,7 @@ class PictureSource final : public SampleSource {
   std::unique_ptr<TargetArray> targets_;
   int64_t decode_bytes_ = 0;  // of the largest picture
   int64_t tensor_bytes_ = 0;
+  std::vector<Shape> largest_;
   Buffer tensor_;
   size_t at_ = 0;
   int64_t label_ = 0;

@@ -20,10 +20,10 @@ namespace leadline {
 namespace {
 
 // Rows of blocks of up to four components, before and after they are made larger.
-constexpr int64_t kBytesPerColumn = 512;
-constexpr int64_t kFixedBytes = 256 << 10;
+constexpr int64_t kJpegBytesPerColumn = 512;
+constexpr int64_t kJpegFixedBytes = 256 << 10;
 constexpr int kMaxScans = 100;  // cameras and encoders write about 10; thousands only cost time
-constexpr JDIMENSION kPixelsBetweenQuestions = 1 << 20;
+constexpr JDIMENSION kJpegPixelsBetweenQuestions = 1 << 20;
 
 class JpegDecoder final : public PictureDecoder {
  public:
@@ -51,7 +51,7 @@ class JpegDecoder final : public PictureDecoder {
     info_.progress = &progress_;
     header_.width = info_.image_width;
     header_.height = info_.image_height;
-    header_.decoder_bytes = header_.width * kBytesPerColumn + kFixedBytes + coefficient_bytes();
+    header_.decoder_bytes = header_.width * kJpegBytesPerColumn + kJpegFixedBytes + coefficient_bytes();
     info_.mem->max_memory_to_use = static_cast<long>(header_.decoder_bytes);
   }
   ~JpegDecoder() override { jpeg_destroy_decompress(&info_); }
@@ -73,7 +73,7 @@ class JpegDecoder final : public PictureDecoder {
                 info_.output_height == header_.height,
             ErrorCode::kInternal, "{}: decoded to {} x {} x {}", file_->path(), info_.output_width, info_.output_height,
             info_.output_components);
-    const JDIMENSION rows = std::max<JDIMENSION>(1, kPixelsBetweenQuestions / info_.output_width);
+    const JDIMENSION rows = std::max<JDIMENSION>(1, kJpegPixelsBetweenQuestions / info_.output_width);
     for (JDIMENSION end = 0; end < info_.output_height;) {
       check_cancelled();
       end = std::min(info_.output_height, end + rows);

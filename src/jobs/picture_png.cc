@@ -18,9 +18,9 @@ namespace {
 
 constexpr png_alloc_size_t kMaxChunk = 1 << 20;
 // Rows in and out of up to 8 bytes for each pixel, and zlib's window.
-constexpr int64_t kBytesPerColumn = 40;
-constexpr int64_t kFixedBytes = 128 << 10;
-constexpr png_uint_32 kPixelsBetweenQuestions = 1 << 20;
+constexpr int64_t kPngBytesPerColumn = 40;
+constexpr int64_t kPngFixedBytes = 128 << 10;
+constexpr png_uint_32 kPngPixelsBetweenQuestions = 1 << 20;
 
 class PngDecoder final : public PictureDecoder {
  public:
@@ -47,7 +47,7 @@ class PngDecoder final : public PictureDecoder {
     }
     header_.width = png_get_image_width(png_, info_);
     header_.height = png_get_image_height(png_, info_);
-    header_.decoder_bytes = header_.width * kBytesPerColumn + kFixedBytes;
+    header_.decoder_bytes = header_.width * kPngBytesPerColumn + kPngFixedBytes;
   }
   ~PngDecoder() override { destroy(); }
   PngDecoder(const PngDecoder&) = delete;
@@ -73,7 +73,7 @@ class PngDecoder final : public PictureDecoder {
             file_->path(), png_get_rowbytes(png_, info_), row_bytes);
     const auto height = static_cast<png_uint_32>(header_.height);
     const png_uint_32 rows =
-        std::max<png_uint_32>(1, kPixelsBetweenQuestions / static_cast<png_uint_32>(header_.width));
+        std::max<png_uint_32>(1, kPngPixelsBetweenQuestions / static_cast<png_uint_32>(header_.width));
     for (int pass = 0; pass < passes; ++pass) {
       for (png_uint_32 begin = 0; begin < height; begin += rows) {
         check_cancelled();

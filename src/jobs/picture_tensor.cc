@@ -12,8 +12,6 @@
 namespace leadline::jobs {
 namespace {
 
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
-
 /// Where an output pixel lies between two input pixels along one axis.
 struct Between {
   int64_t first = 0;
@@ -40,9 +38,9 @@ float for_channel(const std::vector<float>& values, int channel, float otherwise
 }
 
 void check_numbers(const std::vector<float>& values, int channels, const char* what) {
-  require(values.size() <= 1 || std::cmp_equal(values.size(), channels), kBad,
+  require(values.size() <= 1 || std::cmp_equal(values.size(), channels), kBadArgument,
           "{} {} values for pictures of {} channels, expected 1 or {}", values.size(), what, channels, channels);
-  for (const float value : values) require(std::isfinite(value), kBad, "the {} is {}", what, value);
+  for (const float value : values) require(std::isfinite(value), kBadArgument, "the {} is {}", what, value);
 }
 
 }  // namespace
@@ -82,23 +80,23 @@ PictureForm picture_form(const SampleInput& input, const PictureOptions& options
     form.batch_axes = 0;
     form.channels = static_cast<int>(shape[2]);
   }
-  require(rows >= 0 && (form.batch_axes == 0 || shape[0] == 1), kBad,
+  require(rows >= 0 && (form.batch_axes == 0 || shape[0] == 1), kBadArgument,
           "input '{}' takes {}, which is not the shape of a picture: expected [1, height, width, 1 or 3]", input.name,
           input.shape_text());
   const auto side = [&](int axis, int64_t wanted, const char* name) -> int64_t {
     if (input.takes_any(axis)) return wanted;
-    require(wanted == 0 || wanted == shape[axis], kBad, "input '{}' takes pictures of {} {}, not of {}", input.name,
-            name, shape[axis], wanted);
+    require(wanted == 0 || wanted == shape[axis], kBadArgument, "input '{}' takes pictures of {} {}, not of {}",
+            input.name, name, shape[axis], wanted);
     return shape[axis];
   };
   require(options.height >= 0 && options.width >= 0 && options.height <= kMaxPictureSide &&
               options.width <= kMaxPictureSide,
-          kBad, "pictures of {} x {} pixels, expected at most {} on each side", options.height, options.width,
+          kBadArgument, "pictures of {} x {} pixels, expected at most {} on each side", options.height, options.width,
           kMaxPictureSide);
   form.height = side(rows, options.height, "height");
   form.width = side(rows + 1, options.width, "width");
   const bool grey = options.colors == PictureOptions::Colors::kGrey;
-  require(options.colors == PictureOptions::Colors::kAuto || grey == (form.channels == 1), kBad,
+  require(options.colors == PictureOptions::Colors::kAuto || grey == (form.channels == 1), kBadArgument,
           "input '{}' takes {} channels, which is not {}", input.name, form.channels, grey ? "grey" : "RGB or BGR");
   check_numbers(options.mean, form.channels, "mean");
   check_numbers(options.scale, form.channels, "scale");

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/quantize.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/boundary.h"
 #include "core/error.h"
 #include "jobs/calibration_run.h"
 #include "jobs/equalized.h"
+#include "jobs/sample_shapes.h"
 #include "quantize/recipe.h"
 #include "runtime/loaded_model.h"
 
@@ -30,11 +32,16 @@ struct QuantizeJob::State {
     if (options.equalize) equalized.emplace(model);
     planner.emplace(outline(), without_equalization(options));
     nodes = planner->nodes();
-    integers = std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_integer(node.mode); });
+    needs_calibration = planner->needs_calibration() && options.calibration == nullptr;
+    integers = options.ranges_only ||
+               std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_integer(node.mode); });
   }
 
   const Model& outline() const { return equalized ? equalized->outline() : model; }
-  bool calibrates() const { return integers && options.calibration == nullptr; }
+  /// Samples also fill in what the model does not bring along.
+  bool calibrates(bool samples) const {
+    return needs_calibration || (samples && integers && options.calibration == nullptr);
+  }
   bool corrects_biases() const { return integers && options.bias_correction; }
 
   CalibrateOptions calibrate_options(std::shared_ptr<Budget> budget) const {
@@ -42,10 +49,11 @@ struct QuantizeJob::State {
     result.num_threads = options.num_threads;
     result.budget = std::move(budget);
     result.histograms = needs_histograms(options.calibration_rule.method);
+    result.keep_state = options.keep_state;
     return result;
   }
 
-  JobPlan make_plan() const {
+  JobPlan make_plan(bool samples) const {
     const ByteUnits units = jobs::units_of(options.budget, model);
     bool complete = true;
     PhaseMemory held = PhaseMemory::of(model);
@@ -58,14 +66,16 @@ struct QuantizeJob::State {
               .phase("equalize", fmt::format("the model with even channels {}", format_bytes(result.total(), units))));
       held = held + result;
     }
-    if (calibrates()) {
-      const jobs::CalibrationMemory memory = jobs::calibration_memory(outline(), calibrate_options(nullptr), units);
+    if (calibrates(samples)) {
+      const jobs::CalibrationMemory memory =
+          jobs::calibration_memory(outline(), calibrate_options(nullptr), units, shapes);
       phases.push_back((held + memory.peak).phase("calibrate", memory.detail));
       held = held + memory.result;
       complete = memory.complete;
     }
     if (corrects_biases()) {
       ChannelMeans means(outline(), options.num_threads);
+      jobs::resize_inputs(means.interpreter(), shapes);
       const jobs::RunMemory run = jobs::run_memory(means.interpreter());
       held = held + run.bytes;  // until the biases are corrected
       phases.push_back(held.phase("correct_biases", fmt::format("run {}", format_bytes(run.bytes.total(), units))));
@@ -78,21 +88,30 @@ struct QuantizeJob::State {
     return jobs::make_plan("quantize", std::move(phases), writing.result_bytes, complete, units);
   }
 
-  const JobPlan& plan() {
-    if (!planned) planned = make_plan();
-    return *planned;
+  const JobPlan& plan(const SampleSource* samples) {
+    std::optional<JobPlan>& plan = planned[calibrates(samples != nullptr) ? 1 : 0];
+    std::vector<Shape> sizes = jobs::shapes_from(model, samples);
+    if (!plan || sizes != shapes) {
+      shapes = std::move(sizes);
+      planned = {};
+      if (options.equalize && !equalized) equalized.emplace(model);  // a run took both
+      if (!planner) planner.emplace(outline(), without_equalization(options));
+      plan = make_plan(samples != nullptr);
+    }
+    return *plan;
   }
 
   /// Calls `write(quantizer, calibration, means)` when everything else is done.
   template <typename Write>
   QuantizeResult run(SampleSource* samples, const JobObserver& observer, const Write& write) {
-    if (samples == nullptr && (calibrates() || corrects_biases())) refuse_without_samples();
+    const bool calibrates = this->calibrates(samples != nullptr);
+    if (samples == nullptr && (calibrates || corrects_biases())) refuse_without_samples();
     jobs::JobBudget budget(options.budget, {model});
     if (options.calibration) {
       budget.count_shared(options.calibration->memory_bytes(), MemoryCategory::kStatistics);
     }
-    const int64_t sample_bytes = samples != nullptr && (calibrates() || corrects_biases()) ? samples->peak_bytes() : 0;
-    budget.admit(jobs::with_samples(plan(), sample_bytes));
+    const int64_t sample_bytes = samples != nullptr && (calibrates || corrects_biases()) ? samples->peak_bytes() : 0;
+    budget.admit(jobs::with_samples(plan(samples), sample_bytes));
     planner.reset();
     QuantizeResult result;
     result.unmatched_rules = unmatched_rules();
@@ -104,11 +123,11 @@ struct QuantizeJob::State {
     }
     budget.count_shared(sample_bytes, MemoryCategory::kInputsOutputs);
     std::optional<SampleReader> reader;
-    if (samples != nullptr && (calibrates() || corrects_biases())) {
+    if (samples != nullptr && (calibrates || corrects_biases())) {
       reader.emplace(source, *samples, SampleReaderOptions{.limit = options.max_samples});
     }
     std::optional<Calibration> calibration;
-    if (calibrates()) {
+    if (calibrates) {
       Calibrator calibrator(source, calibrate_options(budget.own()));
       CalibrateResult found = jobs::run_calibration(calibrator, *reader, budget, observer);
       calibration = std::move(found.calibration);
@@ -135,7 +154,7 @@ struct QuantizeJob::State {
 
   void run_means(ChannelMeans& means, SampleReader& reader, jobs::JobBudget& budget,
                  const JobObserver& observer) const {
-    require(!calibrates() || reader.rewind(), ErrorCode::kInvalidArgument,
+    require(!calibrates(true) || reader.rewind(), ErrorCode::kInvalidArgument,
             "bias correction reads the samples twice, but these can be read only once");
     for_each_sample(reader, jobs::progress_of(observer, "correct_biases", "samples"), [&](const Sample& sample) {
       if (sample.subgraph != 0) return;
@@ -146,7 +165,7 @@ struct QuantizeJob::State {
   }
 
   [[noreturn]] void refuse_without_samples() const {
-    if (!calibrates()) {
+    if (!needs_calibration) {
       fail(ErrorCode::kInvalidArgument, "bias correction needs samples of what the model will see");
     }
     if (!is_integer(options.mode)) {
@@ -167,7 +186,9 @@ struct QuantizeJob::State {
   std::optional<Quantizer> planner;
   std::vector<QuantizedNode> nodes;
   bool integers = false;
-  std::optional<JobPlan> planned;
+  bool needs_calibration = false;
+  std::array<std::optional<JobPlan>, 2> planned;  // without and with calibration
+  std::vector<Shape> shapes;                      // what they are for
 };
 
 QuantizeJob::QuantizeJob(const Model& model, QuantizeOptions options) try
@@ -179,7 +200,8 @@ QuantizeJob::~QuantizeJob() = default;
 QuantizeJob::QuantizeJob(QuantizeJob&&) noexcept = default;
 QuantizeJob& QuantizeJob::operator=(QuantizeJob&&) noexcept = default;
 
-bool QuantizeJob::needs_samples() const { return state_->calibrates() || state_->corrects_biases(); }
+bool QuantizeJob::needs_samples() const { return state_->needs_calibration || state_->corrects_biases(); }
+bool QuantizeJob::uses_samples() const { return state_->calibrates(true) || state_->corrects_biases(); }
 std::vector<QuantizedNode> QuantizeJob::nodes() const try { return state_->nodes; } catch (...) {
   rethrow_as_error();
 }
@@ -187,7 +209,7 @@ std::vector<RecipeRule> QuantizeJob::unmatched_rules() const try { return state_
   rethrow_as_error();
 }
 JobPlan QuantizeJob::plan(const SampleSource* samples) const try {
-  return jobs::with_samples(state_->plan(), samples != nullptr ? samples->peak_bytes() : 0);
+  return jobs::with_samples(state_->plan(samples), samples != nullptr ? samples->peak_bytes() : 0);
 } catch (...) {
   rethrow_as_error();
 }

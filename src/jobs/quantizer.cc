@@ -10,12 +10,16 @@
 #include "core/error.h"
 #include "ir/verifier.h"
 #include "jobs/model_writing.h"
+#include "model/conversion_record.h"
 #include "model/writer.h"
 #include "passes/passes.h"
 #include "quantize/bias_correction.h"
 #include "quantize/equalize.h"
 #include "quantize/integers.h"
+#include "quantize/propagation.h"
 #include "quantize/recipe.h"
+#include "quantize/sparsify.h"
+#include "quantize/trained_ranges.h"
 #include "quantize/treatment.h"
 #include "quantize/weights.h"
 #include "runtime/loaded_model.h"
@@ -33,9 +37,25 @@ void check_border_type(DType type, const char* what, QuantizationMode mode, bool
           mode == QuantizationMode::kInt16x8 ? "int16" : "int8");
 }
 
-bool any_integers(const quantize::Treatments& treatments) {
-  return std::any_of(treatments.begin(), treatments.end(), [](const auto& nodes) {
-    return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_integer(node.mode); });
+/// What the file notes of a mode; nothing where the format has no number for it.
+std::optional<ModelOptimization> optimization_of(QuantizationMode mode) {
+  switch (mode) {
+    case QuantizationMode::kInt8:
+      return ModelOptimization::kFullInteger;
+    case QuantizationMode::kInt16x8:
+      return ModelOptimization::kInt16;
+    case QuantizationMode::kDynamicRange:
+      return ModelOptimization::kDynamicRange;
+    case QuantizationMode::kFloat16:
+      return ModelOptimization::kFloat16;
+    default:
+      return {};
+  }
+}
+
+bool any_mode(const quantize::Treatments& treatments, bool (*wanted)(QuantizationMode)) {
+  return std::any_of(treatments.begin(), treatments.end(), [&](const auto& nodes) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return wanted(node.mode); });
   });
 }
 
@@ -56,9 +76,25 @@ std::optional<quantize::RealRange> unequal_range(int, int tensor, int, bool) {
   return quantize::RealRange{-limit, limit};
 }
 
+std::optional<quantize::RealRange> no_range(int, int, int, bool) { return {}; }
+
+/// Sets the ranges that are known of float tensors that are computed.
+void note_ranges(ir::Graph& graph, const quantize::RangeOf& range_of) {
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    std::vector<ir::Value>& values = graph.subgraphs[s].values;
+    for (size_t v = 0; v < values.size(); ++v) {
+      if (!quantize::is_activation(graph.subgraphs[s], static_cast<int>(v))) continue;
+      const auto range = range_of(static_cast<int>(s), static_cast<int>(v), 8, false);
+      if (!range) continue;
+      values[v].quantization.min = {static_cast<float>(range->min)};
+      values[v].quantization.max = {static_cast<float>(range->max)};
+    }
+  }
+}
+
 /// To plan with: any means will do that leave no bias zero.
 std::vector<double> planned_means(const ir::Graph& graph, int tensor) {
-  const Shape& shape = graph.subgraphs[0].values[static_cast<size_t>(tensor)].shape;
+  const Shape& shape = graph.subgraphs[0].value(tensor).shape;
   const int64_t channels = shape.rank() > 0 ? std::max<int64_t>(shape[shape.rank() - 1], 0) : 0;
   std::vector<double> means(static_cast<size_t>(channels));
   for (size_t i = 0; i < means.size(); ++i) means[i] = 1.0 + static_cast<double>(i % 7) / 8.0;
@@ -85,19 +121,23 @@ struct Quantizer::Data {
       : options(std::move(chosen)),
         budget((options.budget ? options.budget : given.budget())->child()),
         model(options.equalize ? equalized(given, budget) : given),
-        recipe(options.recipe) {
+        recipe(options.recipe),
+        trained(*model.loaded()->graph()) {
     const ir::Graph& graph = *model.loaded()->graph();
     quantize::require_float_model(graph);
+    recipe.require_matches(graph);
     quantize::TreatmentOptions treatment;
-    treatment.mode = options.mode;
-    treatment.recipe = [&](int subgraph, int node) { return recipe.mode(graph, subgraph, node); };
+    treatment.mode = options.ranges_only ? QuantizationMode::kFloat : options.mode;
+    if (!options.ranges_only) {
+      treatment.recipe = [&](int subgraph, int node) { return recipe.mode(graph, subgraph, node); };
+    }
     treatment.weights_obstacle = [&](const ir::Subgraph& subgraph, const ir::Node& node, QuantizationMode wanted) {
       return quantize::weights_obstacle(subgraph, node, wanted, weight_options());
     };
     treatments = quantize::plan_treatments(graph, treatment);
-    const bool integer_mode = is_integer(options.mode);
-    if (!options.allow_float && integer_mode) quantize::require_integers(graph, treatments);
-    integers = any_integers(treatments);
+    if (requires_integers()) quantize::require_integers(graph, treatments);
+    integers = any_mode(treatments, [](QuantizationMode mode) { return is_integer(mode); });
+    integers16 = any_mode(treatments, [](QuantizationMode mode) { return mode == QuantizationMode::kInt16x8; });
     check_border_type(options.input_type, "input_type", options.mode, integers);
     check_border_type(options.output_type, "output_type", options.mode, integers);
   }
@@ -107,17 +147,25 @@ struct Quantizer::Data {
   }
 
   quantize::IntegerOptions integer_options() const {
-    return {options.input_type, options.output_type, options.per_channel, options.per_channel_dense};
+    return {options.input_type, options.output_type, options.per_channel, options.per_channel_dense,
+            options.quantized_name};
   }
 
   bool corrects_biases() const { return options.bias_correction && integers; }
+  bool requires_integers() const { return !options.allow_float && !options.ranges_only && is_integer(options.mode); }
+  /// Ranges that a model was trained for are those of 8 bits.
+  bool needs_calibration() const { return (integers && (trained.empty() || integers16)) || options.ranges_only; }
 
   /// `means` are for bias correction; null: plans with any.
   ir::Graph rewrite(const quantize::RangeOf& range_of, const ChannelMeans* means) const {
     ir::Graph graph = *model.loaded()->graph();
+    if (options.ranges_only) {
+      note_ranges(graph, range_of);
+      return graph;
+    }
     quantize::Treatments settled = treatments;
     quantize::resolve_treatments(graph, settled, range_of);
-    if (!options.allow_float && is_integer(options.mode)) quantize::require_integers(graph, settled);
+    if (requires_integers()) quantize::require_integers(graph, settled);
     if (corrects_biases()) {
       const auto means_of = [&graph, means](int, int tensor) {
         return means != nullptr ? means->means(tensor) : planned_means(graph, tensor);
@@ -127,33 +175,60 @@ struct Quantizer::Data {
     if (integers) settled = quantize::quantize_integers(graph, settled, range_of, integer_options());
     quantize::quantize_weights(graph, settled, weight_options());
     passes::remove_dead(graph);
+    if (const auto done = optimization_of(options.mode)) model::add_optimization(graph, *done);
+    if (options.sparsify) {
+      for (const ModelOptimization done : quantize::sparsify(graph, budget)) model::add_optimization(graph, done);
+    }
     ir::verify(graph);
     return graph;
   }
 
   ir::Graph checked_rewrite(const Calibration* calibration, const ChannelMeans* means) const {
-    require(calibration != nullptr || !integers, ErrorCode::kInvalidArgument,
+    require(calibration != nullptr || !needs_calibration(), ErrorCode::kInvalidArgument,
             "integer activations need a calibration: run the model on samples first");
     require(!corrects_biases() || (means != nullptr && means->samples() > 0), ErrorCode::kInvalidArgument,
             "bias correction needs the means of channels: run the model on samples first");
     return rewrite(ranges(calibration), means);
   }
 
+  QuantizationPlan plan(const quantize::RangeOf& range_of) const {
+    const ir::Graph graph = rewrite(range_of, nullptr);
+    const model::FileWriter writer(graph);
+    QuantizationPlan plan{writer.bytes(), writer.extra_bytes(), ir::graph_bytes(graph), 0};
+    plan.peak_bytes = plan.result_bytes + plan.extra_bytes + plan.graph_bytes;
+    return plan;
+  }
+
   quantize::RangeOf ranges(const Calibration* calibration) const {
-    if (calibration == nullptr) return unequal_range;
+    if (calibration == nullptr) return trained.empty() ? quantize::RangeOf(unequal_range) : trained.before(no_range);
     require(calibration->is_of(model), ErrorCode::kInvalidArgument, "the calibration is of another model{}",
             options.equalize ? "; with equalization it has to be of the quantizer's own" : "");
-    require(!integers || calibration->samples() > 0, ErrorCode::kInvalidArgument, "the calibration has no samples");
-    return ranges_of(*calibration, options.calibration_rule);
+    require(!needs_calibration() || calibration->samples() > 0, ErrorCode::kInvalidArgument,
+            "the calibration has no samples");
+    return trained.before(ranges_of(*calibration, options.calibration_rule));
   }
 
   QuantizeOptions options;
   std::shared_ptr<Budget> budget;
   Model model;
   quantize::Recipe recipe;
+  quantize::TrainedRanges trained;
   quantize::Treatments treatments;
   bool integers = false;
+  bool integers16 = false;
 };
+
+void apply(const RecipeDocument& recipe, QuantizeOptions& options) {
+  options.recipe.insert(options.recipe.end(), recipe.rules.begin(), recipe.rules.end());
+  const RecipeSettings& settings = recipe.settings;
+  options.mode = settings.mode.value_or(options.mode);
+  options.calibration_rule.method = settings.method.value_or(options.calibration_rule.method);
+  options.calibration_rule.percentile = settings.percentile.value_or(options.calibration_rule.percentile);
+  options.per_channel = settings.per_channel.value_or(options.per_channel);
+  options.per_channel_dense = settings.per_channel.value_or(options.per_channel_dense);
+  options.equalize = settings.equalize.value_or(options.equalize);
+  options.bias_correction = settings.bias_correction.value_or(options.bias_correction);
+}
 
 Quantizer::Quantizer(const Model& model, QuantizeOptions options) try
     : data_(std::make_shared<const Data>(model, std::move(options))) {
@@ -162,6 +237,8 @@ Quantizer::Quantizer(const Model& model, QuantizeOptions options) try
 }
 
 const Model& Quantizer::model() const { return data_->model; }
+
+bool Quantizer::needs_calibration() const { return data_->needs_calibration(); }
 
 std::vector<QuantizedNode> Quantizer::nodes() const try {
   std::vector<QuantizedNode> result;
@@ -177,7 +254,7 @@ std::vector<QuantizedNode> Quantizer::nodes() const try {
       described.op = node.op.name();
       for (int v : node.outputs) {
         if (v == ir::kAbsent) continue;
-        described.name = subgraph.values[static_cast<size_t>(v)].name;
+        described.name = subgraph.value(v).name;
         break;
       }
       described.mode = treatment.mode;
@@ -191,16 +268,19 @@ std::vector<QuantizedNode> Quantizer::nodes() const try {
 }
 
 QuantizationPlan Quantizer::plan(const Calibration* calibration) const try {
-  const ir::Graph graph = data_->rewrite(data_->ranges(calibration), nullptr);
-  const model::FileWriter writer(graph);
-  QuantizationPlan plan{writer.bytes(), writer.extra_bytes(), ir::graph_bytes(graph), 0};
-  plan.peak_bytes = plan.result_bytes + plan.extra_bytes + plan.graph_bytes;
-  return plan;
+  if (calibration != nullptr || data_->trained.empty()) return data_->plan(data_->ranges(calibration));
+  // Samples may come, and give ranges to what the model has none for.
+  const QuantizationPlan with_samples = data_->plan(data_->trained.before(unequal_range));
+  if (data_->requires_integers()) return with_samples;
+  const QuantizationPlan without = data_->plan(data_->ranges(nullptr));
+  return with_samples.peak_bytes > without.peak_bytes ? with_samples : without;
 } catch (...) {
   rethrow_as_error();
 }
 
-Model Quantizer::outline() const try { return jobs::outline_of(data_->rewrite(unequal_range, nullptr)); } catch (...) {
+Model Quantizer::outline() const try {
+  return jobs::outline_of(data_->rewrite(data_->trained.before(unequal_range), nullptr));
+} catch (...) {
   rethrow_as_error();
 }
 

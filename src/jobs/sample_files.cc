@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/sample_files.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,13 +14,13 @@
 #include "core/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/join.h"
 #include "jobs/picture.h"
 
 namespace leadline::jobs {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
 constexpr size_t kMaxLine = 64 << 10;
 
 bool has_array_name(const std::string& path) { return path.ends_with(".npy") || path.ends_with(".npz"); }
@@ -92,7 +92,7 @@ class ClassNames {
   int64_t number_of(const std::string& name, const std::string& where) const {
     if (const auto found = numbers_.find(name); found != numbers_.end()) return found->second;
     const std::optional<int64_t> number = whole_number(name);
-    require(number.has_value(), kBad, "{}: the label '{}' is neither a number nor {}", where, name,
+    require(number.has_value(), kBadArgument, "{}: the label '{}' is neither a number nor {}", where, name,
             path_.empty() ? "known: name a file of class names" : fmt::format("a line of {}", path_));
     return *number;
   }
@@ -111,7 +111,7 @@ std::string unquoted(std::string text) {
 
 /// Lines of file,label; a first line whose file does not exist is a heading.
 SampleFiles list_csv(const std::string& folder, const SampleFileOptions& options) {
-  require(is_folder(folder), kBad, "{}: labels of a .csv file need a folder of samples", folder);
+  require(is_folder(folder), kBadArgument, "{}: labels of a .csv file need a folder of samples", folder);
   SampleFiles files;
   const ClassNames classes(options.classes);
   int64_t line_number = 0;
@@ -120,14 +120,14 @@ SampleFiles list_csv(const std::string& folder, const SampleFileOptions& options
     if (line.empty()) return;
     const size_t comma = line.rfind(',');
     const std::string where = fmt::format("{}, line {}", options.labels, line_number);
-    require(comma != std::string::npos, kBad, "{}: expected file,label, got '{}'", where, line);
+    require(comma != std::string::npos, kBadArgument, "{}: expected file,label, got '{}'", where, line);
     std::string path = join(folder, unquoted(line.substr(0, comma)));
     std::error_code unreadable;
     if (line_number == 1 && !fs::exists(path, unreadable)) return;
     files.labels.push_back(classes.number_of(unquoted(line.substr(comma + 1)), where));
     files.paths.push_back(std::move(path));
   });
-  require(!files.paths.empty(), kBad, "{} names no files", options.labels);
+  require(!files.paths.empty(), kBadArgument, "{} names no files", options.labels);
   files.pictures = has_picture_name(files.paths[0]);
   return files;
 }
@@ -153,7 +153,7 @@ SampleFiles list_folder(const std::string& folder, const SampleFileOptions& opti
     add(inner, pictures);
     files.labels.resize(files.paths.size(), classes.number_of(name, inner));
   }
-  require(!files.paths.empty(), kBad, "the folder {} has no .npy, .npz, .png or .jpg files", folder);
+  require(!files.paths.empty(), kBadArgument, "the folder {} has no .npy, .npz, .png or .jpg files", folder);
   return files;
 }
 

@@ -2,7 +2,7 @@
 // Finds the inputs that the tensors of a sample are for, and checks that they fit.
 #include "leadline/sample_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -11,8 +11,10 @@
 #include "core/boundary.h"
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/join.h"
 #include "core/string_tensor.h"
 #include "jobs/sample_lint.h"
+#include "jobs/sample_shapes.h"
 #include "jobs/sample_values.h"
 #include "runtime/loaded_model.h"
 
@@ -21,8 +23,6 @@ namespace {
 
 using jobs::Conversion;
 using jobs::SampleInput;
-
-constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
 
 /// What samples may call the inputs of a signature.
 struct Signature {
@@ -48,7 +48,7 @@ std::string place_text(const Shape& shape, int64_t index) {
     place[static_cast<size_t>(axis)] = index % shape[axis];
     index /= shape[axis];
   }
-  return fmt::format("[{}]", fmt::join(place, ", "));
+  return fmt::format("[{}]", join(place, ", "));
 }
 
 std::vector<SampleInput> inputs_of(const Model& model, int subgraph) {
@@ -167,8 +167,9 @@ struct SampleReader::State {
 
   void check(int position) {
     const SampleInput& input = inputs[static_cast<size_t>(sample.subgraph)][static_cast<size_t>(position)];
-    const SampleTensor& tensor = sample.inputs[static_cast<size_t>(position)];
+    SampleTensor& tensor = sample.inputs[static_cast<size_t>(position)];
     const std::string where = fmt::format("{}, input '{}'", sample_text(), input.name);
+    drop_single_dimension(input, tensor.shape);
     check_shape(where, input, tensor.shape);
     const Conversion conversion = jobs::conversion_of(tensor.dtype, input.tensor);
     require(conversion != Conversion::kRefused, kBadArgument, "{}: the type is {}, the model takes {}", where,
@@ -187,6 +188,13 @@ struct SampleReader::State {
     if (finished || !real) return;
     if (jobs::is_integer(tensor.dtype)) lint.add_integers(sample.subgraph, position, input, where, count, tensor);
     lint.add_values(sample.subgraph, position, input, where, count, tensor, values);
+  }
+
+  /// A batch of one sample of a model without a batch dimension is that sample.
+  static void drop_single_dimension(const SampleInput& input, Shape& shape) {
+    if (shape.rank() != input.tensor.shape.rank() + 1 || shape[0] != 1) return;
+    const std::vector<int64_t> rest(shape.begin() + 1, shape.end());
+    shape = Shape(std::span<const int64_t>(rest));
   }
 
   static void check_shape(const std::string& where, const SampleInput& input, const Shape& shape) {
@@ -281,6 +289,31 @@ const std::vector<SampleFinding>& SampleReader::findings() const { return state_
 void SampleReader::look_at(const Calibration& calibration, const std::optional<NotFiniteValue>& first_not_finite) try {
   state_->lint.look_at(calibration, state_->inputs);
   if (first_not_finite) state_->lint.add_not_finite(state_->model, *first_not_finite);
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::vector<Shape> sample_shapes(const Model& model, const SampleSource& source) try {
+  if (!jobs::leaves_sizes_open(model, 0)) return {};
+  struct Nothing final : SampleSource {
+    bool next(Sample&) override { return false; }
+  } nothing;
+  SampleReader::State state(model, nothing, {});
+  state.sample = source.sizes();
+  if (state.sample.inputs.empty()) return {};
+  try {
+    state.assign();
+    const std::vector<SampleInput>& inputs = state.inputs[static_cast<size_t>(state.sample.subgraph)];
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Shape& shape = state.sample.inputs[i].shape;
+      SampleReader::State::drop_single_dimension(inputs[i], shape);
+      SampleReader::State::check_shape("the largest sample", inputs[i], shape);
+    }
+  } catch (const Error& error) {
+    if (error.code() != kBadArgument) throw;
+    return {};
+  }
+  return state.sample.subgraph == 0 ? jobs::shapes_of(state.sample) : std::vector<Shape>();
 } catch (...) {
   rethrow_as_error();
 }

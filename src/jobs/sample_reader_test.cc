@@ -99,7 +99,7 @@ TEST(SampleReader, QuantizesFloatsForIntegerInputs) {
 TEST(SampleReader, FindsInputsByNameAndResizesThem) {
   Sketch s;
   const int a = s.input("a", kF32, {1}), b = s.input("b:0", kF32, {1});
-  for (const int v : {a, b}) s.subgraph().values[static_cast<size_t>(v)].signature = std::vector<int32_t>{-1};
+  for (const int v : {a, b}) s.subgraph().value(v).signature = std::vector<int32_t>{-1};
   s.outputs({s.compute("SUB", {a, b}, "y", kF32, {1})});
   const Model model = s.load();
   const std::vector<float> one = {1, 2}, two = {10, 20};

@@ -50,6 +50,16 @@ class ArraySource final : public SampleSource {
     at_ = 0;
     return true;
   }
+  Sample sizes() const override {
+    Sample sample;
+    if (*count_ == 0) return sample;
+    for (SampleTensor part : inputs_) {
+      part.shape.set(0, 1);
+      part.data = {};
+      sample.inputs.push_back(std::move(part));
+    }
+    return sample;
+  }
 
  private:
   void check(const SampleTensor& array) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,11 +10,7 @@
 #include "jobs/sample_files.h"
 
 namespace leadline::jobs {
-namespace {
-
-constexpr ErrorCode kBad = ErrorCode::kInvalidArgument;
-
-}  // namespace
+namespace {}  // namespace
 
 struct TargetArray::State {
   void open() {
@@ -28,15 +24,17 @@ struct TargetArray::State {
     if (found == arrays.end()) {
       std::string names;
       for (const NamedArray& candidate : arrays) names += (names.empty() ? "" : ", ") + candidate.name;
-      fail(kBad, "{} has {} arrays ({}): say which one holds the labels, as in {}:{}", path, arrays.size(), names, path,
-           arrays.empty() ? "labels" : arrays[0].name);
+      fail(kBadArgument, "{} has {} arrays ({}): say which one holds the labels, as in {}:{}", path, arrays.size(),
+           names, path, arrays.empty() ? "labels" : arrays[0].name);
     }
     array = std::move(found->array);
     const ArrayHeader& header = array->header();
     const std::optional<DType> type = array_dtype(header.type);
-    require(type.has_value(), kBad, "{}: labels of type {}, expected numbers", array->where(), type_name(header.type));
+    require(type.has_value(), kBadArgument, "{}: labels of type {}, expected numbers", array->where(),
+            type_name(header.type));
     dtype = *type;
-    require(header.shape.rank() >= 1, kBad, "{}: one number, expected one label for each sample", array->where());
+    require(header.shape.rank() >= 1, kBadArgument, "{}: one number, expected one label for each sample",
+            array->where());
     rows = header.shape[0];
     shape = Shape(header.shape.dims().subspan(1));
     row_bytes = rows == 0 ? 0 : header.bytes / rows;
@@ -67,7 +65,7 @@ void TargetArray::rewind() { state_->open(); }
 
 SampleTensor TargetArray::next() {
   State& s = *state_;
-  require(s.row < s.rows, kBad, "{} has labels for {} samples, and there are more", s.array->where(), s.rows);
+  require(s.row < s.rows, kBadArgument, "{} has labels for {} samples, and there are more", s.array->where(), s.rows);
   if (s.buffer.bytes() < s.row_bytes) s.buffer = Buffer(s.budget, s.row_bytes, MemoryCategory::kInputsOutputs);
   const std::span<std::byte> bytes(s.buffer.data(), static_cast<size_t>(s.row_bytes));
   s.array->read_next(bytes);

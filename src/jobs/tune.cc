@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/tune.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -12,8 +12,10 @@
 #include "core/error.h"
 #include "jobs/calibration_run.h"
 #include "jobs/comparison_run.h"
+#include "jobs/debug_effects.h"
 #include "jobs/equalized.h"
 #include "jobs/evaluator_memory.h"
+#include "jobs/sample_shapes.h"
 #include "jobs/tune_search.h"
 #include "runtime/loaded_model.h"
 
@@ -30,6 +32,12 @@ constexpr int64_t kConversionBytes = 512;
 DebugOptions ordering_options(const QuantizeOptions& options) {
   DebugOptions result;
   result.num_threads = options.num_threads;
+  return result;
+}
+
+DebugOptions effect_options(const QuantizeOptions& options) {
+  DebugOptions result = ordering_options(options);
+  result.suggestions = false;
   return result;
 }
 
@@ -60,10 +68,27 @@ Names order_of(const DebugResult& result, const ir::Graph& graph) {
   Names names;
   for (const LayerDebug* layer : layers) {
     const ir::Subgraph& subgraph = graph.subgraphs[static_cast<size_t>(layer->subgraph)];
-    const std::string& name = subgraph.values[static_cast<size_t>(layer->float_tensor)].name;
+    const std::string& name = subgraph.value(layer->float_tensor).name;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
+}
+
+/// What to keep, by effect.
+std::vector<jobs::TuneSearch::Region> regions_of(const debug::Effects& effects) {
+  const auto names_of = [&](const debug::Region& region) {
+    Names names;
+    for (const int i : region.nodes) names.push_back(effects.nodes[static_cast<size_t>(i)].name);
+    return names;
+  };
+  std::vector<jobs::TuneSearch::Region> regions;
+  for (const int r : effects.guilty()) {
+    const debug::Region& region = effects.regions[static_cast<size_t>(r)].region;
+    jobs::TuneSearch::Region added{names_of(region), {}};
+    for (const debug::Region& part : debug::split(region, effects.nodes)) added.parts.push_back(names_of(part));
+    regions.push_back(std::move(added));
+  }
+  return regions;
 }
 
 jobs::TuneSearch::Readers readers_of(const ir::Graph& graph) {
@@ -72,9 +97,8 @@ jobs::TuneSearch::Readers readers_of(const ir::Graph& graph) {
     for (const ir::Node& node : subgraph.nodes) {
       if (node.outputs.empty() || node.outputs[0] == ir::kAbsent) continue;
       for (const int v : node.inputs) {
-        if (v == ir::kAbsent || subgraph.values[static_cast<size_t>(v)].constant) continue;
-        readers[subgraph.values[static_cast<size_t>(v)].name].push_back(
-            subgraph.values[static_cast<size_t>(node.outputs[0])].name);
+        if (v == ir::kAbsent || subgraph.value(v).constant) continue;
+        readers[subgraph.value(v).name].push_back(subgraph.value(node.outputs[0]).name);
       }
     }
   }
@@ -190,6 +214,14 @@ struct TuneJob::State {
     require(options.max_trials >= 1, ErrorCode::kInvalidArgument, "max_trials is {}, expected at least 1",
             options.max_trials);
     if (options.quantize.equalize) equalized.emplace(model);
+    plan_with({});
+  }
+
+  /// Plans for inputs of these shapes, where the model leaves sizes open; empty: those of its file.
+  void plan_with(std::vector<Shape> sizes) {
+    if (planned && sizes == shapes) return;
+    if (options.quantize.equalize && !equalized) equalized.emplace(model);  // a run took it
+    shapes = std::move(sizes);
     planned = make_plan();
   }
 
@@ -214,6 +246,15 @@ struct TuneJob::State {
     return Quantizer(outline(), std::move(all));
   }
 
+  /// Of all sources together, where they are known.
+  std::vector<Shape> shapes_of(const TuneSamples& samples) const {
+    std::vector<Shape> largest;
+    for (const SampleSource* one : {samples.calibration, samples.debug, samples.metric}) {
+      largest = jobs::largest_shapes(largest, jobs::shapes_from(model, one));
+    }
+    return largest;
+  }
+
   JobPlan make_plan() const {
     const ByteUnits units = jobs::units_of(options.quantize.budget, model);
     bool complete = true;
@@ -227,7 +268,8 @@ struct TuneJob::State {
       held = held + result;
     }
     if (calibrates()) {
-      const jobs::CalibrationMemory memory = jobs::calibration_memory(outline(), calibrate_options(nullptr), units);
+      const jobs::CalibrationMemory memory =
+          jobs::calibration_memory(outline(), calibrate_options(nullptr), units, shapes);
       phases.push_back((held + memory.peak).phase("calibrate", memory.detail));
       held = held + memory.result;
       complete = memory.complete;
@@ -243,24 +285,32 @@ struct TuneJob::State {
     const int64_t file_bytes = quantized.file_bytes() + kept.file_bytes() + conversions;
     PhaseMemory measuring = trial;
     if (measures_accuracy()) {
-      measuring = measuring + evaluation_memory(quantized) + evaluation_memory(kept);
+      measuring = measuring + evaluation_memory(quantized, shapes) + evaluation_memory(kept, shapes);
     } else if (!options.function) {
       const DebugOptions compares = agreement_options(options.quantize);
-      measuring = measuring + jobs::comparison_memory(outline(), quantized, compares) +
-                  jobs::comparison_memory(outline(), kept, compares);
+      measuring = measuring + jobs::comparison_memory(outline(), quantized, compares, shapes) +
+                  jobs::comparison_memory(outline(), kept, compares, shapes);
     }
     trial.add(MemoryCategory::kModelFile, quantizer.plan().extra_bytes);
     phases.push_back((measuring.total() > trial.total() ? measuring : trial)
                          .phase("trial", fmt::format("a file of at most {}", format_bytes(file_bytes, units))));
-    const PhaseMemory orders = jobs::comparison_memory(outline(), quantized, ordering_options(options.quantize));
+    const PhaseMemory orders =
+        jobs::comparison_memory(outline(), quantized, ordering_options(options.quantize), shapes);
+    const jobs::DebugEffects effects(outline(), quantized, effect_options(options.quantize), shapes);
+    held.add(MemoryCategory::kInputsOutputs, effects.sample_bytes());
     phases.push_back(
         (held + PhaseMemory::of(quantized) + orders)
             .phase("order", fmt::format("all layers side by side {}", format_bytes(orders.total(), units))));
+    if (effects.effect_memory()) {
+      phases.push_back(
+          (held + PhaseMemory::of(quantized) + *effects.effect_memory())
+              .phase("effects", fmt::format("samples that are kept {}", format_bytes(effects.sample_bytes(), units))));
+    }
     return jobs::make_plan("tune", std::move(phases), file_bytes, complete, units);
   }
 
-  static PhaseMemory evaluation_memory(const Model& model) {
-    const jobs::EvaluatorMemory memory = jobs::evaluator_memory(model, {});
+  static PhaseMemory evaluation_memory(const Model& model, const std::vector<Shape>& shapes) {
+    const jobs::EvaluatorMemory memory = jobs::evaluator_memory(model, {}, shapes);
     return memory.shared + memory.own - PhaseMemory::of(model);
   }
 
@@ -288,12 +338,14 @@ struct TuneJob::State {
   TuneResult run(const TuneSamples& samples, const JobObserver& observer, const QuantizeJob::Allocate& allocate) {
     jobs::JobBudget budget(options.quantize.budget, {model});
     const int64_t sample_bytes = peak_bytes_of(samples);
-    budget.admit(jobs::with_samples(planned, sample_bytes));
+    const bool open = jobs::leaves_sizes_open(model, 0);
+    plan_with(shapes_of(samples));
+    budget.admit(jobs::with_samples(*planned, sample_bytes));
     Model source = model;
     if (options.quantize.equalize) {
       if (!equalized) equalized.emplace(model);  // a second run
       source = equalized->make(budget.own(), jobs::progress_of(observer, "equalize", "bytes"));
-      equalized.reset();
+      if (!open) equalized.reset();
     }
     budget.count_shared(sample_bytes, MemoryCategory::kInputsOutputs);
     TuneResult result;
@@ -334,9 +386,30 @@ struct TuneJob::State {
     jobs::TuneSearch::Readers edges;
     if (!search.enough({})) {
       SampleReader& reader = readers.open(samples.debug ? samples.debug : samples.calibration, "to order layers by");
-      result.debug = compare({}, reader, ordering_options(options.quantize));
+      std::vector<jobs::TuneSearch::Region> regions;
+      result.debug = files.as_model({}, [&](const Model& quantized) {
+        std::optional<jobs::DebugEffects> effects;
+        effects.emplace(source, quantized, effect_options(options.quantize), shapes);
+        jobs::KeptSamples kept(budget.own(), effects->sample_bytes(), reader.size());
+        const auto plan_again = [&](const Sample& sample) {
+          std::vector<Shape> largest = jobs::largest_shapes(shapes, jobs::shapes_of(sample));
+          if (!open || largest == shapes) return;
+          plan_with(std::move(largest));
+          budget.admit_again(jobs::with_samples(*planned, sample_bytes));
+          effects.emplace(source, quantized, effect_options(options.quantize), shapes);
+          kept.raise_capacity(effects->sample_bytes());
+        };
+        DebugResult found = jobs::run_comparison(source, quantized, ordering_options(options.quantize), reader, budget,
+                                                 {}, &kept, plan_again)
+                                .result();
+        if (effects->obstacle().empty()) regions = regions_of(effects->measure(source, quantized, kept, budget, {}));
+        return found;
+      });
       edges = readers_of(*source.loaded()->graph());
-      result.kept = search.find(order_of(*result.debug, *source.loaded()->graph()), edges);
+      result.kept = search.find_in(regions);
+      if (result.kept.empty()) {
+        result.kept = search.find(order_of(*result.debug, *source.loaded()->graph()), edges);
+      }
     }
     const TuneTrial best = search.measure(result.kept);
     result.file = files.take(result.kept);
@@ -360,7 +433,8 @@ struct TuneJob::State {
   Model model;
   TuneOptions options;
   std::optional<jobs::EqualizedForm> equalized;
-  JobPlan planned;
+  std::optional<JobPlan> planned;
+  std::vector<Shape> shapes;  // what was planned for
   int64_t trials_done = 0;
 };
 
@@ -374,7 +448,8 @@ TuneJob::TuneJob(TuneJob&&) noexcept = default;
 TuneJob& TuneJob::operator=(TuneJob&&) noexcept = default;
 
 JobPlan TuneJob::plan(const TuneSamples& samples) const try {
-  return jobs::with_samples(state_->planned, peak_bytes_of(samples));
+  state_->plan_with(state_->shapes_of(samples));
+  return jobs::with_samples(*state_->planned, peak_bytes_of(samples));
 } catch (...) {
   rethrow_as_error();
 }

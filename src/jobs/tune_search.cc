@@ -25,6 +25,32 @@ Names TuneSearch::find(const Names& order, const Readers& readers) {
   return give_back(std::move(kept));
 }
 
+Names TuneSearch::find_in(const std::vector<Region>& regions) {
+  Names kept;
+  size_t used = 0;
+  while (used < regions.size() && !exhausted()) {
+    for (const std::string& name : regions[used].names) {
+      if (!contains(kept, name)) kept.push_back(name);
+    }
+    ++used;
+    if (!enough(kept)) continue;
+    for (size_t i = 0; i + 1 < used; ++i) drop(kept, regions[i].names);
+    for (size_t i = 0; i < used; ++i) {
+      for (const Names& part : regions[i].parts) drop(kept, part);
+    }
+    return kept;
+  }
+  return {};
+}
+
+void TuneSearch::drop(Names& kept, const Names& names) {
+  if (exhausted()) return;
+  Names fewer;
+  std::copy_if(kept.begin(), kept.end(), std::back_inserter(fewer),
+               [&](const std::string& name) { return !contains(names, name); });
+  if (fewer.size() < kept.size() && !fewer.empty() && enough(fewer)) kept = std::move(fewer);
+}
+
 const TuneTrial& TuneSearch::measure(const Names& kept) {
   const std::set<std::string> key(kept.begin(), kept.end());
   if (const auto known = known_.find(key); known != known_.end()) return known->second;

@@ -24,6 +24,14 @@ class TuneSearch {
   TuneSearch(Measure measure, double target, int max_trials)
       : measure_(std::move(measure)), target_(target), max_trials_(static_cast<size_t>(max_trials)) {}
 
+  /// A part of the network, and its own parts.
+  struct Region {
+    Names names;
+    std::vector<Names> parts;
+  };
+  /// The nodes to keep, from regions that cost most first: as many as are enough, without the parts that are not
+  /// needed. Nothing: all of them are not enough.
+  Names find_in(const std::vector<Region>& regions);
   /// The nodes to keep; `order` has those that can be kept, the most suspected first.
   Names find(const Names& order, const Readers& readers);
   /// Each set is measured once.
@@ -37,6 +45,8 @@ class TuneSearch {
   Names grow(const Names& order, const Readers& readers);
   /// The shortest beginning of `order` that is enough; all of it when nothing is.
   Names bisect(const Names& order);
+  /// Without these, where that is enough.
+  void drop(Names& kept, const Names& names);
   /// Without the nodes that are not needed, the least suspected first.
   Names give_back(Names kept);
 

@@ -8,7 +8,7 @@
 
 #include "core/cancel.h"
 #include "ops/registry.h"
-#include "quantize/parameters.h"
+#include "quantize/constants.h"
 
 namespace leadline::quantize {
 namespace {
@@ -47,13 +47,13 @@ void correct(ir::Graph& graph, int n, size_t bias_at, const std::vector<double>&
   ir::Value corrected;
   std::vector<float> bias(shift.size(), 0.0F);
   if (node.inputs[bias_at] != ir::kAbsent) {
-    const ir::Value& given = subgraph.values[static_cast<size_t>(node.inputs[bias_at])];
+    const ir::Value& given = subgraph.value(node.inputs[bias_at]);
     const Floats floats(given);
     std::copy(floats.values().begin(), floats.values().end(), bias.begin());
     corrected.name = given.name;
     corrected.shape = given.shape;
   } else {
-    corrected.name = subgraph.values[static_cast<size_t>(node.outputs[0])].name + "/bias";
+    corrected.name = subgraph.value(node.outputs[0]).name + "/bias";
     corrected.shape = Shape{static_cast<int64_t>(shift.size())};
   }
   for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(static_cast<double>(bias[i]) + shift[i]);
@@ -96,18 +96,19 @@ int correct_biases(ir::Graph& graph, const Treatments& treatments, const MeansOf
       return i < static_cast<int>(node.inputs.size()) ? node.inputs[static_cast<size_t>(i)] : ir::kAbsent;
     };
     if (input(operands.weights) == ir::kAbsent) continue;
-    const ir::Value& weights = subgraph.values[static_cast<size_t>(input(operands.weights))];
+    const ir::Value& weights = subgraph.value(input(operands.weights));
     if (!weights.constant || weights.dtype != DType::kFloat32 || weights.sparsity) continue;
     std::vector<double> shift;
     {
       const Floats floats(weights);
       const int axis = channel_axis(options, *op, weights.shape);
-      shift = shifts(operands, weights, floats.values(), weight_scales(floats.values(), weights.shape, axis),
+      const FloatConstant constant{.data = std::as_bytes(floats.values()), .shape = weights.shape};
+      shift = shifts(operands, weights, floats.values(), weight_scales(constant, axis, 8, Arithmetic::kDouble),
                      means_of(0, input(operands.activations)));
     }
     const int bias = input(operands.bias);
-    const bool fits = bias == ir::kAbsent ||
-                      subgraph.values[static_cast<size_t>(bias)].shape.elements() == static_cast<int64_t>(shift.size());
+    const bool fits =
+        bias == ir::kAbsent || subgraph.value(bias).shape.elements() == static_cast<int64_t>(shift.size());
     const bool finite = std::all_of(shift.begin(), shift.end(), [](double s) { return std::isfinite(s); });
     if (shift.empty() || !fits || !finite) continue;
     correct(graph, static_cast<int>(n), static_cast<size_t>(operands.bias), shift);

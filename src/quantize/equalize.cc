@@ -10,7 +10,7 @@
 #include "core/cancel.h"
 #include "ops/registry.h"
 #include "passes/editor.h"
-#include "quantize/parameters.h"
+#include "quantize/constants.h"
 
 namespace leadline::quantize {
 namespace {

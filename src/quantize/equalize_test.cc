@@ -9,7 +9,7 @@
 #include "ops/fully_connected.h"
 #include "ops/graph_builder.h"
 #include "quantize/bias_correction.h"
-#include "quantize/parameters.h"
+#include "quantize/constants.h"
 
 namespace leadline::quantize {
 namespace {
@@ -19,7 +19,7 @@ using ops::GraphBuilder;
 std::vector<float> contents(const ir::Graph& graph, int node, int input) {
   const ir::Subgraph& subgraph = graph.subgraphs[0];
   const int v = subgraph.nodes[static_cast<size_t>(node)].inputs[static_cast<size_t>(input)];
-  const Floats floats(subgraph.values[static_cast<size_t>(v)]);
+  const Floats floats(subgraph.value(v));
   return {floats.values().begin(), floats.values().end()};
 }
 

@@ -3,6 +3,8 @@
 // conversions where float and integers meet.
 #pragma once
 
+#include <string>
+
 #include "ir/graph.h"
 #include "ops/op.h"
 #include "quantize/parameters.h"
@@ -11,10 +13,11 @@
 namespace leadline::quantize {
 
 struct IntegerOptions {
-  DType input_type = DType::kFloat32;  // of float inputs and outputs of subgraph 0: float32, int8, uint8 or int16
+  DType input_type = DType::kFloat32;  // of float inputs and outputs of entry subgraphs: float32, int8, ...
   DType output_type = DType::kFloat32;
-  bool per_channel = true;        // a scale for each output channel of convolutions
-  bool per_channel_dense = true;  // and of FULLY_CONNECTED
+  bool per_channel = true;          // a scale for each output channel of convolutions
+  bool per_channel_dense = true;    // and of FULLY_CONNECTED
+  std::string quantized_name = {};  // of what floats are quantized into; empty: the name of the floats and the type
 };
 
 /// The axis of an op's weights with a scale for each slice; -1: one scale for all.
@@ -23,10 +26,11 @@ int channel_axis(const IntegerOptions& options, const ops::OpDef& op, const Shap
 /// Leaves nodes float that have an activation without a known range; they get a reason.
 void resolve_treatments(const ir::Graph& graph, Treatments& treatments, const RangeOf& range_of);
 
-/// Turns nodes of subgraph 0 with the treatments kInt8 and kInt16 into their integer form. Other nodes, those with
-/// other treatments too, see the float values they saw. `treatments` are settled and have an entry for each node; the
-/// result is in step with the new nodes. Constants become sources that are read while the file is written. Names:
-/// inputs and outputs of the graph keep theirs; where they stay float, the integer beside them ends in "_int8" or
+/// Turns nodes with the treatments kInt8 and kInt16 into their integer form: of entry subgraphs, and of those that one
+/// WHILE or IF calls, which agrees with them on the types of what crosses over. Other nodes, those with other
+/// treatments too, see the float values they saw. `treatments` are settled and have an entry for each node; the result
+/// is in step with the new nodes. Constants become sources that are read while the file is written. Names: inputs and
+/// outputs of the graph keep theirs; where they stay float, the integer beside them ends in "_int8" or
 /// "_int16". Values between nodes keep their names; "_float" and "_requantized" mark what conversions make of them.
 /// Throws Error(kUnsupported), naming the tensor, for constants that are not finite.
 Treatments quantize_integers(ir::Graph& graph, const Treatments& treatments, const RangeOf& range_of,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "ir/sources.h"
 #include "ir/verifier.h"
 #include "ops/arithmetic.h"
 #include "ops/concatenation.h"
@@ -23,7 +24,7 @@ struct Ranges {
   std::string unreached = {};
 
   std::optional<RealRange> operator()(int subgraph, int tensor, int, bool) const {
-    const std::string& name = graph.subgraphs[static_cast<size_t>(subgraph)].values[static_cast<size_t>(tensor)].name;
+    const std::string& name = graph.subgraphs[static_cast<size_t>(subgraph)].value(tensor).name;
     if (name == unreached) return {};
     const auto found = named.find(name);
     return found != named.end() ? found->second : RealRange{-1.0, 1.0};

@@ -222,7 +222,7 @@ std::optional<Parameters> Scales::output(const ir::Node& node, int node_index, i
 
 bool is_activation(const ir::Subgraph& subgraph, int value) {
   if (value == ir::kAbsent) return false;
-  const ir::Value& v = subgraph.values[static_cast<size_t>(value)];
+  const ir::Value& v = subgraph.value(value);
   return v.dtype == DType::kFloat32 && !v.constant;
 }
 

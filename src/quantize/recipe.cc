@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/recipe.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "core/error.h"
+#include "core/join.h"
 #include "io/json.h"
 #include "ops/registry.h"
+#include "quantize/near_miss.h"
 
 namespace leadline::quantize {
 namespace {
@@ -45,7 +48,7 @@ class Entry {
     for (const auto& [key, value] : object.members()) {
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
       bad(fmt::format("has the unknown key '{}{}'; expected one of: {}", where, key.substr(0, 80),
-                      fmt::join(keys, ", ")));
+                      join(std::span(keys.begin(), keys.size()), ", ")));
     }
   }
   const Json& json() const { return json_; }
@@ -89,7 +92,8 @@ std::vector<Json> one_or_many(const Entry& entry, const char* key, const Json& a
 }
 
 void add_plain(const Entry& entry, std::vector<RecipeRule>& rules) {
-  entry.allow_only(entry.json(), "", {"op", "name", "node", "mode", "comment"});
+  entry.allow_only(entry.json(), "", {"op", "name", "node", "mode", "optional", "comment"});
+  const bool optional = entry.flag(entry.json(), "", "optional", false);
   const QuantizationMode mode = entry.mode();
   for (const Json& op : one_or_many(entry, "op", "")) {
     if (!op.is_text()) entry.bad_key("op", op, "the name of an op");
@@ -100,7 +104,7 @@ void add_plain(const Entry& entry, std::vector<RecipeRule>& rules) {
           entry.bad_key("node", node, "the number of a node");
         }
         require(rules.size() < kMostRules, ErrorCode::kInvalidArgument, "recipe: more than {} rules", kMostRules);
-        rules.push_back({op.text(), name.text(), static_cast<int>(node.integer()), mode});
+        rules.push_back({op.text(), name.text(), static_cast<int>(node.integer()), mode, optional});
       }
     }
   }
@@ -193,6 +197,7 @@ class OpConfig {
 void add_foreign(const Entry& entry, std::vector<RecipeRule>& rules) {
   entry.allow_only(entry.json(), "", {"regex", "operation", "algorithm_key", "op_config"});
   RecipeRule rule;
+  rule.optional = true;  // such recipes list ops that a model may not have
   rule.name = entry.text(entry.json(), "", "regex", "");
   rule.op = entry.text(entry.json(), "", "operation", "*");
   // Nodes that ai-edge-quantizer makes up for the model's own inputs and outputs: options say their types here.
@@ -213,6 +218,36 @@ void add_foreign(const Entry& entry, std::vector<RecipeRule>& rules) {
   rules.push_back(std::move(rule));
 }
 
+/// What stands beside the rules.
+RecipeSettings read_settings(const Json& document) {
+  RecipeSettings settings;
+  for (const auto& [key, value] : document.members()) {
+    if (key == "rules" || key == "comment") continue;
+    const auto bad = [&, &name = key, &got = value](std::string_view expected) {
+      fail(ErrorCode::kInvalidArgument, "recipe: '{}' is {}, expected {}", name, got.dump().substr(0, 80), expected);
+    };
+    if (key == "mode" || key == "method") {
+      if (!value.is_text()) bad("a name");
+      if (key == "mode") settings.mode = parse_quantization_mode(value.text(), "recipe: 'mode'");
+      if (key == "method") settings.method = parse_calibration_method(value.text(), "recipe: 'method'");
+    } else if (key == "percentile") {
+      if (!value.is_number()) bad("a number");
+      settings.percentile = value.number();
+    } else if (key == "per_channel" || key == "equalize" || key == "bias_correction") {
+      if (!value.is_boolean()) bad("true or false");
+      (key == "per_channel" ? settings.per_channel
+       : key == "equalize"  ? settings.equalize
+                            : settings.bias_correction) = value.boolean();
+    } else {
+      fail(ErrorCode::kInvalidArgument,
+           "recipe: unknown key '{}' beside 'rules'; expected one of: mode, method, percentile, per_channel, equalize, "
+           "bias_correction, comment",
+           key.substr(0, 80));
+    }
+  }
+  return settings;
+}
+
 Json parse(std::string_view text) {
   require(text.size() <= kLargestRecipe, ErrorCode::kInvalidArgument, "recipe: {} bytes, more than {}", text.size(),
           kLargestRecipe);
@@ -225,13 +260,15 @@ Json parse(std::string_view text) {
 
 }  // namespace
 
-std::vector<RecipeRule> read_recipe(std::string_view json) {
+RecipeDocument read_recipe(std::string_view json) {
   const Json document = parse(json);
   const Json* found = document.find("rules");
   const Json& list = found == nullptr ? document : *found;
   require(list.is_array(), ErrorCode::kInvalidArgument,
           "recipe: expected a list of rules, or an object with the key 'rules'");
-  std::vector<RecipeRule> rules;
+  RecipeDocument result;
+  if (found != nullptr) result.settings = read_settings(document);
+  std::vector<RecipeRule>& rules = result.rules;
   bool foreign = false;
   for (size_t i = 0; i < list.size(); ++i) {
     const Entry entry(list.at(i), i);
@@ -242,7 +279,7 @@ std::vector<RecipeRule> read_recipe(std::string_view json) {
     if (!std::exchange(foreign, true)) rules.insert(rules.begin(), RecipeRule{});  // what no rule names stays float
     add_foreign(entry, rules);
   }
-  return rules;
+  return result;
 }
 
 Recipe::Recipe(const std::vector<RecipeRule>& rules) {
@@ -280,9 +317,8 @@ bool Recipe::Compiled::matches(const ir::Graph& graph, int subgraph, int node) c
   const ir::Node& asked = inside.nodes[static_cast<size_t>(node)];
   if (op && asked.op != *op) return false;
   if (rule.node >= 0 && (subgraph != 0 || rule.node != node)) return false;
-  return name == nullptr || std::any_of(asked.outputs.begin(), asked.outputs.end(), [&](int v) {
-           return v != ir::kAbsent && name->search(inside.values[static_cast<size_t>(v)].name);
-         });
+  return name == nullptr || std::any_of(asked.outputs.begin(), asked.outputs.end(),
+                                        [&](int v) { return v != ir::kAbsent && name->search(inside.value(v).name); });
 }
 
 std::optional<QuantizationMode> Recipe::mode(const ir::Graph& graph, int subgraph, int node) const {
@@ -305,6 +341,42 @@ std::vector<RecipeRule> Recipe::unmatched(const ir::Graph& graph) const {
     if (!matches_any(rule)) result.push_back(rule.rule);
   }
   return result;
+}
+
+namespace {
+
+/// What a rule that matches nothing may have meant: names that are alike, or what the model has.
+std::string hint_for(const RecipeRule& rule, const ir::Graph& graph) {
+  std::vector<std::string_view> names;
+  std::vector<std::string_view> ops;
+  for (const ir::Subgraph& subgraph : graph.subgraphs) {
+    for (const ir::Node& node : subgraph.nodes) {
+      if (std::find(ops.begin(), ops.end(), node.op.name()) == ops.end()) ops.push_back(node.op.name());
+      for (const int v : node.outputs) {
+        if (v != ir::kAbsent) names.push_back(subgraph.value(v).name);
+      }
+    }
+  }
+  constexpr size_t kShown = 3;
+  if (!rule.name.empty()) {
+    const std::vector<std::string> near = near_misses(literal_text(rule.name), names, kShown);
+    if (!near.empty()) return fmt::format("names that are alike: '{}'", join(near, "', '"));
+  }
+  if (rule.node >= 0) return fmt::format("the model has nodes 0 to {}", graph.subgraphs[0].nodes.size() - 1);
+  if (!rule.op.empty() && rule.op != "*" && rule.name.empty()) {
+    return fmt::format("the model has {}", join(ops, ", "));
+  }
+  return fmt::format("patterns are searched in the names of nodes' outputs, such as '{}'",
+                     names.empty() ? std::string_view() : names.front());
+}
+
+}  // namespace
+
+void Recipe::require_matches(const ir::Graph& graph) const {
+  for (const RecipeRule& rule : unmatched(graph)) {
+    if (rule.optional) continue;
+    fail(ErrorCode::kInvalidArgument, "recipe: no node matches the rule {}; {}", describe(rule), hint_for(rule, graph));
+  }
 }
 
 }  // namespace leadline::quantize

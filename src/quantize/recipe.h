@@ -25,6 +25,9 @@ class Recipe {
   std::optional<QuantizationMode> mode(const ir::Graph& graph, int subgraph, int node) const;
   /// Rules that match no node of the graph, in their order.
   std::vector<RecipeRule> unmatched(const ir::Graph& graph) const;
+  /// Throws Error(kInvalidArgument) for the first rule that matches no node and is not optional, with what it may have
+  /// meant.
+  void require_matches(const ir::Graph& graph) const;
 
  private:
   struct Compiled {
@@ -37,7 +40,7 @@ class Recipe {
   std::vector<Compiled> rules_;
 };
 
-/// The rules of leadline::parse_recipe(), before Recipe checks them.
-std::vector<RecipeRule> read_recipe(std::string_view json);
+/// What leadline::parse_recipe() returns, before Recipe checks it.
+RecipeDocument read_recipe(std::string_view json);
 
 }  // namespace leadline::quantize

@@ -13,7 +13,7 @@ namespace {
 
 std::string complaint(std::string_view json) {
   try {
-    const Recipe recipe(read_recipe(json));
+    const Recipe recipe(read_recipe(json).rules);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
     return error.what();
@@ -34,7 +34,8 @@ TEST(Recipe, LastMatchingRuleDecides) {
     {"mode": "int8"},
     {"op": ["TANH", "LOGISTIC"], "mode": "int16x8"},
     {"name": "^block1/", "node": 0, "mode": "float"},
-    {"node": 1, "name": "nothing like it", "mode": "float16"}])"));
+    {"node": 1, "name": "nothing like it", "mode": "float16"}])")
+                          .rules);
   EXPECT_EQ(recipe.mode(*graph, 0, 0), QuantizationMode::kFloat);
   EXPECT_EQ(recipe.mode(*graph, 0, 1), QuantizationMode::kInt16x8);
   EXPECT_EQ(Recipe({}).mode(*graph, 0, 0), std::nullopt);
@@ -42,7 +43,8 @@ TEST(Recipe, LastMatchingRuleDecides) {
 
 TEST(Recipe, ReadsAllModes) {
   const auto rules = read_recipe(R"({"rules": [{"mode": "float"}, {"mode": "float16"}, {"mode": "dynamic"},
-    {"mode": "int8"}, {"mode": "int16x8"}, {"mode": "weight-only-int8"}, {"mode": "weight_only_int4"}]})");
+    {"mode": "int8"}, {"mode": "int16x8"}, {"mode": "weight-only-int8"}, {"mode": "weight_only_int4"}]})")
+                         .rules;
   ASSERT_EQ(rules.size(), 7U);
   for (size_t i = 0; i < rules.size(); ++i) EXPECT_EQ(rules[i].mode, static_cast<QuantizationMode>(i)) << i;
 }
@@ -51,12 +53,56 @@ TEST(Recipe, SaysWhichRulesMatchNoNode) {
   const auto graph = two_nodes();
   const Recipe recipe(read_recipe(R"([{"op": "TANH", "mode": "float"}, {"op": "CONV_2D", "mode": "float"},
     {"name": "^block1/relu$", "mode": "float"}, {"name": "block1/relu_int8", "mode": "float"},
-    {"node": 1, "mode": "float"}, {"node": 2, "mode": "float"}, {"mode": "int8"}])"));
+    {"node": 1, "mode": "float"}, {"node": 2, "mode": "float"}, {"mode": "int8"}])")
+                          .rules);
   const auto unmatched = recipe.unmatched(*graph);
   ASSERT_EQ(unmatched.size(), 3U);
   EXPECT_EQ(unmatched[0].op, "CONV_2D");
   EXPECT_EQ(unmatched[1].name, "block1/relu_int8");
   EXPECT_EQ(unmatched[2].node, 2);
+}
+
+/// What is said of a recipe that does not fit the graph; empty when it does.
+std::string misfit(const char* json) {
+  const auto graph = two_nodes();
+  try {
+    Recipe(read_recipe(json).rules).require_matches(*graph);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Recipe, ARuleThatMatchesNothingIsAnErrorWithNearMisses) {
+  EXPECT_EQ(misfit(R"([{"name": "^block1/relu_int8$", "mode": "float"}])"),
+            "recipe: no node matches the rule name '^block1/relu_int8$'; names that are alike: 'block1/relu'");
+  EXPECT_EQ(misfit(R"([{"name": "^block1\\/rel$", "mode": "float"}, {"node": 9, "mode": "float"}])"),
+            "recipe: no node matches the rule name '^block1\\/rel$'; names that are alike: 'block1/relu'");
+  EXPECT_EQ(misfit(R"([{"node": 9, "mode": "float"}])"),
+            "recipe: no node matches the rule node 9; the model has nodes 0 to 1");
+  EXPECT_EQ(misfit(R"([{"op": "CONV_2D", "mode": "float"}])"),
+            "recipe: no node matches the rule op CONV_2D; the model has RELU, TANH");
+  EXPECT_EQ(
+      misfit(R"([{"name": "qqq", "mode": "float"}])"),
+      "recipe: no node matches the rule name 'qqq'; patterns are searched in the names of nodes' outputs, such as "
+      "'block1/relu'");
+  EXPECT_EQ(misfit(R"([{"op": "CONV_2D", "mode": "float", "optional": true}, {"name": "relu", "mode": "float"}])"), "");
+  EXPECT_EQ(misfit(R"([{"regex": "x", "operation": "CONV_2D", "algorithm_key": "no_quantize"}])"), "");
+}
+
+TEST(Recipe, SettingsStandBesideTheRules) {
+  const auto read = read_recipe(R"({"mode": "int16x8", "method": "percentile", "percentile": 99.5, "per_channel": true,
+    "equalize": true, "bias_correction": false, "rules": [{"op": "TANH", "mode": "float"}]})");
+  EXPECT_EQ(read.settings.mode, QuantizationMode::kInt16x8);
+  EXPECT_EQ(read.settings.method, CalibrationMethod::kPercentile);
+  EXPECT_EQ(read.settings.percentile, 99.5);
+  EXPECT_EQ(read.settings.bias_correction, false);
+  const std::string text = recipe_to_json(read.rules, read.settings);
+  EXPECT_EQ(read_recipe(text).settings, read.settings) << text;
+  EXPECT_EQ(read_recipe(text).rules.size(), 1U) << text;
+  EXPECT_NE(complaint(R"({"rules": [], "equalise": true})").find("'equalise'"), std::string::npos);
+  EXPECT_NE(complaint(R"({"rules": [], "equalize": 1})").find("true or false"), std::string::npos);
+  EXPECT_NE(complaint(R"({"rules": [], "mode": "int9"})").find("'int9'"), std::string::npos);
 }
 
 TEST(Recipe, ReadsWhatAiEdgeQuantizerWrites) {
@@ -75,7 +121,8 @@ TEST(Recipe, ReadsWhatAiEdgeQuantizerWrites) {
     {"regex": "d", "operation": "*", "algorithm_key": "no_quantize"},
     {"regex": ".*", "operation": "INPUT", "algorithm_key": "no_quantize"},
     {"regex": "e", "operation": "ADD", "algorithm_key": "min_max_uniform_quantize", "op_config": {
-       "activation_tensor_config": {"num_bits": 16}, "weight_tensor_config": {"num_bits": 8}}}])");
+       "activation_tensor_config": {"num_bits": 16}, "weight_tensor_config": {"num_bits": 8}}}])")
+                         .rules;
   ASSERT_EQ(rules.size(), 7U);
   EXPECT_EQ(rules[0].mode, QuantizationMode::kFloat);  // what no rule names
   EXPECT_EQ(rules[0].name, "");

@@ -261,4 +261,26 @@ uint64_t fingerprint(const ir::Graph& graph) {
   return sum.value();
 }
 
+ModelStatistics empty_statistics(const ir::Graph& graph, bool histograms) {
+  ModelStatistics result;
+  result.model = fingerprint(graph);
+  result.histograms = histograms;
+  for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
+    const ir::Subgraph& subgraph = graph.subgraphs[s];
+    std::vector<bool> watched(subgraph.values.size());
+    for (const int v : subgraph.inputs) watched[static_cast<size_t>(v)] = true;
+    for (const ir::Node& node : subgraph.nodes) {
+      for (const int v : node.outputs) {
+        if (v != ir::kAbsent) watched[static_cast<size_t>(v)] = true;
+      }
+    }
+    for (size_t v = 0; v < watched.size(); ++v) {
+      const ir::Value& value = subgraph.values[v];
+      if (!Recorder::is_recordable(value.dtype) || value.constant || !(watched[v] || value.variable)) continue;
+      result.tensors.push_back({static_cast<int>(s), static_cast<int>(v), value.name, {}});
+    }
+  }
+  return result;
+}
+
 }  // namespace leadline::quantize

@@ -23,4 +23,7 @@ ModelStatistics from_bytes(std::span<const std::byte> bytes, Charge& charge);
 /// Depends on structure, names, types and shapes, and on the size, beginning and end of every constant.
 uint64_t fingerprint(const ir::Graph& graph);
 
+/// Of no samples, for the tensors that are watched: float inputs of subgraphs, float outputs of nodes, float variables.
+ModelStatistics empty_statistics(const ir::Graph& graph, bool histograms);
+
 }  // namespace leadline::quantize

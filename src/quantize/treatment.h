@@ -29,6 +29,10 @@ struct TreatmentOptions {
   std::function<std::string(const ir::Subgraph&, const ir::Node&, QuantizationMode)> weights_obstacle;
 };
 
+/// Which subgraphs are run by themselves, and so may have inputs and outputs of other types: the main one and those of
+/// signatures, unless a node calls them too.
+std::vector<bool> entry_subgraphs(const ir::Graph& graph);
+
 /// Throws Error(kUnsupported), naming the first tensor, when the model has quantized tensors or float16 weights.
 void require_float_model(const ir::Graph& graph);
 

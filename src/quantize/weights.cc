@@ -14,13 +14,14 @@
 #include "core/error.h"
 #include "ir/field_finder.h"
 #include "ops/registry.h"
-#include "quantize/weight_source.h"
+#include "quantize/constants.h"
+#include "quantize/parameters.h"
 
 namespace leadline::quantize {
 namespace {
 
 /// What a constant becomes.
-struct Form {
+struct WeightForm {
   DType dtype = DType::kFloat16;
   int axis = -1;         // with a scale for each slice
   bool widened = false;  // the node reads it through DEQUANTIZE
@@ -75,7 +76,7 @@ bool gathers_integers(const ops::OpDef& op, QuantizationMode mode) {
 
 struct Operand {
   int input = 0;
-  Form form;
+  WeightForm form;
 };
 
 /// What is to become of the operands of one node.
@@ -105,7 +106,7 @@ class Decider {
   }
 
  private:
-  const ir::Value& value(int v) const { return subgraph_.values[static_cast<size_t>(v)]; }
+  const ir::Value& value(int v) const { return subgraph_.value(v); }
 
   Decision halves(const ir::Node& node) const {
     Decision decision;
@@ -150,8 +151,8 @@ class Decider {
     return decision;
   }
 
-  Form form(const ir::Node& node, QuantizationMode mode, const ops::OpDef& op, const ir::Value& weights) const {
-    Form form;
+  WeightForm form(const ir::Node& node, QuantizationMode mode, const ops::OpDef& op, const ir::Value& weights) const {
+    WeightForm form;
     form.dtype = mode == QuantizationMode::kWeightOnlyInt4 ? DType::kInt4 : DType::kInt8;
     form.widened = mode != QuantizationMode::kDynamicRange && !gathers_integers(op, mode);
     form.axis = op.symmetric_axis();
@@ -208,7 +209,7 @@ class SubgraphRewriter {
   }
 
  private:
-  ir::Value& value(int v) { return subgraph_.values[static_cast<size_t>(v)]; }
+  ir::Value& value(int v) { return subgraph_.value(v); }
 
   /// Decides all nodes, and finds the constants that keep a float reader.
   std::vector<Decision> decide() {
@@ -236,7 +237,7 @@ class SubgraphRewriter {
   }
 
   /// The value that holds the contents of float constant `v` in another form.
-  int constant_in(int v, const Form& form) {
+  int constant_in(int v, const WeightForm& form) {
     const auto key = std::pair(v, form.constant());
     if (const auto found = constants_.find(key); found != constants_.end()) return found->second;
     const auto floats = floats_.try_emplace(v, value(v)).first;  // as it was, should the value be replaced below
@@ -262,7 +263,7 @@ class SubgraphRewriter {
     return result;
   }
 
-  const QuantizedConstant& quantized(const ir::Value& floats, const Form& form) {
+  const QuantizedConstant& quantized(const ir::Value& floats, const WeightForm& form) {
     const void* contents = floats.source ? static_cast<const void*>(floats.source.get()) : floats.data.data();
     const SourceKey key{contents, form.dtype, form.axis, {floats.shape.begin(), floats.shape.end()}};
     if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
@@ -271,13 +272,13 @@ class SubgraphRewriter {
     if (form.dtype == DType::kFloat16) {
       made.source = half_source(constant);
     } else {
-      const int bits = form.dtype == DType::kInt4 ? 4 : 8;
       try {
-        made.scales = symmetric_scales(constant, form.axis, symmetric_limit(bits));
+        made.scales = weight_scales(constant, form.axis, dtype_bits(form.dtype), Arithmetic::kSingle);
       } catch (const Error& error) {
         fail(error.code(), "weights '{}' cannot be quantized: {}", floats.name, error.what());
       }
-      made.source = symmetric_source(constant, form.axis, made.scales, bits);
+      made.source = quantized_source(
+          constant, {form.dtype, symmetric(made.scales, std::max(form.axis, 0)), true, Arithmetic::kSingle});
     }
     return cache_.emplace(key, std::move(made)).first->second;
   }

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "core/half.h"
+#include "ir/sources.h"
 #include "ir/verifier.h"
 #include "leadline/error.h"
 #include "model/reader.h"
 #include "model/writer.h"
 #include "ops/fully_connected.h"
 #include "ops/graph_builder.h"
-#include "quantize/weight_source.h"
 
 namespace leadline::quantize {
 namespace {
@@ -42,7 +42,7 @@ std::string ops_of(const ir::Graph& graph) {
 
 const ir::Value& input_of(const ir::Graph& graph, size_t node, size_t input) {
   const ir::Subgraph& subgraph = graph.subgraphs[0];
-  return subgraph.values[static_cast<size_t>(subgraph.nodes[node].inputs[input])];
+  return subgraph.value(subgraph.nodes[node].inputs[input]);
 }
 
 /// FULLY_CONNECTED with 32 x 64 weights and a bias.
@@ -52,37 +52,6 @@ std::shared_ptr<ir::Graph> dense(const std::vector<float>& weights = ramp(2048))
   const int w = b.constant("w", DType::kFloat32, {32, 64}, weights);
   const int bias = b.constant("bias", DType::kFloat32, {32}, ramp(32));
   return b.finish({b.node("FULLY_CONNECTED", {x, w, bias}, "y")});
-}
-
-TEST(SymmetricSource, RoundsHalvesAwayFromZeroAndPacksNibbles) {
-  ir::Graph graph;
-  ir::Value value;
-  value.shape = Shape{5};
-  value.constant = true;
-  const std::vector<float> floats = {-7.0F, 0.5F, 1.5F, -2.5F, 7.0F};
-  value.source = ir::owned_source({std::as_bytes(std::span(floats)).begin(), std::as_bytes(std::span(floats)).end()});
-  const FloatConstant constant = float_constant(graph, value);
-  const std::vector<float> scales = symmetric_scales(constant, -1, symmetric_limit(4));
-  EXPECT_EQ(scales, std::vector<float>{1.0F});
-  const auto bytes = ir::read_all(*symmetric_source(constant, -1, scales, 4));
-  ASSERT_EQ(bytes.size(), 3U);
-  EXPECT_EQ(std::to_integer<int>(bytes[0]), 0x19);  // -7, 1
-  EXPECT_EQ(std::to_integer<int>(bytes[1]), 0xD2);  // 2, -3
-  EXPECT_EQ(std::to_integer<int>(bytes[2]), 0x07);
-}
-
-TEST(HalfSource, KeepsLargeValuesFinite) {
-  ir::Graph graph;
-  ir::Value value;
-  value.shape = Shape{3};
-  value.constant = true;
-  const std::vector<float> floats = {1e9F, -std::numeric_limits<float>::infinity(), 0.1F};
-  value.source = ir::owned_source({std::as_bytes(std::span(floats)).begin(), std::as_bytes(std::span(floats)).end()});
-  const auto bytes = ir::read_all(*half_source(float_constant(graph, value)));
-  const auto* halves = reinterpret_cast<const uint16_t*>(bytes.data());
-  EXPECT_EQ(half_to_float(halves[0]), 65504.0F);
-  EXPECT_EQ(half_to_float(halves[1]), -65504.0F);
-  EXPECT_NEAR(half_to_float(halves[2]), 0.1F, 1e-4F);
 }
 
 TEST(QuantizeWeights, HybridPerChannelReplacesTheConstant) {
@@ -182,7 +151,7 @@ TEST(QuantizeWeights, GatherMovesIntegersAndWidensTheRowsItTook) {
   EXPECT_EQ(input_of(*graph, 1, 0).dtype, DType::kInt8);
   EXPECT_EQ(input_of(*graph, 1, 0).quantization, input_of(*graph, 0, 0).quantization);
   const ir::Subgraph& subgraph = graph->subgraphs[0];
-  EXPECT_EQ(subgraph.values[static_cast<size_t>(subgraph.outputs[0])].name, "taken");
+  EXPECT_EQ(subgraph.value(subgraph.outputs[0]).name, "taken");
 }
 
 TEST(QuantizeWeights, NamesWeightsThatAreNotFinite) {
