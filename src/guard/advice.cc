@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/advice.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ const char* guard_cause_name(GuardCause cause) noexcept {
 
 namespace {
 
-std::string exit_advice(const GuardReport& report) {
+std::string child_exit_advice(const GuardReport& report) {
   if (report.exit_code == 0) return "";
   if (report.exit_code == 127) return "127 is how a shell says that it found no such program.";
   if (report.exit_code == 128 + SIGKILL) {
@@ -84,7 +84,9 @@ std::string signal_advice(int signal, bool refused_memory) {
   switch (signal) {
     case SIGSEGV:
       return "A native library read or wrote memory that is not its own, or the stack ran over (endless recursion). "
-             "The Python stack names the call; look for libraries of mixed versions there.";
+             "The Python stack names the call. If it always crashes there, `leadline doctor` looks for libraries that "
+             "do "
+             "not fit together, and leadline.guard runs it in a process of its own.";
     case SIGABRT:
       if (refused_memory) {
         return "An allocation was refused and the library gave up. Give it more memory, or less to do at once.";
@@ -110,7 +112,7 @@ void explain(GuardReport& report, const Circumstances& circumstances) {
     case GuardCause::kExit:
       report.summary =
           fmt::format("exited with code {} after {:.1f} s, peak {}", report.exit_code, report.seconds, peak);
-      report.advice = exit_advice(report);
+      report.advice = child_exit_advice(report);
       return;
     case GuardCause::kSignal:
       report.summary =

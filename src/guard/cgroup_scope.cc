@@ -28,7 +28,7 @@ std::optional<std::string> own_group(const SystemPaths& paths) {
   return path;
 }
 
-bool has_word(const std::string& text, std::string_view word) {
+bool has_spaced_word(const std::string& text, std::string_view word) {
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     const size_t end = at + word.size();
     if ((at == 0 || text[at - 1] == ' ') && (end == text.size() || text[end] == ' ' || text[end] == '\n')) return true;
@@ -51,7 +51,7 @@ std::vector<std::string> parents(const SystemPaths& paths) {
     const std::string own = mount + *group;
     const auto controls_memory = [](const std::string& folder) {
       const std::optional<std::string> text = read_text_file(folder + "/cgroup.subtree_control");
-      return text && has_word(*text, "memory");
+      return text && has_spaced_word(*text, "memory");
     };
     if (controls_memory(own)) found.push_back(own);
     if (group->empty()) continue;

@@ -7,7 +7,7 @@
 namespace leadline::guard {
 namespace {
 
-Compatibility read(const Json& json) {
+Compatibility read_table(const Json& json) {
   Compatibility table;
   table.date = json.at("date").text();
   for (const auto& [name, source] : json.at("sources").members()) table.sources[name] = source.at("url").text();
@@ -55,7 +55,7 @@ std::string Compatibility::source(const std::string& name) const {
 const Compatibility& compatibility() {
   static const Compatibility table = [] {
     try {
-      return read(parse_json(kCompatibilityJson));
+      return read_table(parse_json(kCompatibilityJson));
     } catch (const JsonError& error) {
       fail(ErrorCode::kInternal, "the table of compatible versions cannot be read: {}", error.what());
     }

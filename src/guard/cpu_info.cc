@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "guard/trim.h"
 #include "guard/untrusted_file.h"
 
 namespace leadline::guard {
@@ -17,12 +18,6 @@ constexpr std::array<std::string_view, 15> kX86{"sse4_1",   "sse4_2",      "avx"
                                                 "avx_vnni", "avx512_fp16", "amx_tile", "amx_int8",    "amx_bf16"};
 constexpr std::array<std::string_view, 9> kArm{"neon", "asimd", "asimdhp", "asimddp", "i8mm",
                                                "bf16", "sve",   "sve2",    "sme"};
-
-std::string_view trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 /// The names that are in `features`, or those that are not.
 std::vector<std::string> among(std::span<const std::string_view> names, const std::vector<std::string>& features,

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -30,6 +31,7 @@
 #include <mutex>
 
 #include "guard/flight_recorder.h"
+#include "guard/postmortem.h"
 #include "io/mapping_watch.h"
 
 namespace leadline::guard {
@@ -42,11 +44,11 @@ constexpr size_t kStackBytes = 256 * 1024;
 constexpr size_t kMostFrames = 64;
 
 struct sigaction old_actions[NSIG];
-bool installed[NSIG];
+bool handled_signals[NSIG];
 std::mutex install_mutex;
 std::atomic<bool> enabled = false;
 std::atomic<int> python_signal = 0;
-std::atomic<pid_t> owner = 0;  // the thread that writes the crash; the first one only
+std::atomic<pid_t> crash_owner = 0;  // the thread that writes the crash; the first one only
 
 // Of the owner alone.
 sigjmp_buf escape;
@@ -243,7 +245,34 @@ void add_last_errors(flight::Crash& crash) {
   if (got > 0) set_message(crash, text_buffer, static_cast<size_t>(got));
 }
 
+/// "RLIMIT_DATA 1500000000": async-signal-safe, as nothing of printf is.
+size_t put_limit(char* to, size_t room, int resource, const char* name) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+  char digits[24];
+  size_t count = 0;
+  for (rlim_t rest = limit.rlim_cur; count == 0 || rest > 0; rest /= 10)
+    digits[count++] = '0' + static_cast<char>(rest % 10);
+  const size_t size = strlen(name);
+  if (size + count + 1 > room) return 0;
+  std::memcpy(to, name, size);
+  for (size_t i = 0; i < count; ++i) to[size + i] = digits[count - 1 - i];
+  to[size + count] = ' ';
+  return size + count + 1;
+}
+
+/// A library that crashes may have been refused memory: the limits of this process are worth a word.
+void add_limits(flight::Crash& crash) {
+  size_t size = kLimitWords.size();
+  std::memcpy(crash.message, kLimitWords.data(), size);
+  const size_t start = size;
+  size += put_limit(crash.message + size, sizeof crash.message - size, RLIMIT_DATA, "RLIMIT_DATA ");
+  size += put_limit(crash.message + size, sizeof crash.message - size, RLIMIT_AS, "RLIMIT_AS ");
+  crash.message_size = size == start ? 0 : static_cast<uint32_t>(size - 1);
+}
+
 void add_message(flight::Crash& crash) {
+  if (crash.signal == SIGSEGV || crash.signal == SIGBUS) add_limits(crash);
   if (crash.signal != SIGABRT) return;
   if (terminate_text[0] != '\0') {
     set_message(crash, terminate_text, strnlen(terminate_text, sizeof terminate_text));
@@ -320,7 +349,7 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
   if (enabled.load()) {
     const pid_t self = thread_id();
     pid_t before = 0;
-    if (owner.compare_exchange_strong(before, self)) {
+    if (crash_owner.compare_exchange_strong(before, self)) {
       record(signal, info, context);
     } else if (before == self) {
       if (can_escape != 0) siglongjmp(escape, 1);
@@ -390,7 +419,7 @@ void install(int signal) {
   action.sa_sigaction = &on_crash;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  if (!installed[signal]) installed[signal] = sigaction(signal, &action, &old_actions[signal]) == 0;
+  if (!handled_signals[signal]) handled_signals[signal] = sigaction(signal, &action, &old_actions[signal]) == 0;
 }
 
 }  // namespace
@@ -418,12 +447,12 @@ void remove_crash_handler() {
   if (!enabled.exchange(false)) return;
   python_signal = 0;
   for (int signal = 1; signal < NSIG; ++signal) {
-    if (!installed[signal]) continue;
+    if (!handled_signals[signal]) continue;
     struct sigaction current{};
     sigaction(signal, nullptr, &current);
     if (current.sa_sigaction != &on_crash) continue;  // it is below another one, which will call it
     sigaction(signal, &old_actions[signal], nullptr);
-    installed[signal] = false;
+    handled_signals[signal] = false;
   }
   if (std::get_terminate() == &on_terminate) {
     std::set_terminate(old_terminate);

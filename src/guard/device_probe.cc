@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -23,9 +23,9 @@ namespace leadline::guard {
 namespace {
 
 constexpr size_t kLongestAnswer = size_t{1} << 20;
-constexpr size_t kMostDevices = 256;
-constexpr char kStarted = '!';             // the child's first byte: no lock holds it
-constexpr std::chrono::seconds kStart{2};  // a child that has not come that far is stuck
+constexpr size_t kMostProbed = 256;
+constexpr char kStarted = '!';                 // the child's first byte: no lock holds it
+constexpr std::chrono::seconds kStartTime{2};  // a child that has not come that far is stuck
 constexpr int kMostStarts = 4;
 
 pid_t fork_without_handlers() {
@@ -50,7 +50,7 @@ void close_others(int keep) {
 }
 
 /// In the child. Crash handlers of the parent must not run here, nor may drivers write on the user's terminal.
-[[noreturn]] void run_child(int pipe, const ChildProbe::Probe& probe) {
+[[noreturn]] void answer_in_child(int pipe, const ChildProbe::Probe& probe) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int number : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGPIPE, SIGALRM})
     signal(number, SIG_DFL);
@@ -94,7 +94,7 @@ void ChildProbe::start() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
   pid_ = fork_without_handlers();
-  if (pid_ == 0) run_child(ends[1], probe_);
+  if (pid_ == 0) answer_in_child(ends[1], probe_);
   close(ends[1]);
   pipe_ = ends[0];
   if (pid_ < 0) {
@@ -148,7 +148,7 @@ ChildProbe::Wait ChildProbe::read_until(std::chrono::steady_clock::time_point en
 ProbeResult ChildProbe::result(std::chrono::steady_clock::time_point end) {
   std::string answer;
   for (int starts = 1; pid_ >= 0; ++starts) {
-    const auto soon = std::min(end, std::chrono::steady_clock::now() + kStart);
+    const auto soon = std::min(end, std::chrono::steady_clock::now() + kStartTime);
     if (read_until(soon, 1, answer) != Wait::kLate || soon == end || starts == kMostStarts) break;
     finish(true);
     start();
@@ -191,7 +191,7 @@ ProbeResult decode(const std::string& text, const std::string& what) {
     ProbeResult result;
     result.note = json.at("note").text();
     for (const Json& entry : json.at("devices").items()) {
-      if (result.devices.size() >= kMostDevices) break;
+      if (result.devices.size() >= kMostProbed) break;
       Device device;
       device.kind = entry.at("kind").text();
       device.api = entry.at("api").text();

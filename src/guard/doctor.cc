@@ -2,7 +2,7 @@
 // doctor(): reads the environment and the machine, runs all checks, and puts the findings in order.
 #include "leadline/guard/doctor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -59,6 +59,8 @@ const std::vector<DoctorCheck>& doctor_checks() {
       {"duplicate-metadata", "two versions of a package recorded in one folder"},
       {"shadowed", "a package that hides another version of itself further down the path"},
       {"files-missing", "files of RECORD that are not there"},
+      {"library-damaged", "native libraries that were cut off or hold zeros"},
+      {"files-changed", "files that are not what RECORD says (with --deep)"},
       {"local-shadow", "a file of the working folder that hides a module"},
       {"memory-limit", "little memory that can really be used (container, machine, ulimit)"},
       {"oom-kills", "the kernel has killed processes of this container"},
@@ -103,7 +105,7 @@ std::string DoctorReport::to_text() const {
 Findings run_checks(const Subject& subject, bool machine) {
   Findings findings;
   for (const auto check : {check_python, check_tensorflow, check_numpy_abi, check_requirements, check_lite, check_cuda,
-                           check_native, check_installation}) {
+                           check_native, check_installation, check_files}) {
     check(subject, findings);
   }
   if (machine) check_machine(subject, findings);
@@ -114,7 +116,7 @@ Findings run_checks(const Subject& subject, bool machine) {
 
 DoctorReport doctor(const DoctorOptions& options) {
   PythonQuery query{options.python, options.site_packages, options.python_version, python_variables()};
-  Subject subject{read_environment(query), read_machine({})};
+  Subject subject{read_environment(query), read_machine({}), options.deep};
   const PythonEnvironment& environment = subject.environment;
   require(options.python.empty() || !environment.executable.empty() || !environment.version.empty(),
           ErrorCode::kInvalidArgument,

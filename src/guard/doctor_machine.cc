@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of doctor about limits: memory, swap, ulimits, shared memory, disk. Thresholds are round numbers at which
 // TensorFlow's own import or the first epoch is known to fail.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "guard/doctor_subject.h"
+#include "guard/units.h"
 
 namespace leadline::guard {
 namespace {
 
-constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kTensorFlowImport = 600 * kMiB;  // resident after `import tensorflow` 2.21: about 450 MB
 

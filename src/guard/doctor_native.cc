@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of doctor about native code: NumPy's binary interface, CUDA, processor, system libraries, OpenMP.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
 
+#include "core/join.h"
 #include "guard/doctor_subject.h"
 #include "guard/elf_file.h"
 #include "guard/untrusted_file.h"
@@ -13,13 +13,11 @@
 namespace leadline::guard {
 namespace {
 
-constexpr size_t kMostFiles = 50000;
-constexpr size_t kMostLibraries = 400;          // per package, whose headers are read
+constexpr size_t kMostScannedFiles = 50000;
+constexpr size_t kMostScannedLibraries = 400;   // per package, whose headers are read
 constexpr size_t kSearchedLibraries = 12;       // per package, whose contents are searched
 constexpr uint64_t kSearchedBytes = 64u << 20;  // per library
 constexpr uint64_t kSearchedInAll = 512u << 20;
-
-bool is_library(const std::string& file) { return file.ends_with(".so") || file.find(".so.") != std::string::npos; }
 
 bool requires_package(const Distribution& distribution, const std::string& name) {
   return std::any_of(distribution.requirements.begin(), distribution.requirements.end(), [&](const std::string& line) {
@@ -34,7 +32,7 @@ bool requires_package(const Distribution& distribution, const std::string& name)
 std::string module_for_numpy1(const Distribution& distribution, uint64_t& budget) {
   std::string old_module;
   size_t searched = 0;
-  for (const std::string& file : distribution.files(kMostFiles)) {
+  for (const std::string& file : distribution.files(kMostScannedFiles)) {
     if (!file.ends_with(".so") || searched >= kSearchedLibraries || budget == 0) continue;
     const std::string path = distribution.site + "/" + file;
     const FileReader reader(path);
@@ -136,7 +134,7 @@ void check_cpu(const Subject& subject, Findings& findings) {
       findings.push_back(
           {"cpu-features", Severity::kProblem,
            fmt::format("{} is compiled for processors with {}, which this one lacks", label(*distribution),
-                       fmt::join(missing, ", ")),
+                       join(missing, ", ")),
            "the import dies with \"Illegal instruction\" (SIGILL); no except clause can catch it",
            fmt::format("run models with leadline.lite (it chooses kernels when it runs), or build {} for this "
                        "processor; in a virtual machine, pass the host's CPU through",
@@ -165,8 +163,8 @@ void raise_to(std::optional<Version>& highest_so_far, std::string& file, const s
 Needs needs_of(const Distribution& distribution, const std::string& architecture) {
   Needs needs;
   size_t read = 0;
-  for (const std::string& file : distribution.files(kMostFiles)) {
-    if (!is_library(file) || ++read > kMostLibraries) continue;
+  for (const std::string& file : distribution.files(kMostScannedFiles)) {
+    if (!is_library(file) || ++read > kMostScannedLibraries) continue;
     const std::optional<ElfFile> elf = read_elf(distribution.site + "/" + file);
     if (!elf) continue;
     if (!architecture.empty() && elf->machine != architecture && needs.foreign_file.empty()) {
@@ -186,7 +184,7 @@ std::string version_text(const Version& version) {
   return text;
 }
 
-void check_libraries(const Subject& subject, Findings& findings) {
+void check_loaded_libraries(const Subject& subject, Findings& findings) {
   const Machine& machine = subject.machine;
   std::optional<Version> libstdcxx;
   for (const std::string& folder : machine.library_folders) {
@@ -242,7 +240,7 @@ void check_openmp(const Subject& subject, Findings& findings) {
     }
   };
   for (const Distribution& distribution : subject.environment.distributions) {
-    for (const std::string& file : distribution.files(kMostFiles)) look(file, distribution.name);
+    for (const std::string& file : distribution.files(kMostScannedFiles)) look(file, distribution.name);
   }
   if (!subject.environment.conda.empty()) {
     for (const std::string& file : list_folder(subject.environment.prefix + "/lib")) look(file, "conda");
@@ -253,7 +251,7 @@ void check_openmp(const Subject& subject, Findings& findings) {
   for (const auto& [runtime, owner] : runtimes) list.push_back(runtime + " (" + owner + ")");
   findings.push_back(
       {"openmp-duplicates", Severity::kWarning,
-       fmt::format("several OpenMP runtimes can meet in one process: {}", fmt::join(list, ", ")),
+       fmt::format("several OpenMP runtimes can meet in one process: {}", join(list, ", ")),
        "\"OMP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized\" aborts the "
        "process; with libgomp, threads of both compete and can hang after a fork",
        "install the packages from one channel (all from pip, or all from conda-forge with 'nomkl'); until then "
@@ -353,7 +351,7 @@ void check_cuda(const Subject& subject, Findings& findings) {
 
 void check_native(const Subject& subject, Findings& findings) {
   check_cpu(subject, findings);
-  check_libraries(subject, findings);
+  check_loaded_libraries(subject, findings);
   check_openmp(subject, findings);
 }
 

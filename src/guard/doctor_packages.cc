@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of doctor about packages that are installed side by side.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
+#include "core/join.h"
 #include "guard/doctor_subject.h"
 #include "guard/untrusted_file.h"
 
@@ -31,13 +31,13 @@ bool in_range(const Version& version, const std::string& range) {
 std::string names_of(const std::vector<const Distribution*>& list) {
   std::vector<std::string> names;
   for (const Distribution* distribution : list) names.push_back(distribution->name);
-  return fmt::format("{}", fmt::join(names, " "));
+  return join(names, " ");
 }
 
 std::string labels_of(const std::vector<const Distribution*>& list) {
   std::vector<std::string> labels;
   for (const Distribution* distribution : list) labels.push_back(label(*distribution));
-  return fmt::format("{}", fmt::join(labels, ", "));
+  return join(labels, ", ");
 }
 
 /// tensorflow-intel and -cpu-aws are parts that `tensorflow` itself installs on some systems.

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of doctor about requirements between packages, and installations that are damaged.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
 
+#include "core/join.h"
 #include "guard/doctor_subject.h"
+#include "guard/import_scan.h"
 #include "guard/untrusted_file.h"
 
 namespace leadline::guard {
 namespace {
-
-// A package with more files than this is looked at in part.
-constexpr size_t kMostFiles = 50000;
 
 std::string why_conflict(const std::string& name) {
   if (name == "protobuf") {
@@ -33,24 +31,61 @@ std::string why_conflict(const std::string& name) {
   return "the package was made and tested with another version of it; calls fail that are missing or have changed";
 }
 
+/// What an import of the package runs into because of the other one; empty when nothing of the kind is seen.
+std::string failing_import(const Subject& subject, const Distribution& distribution,
+                           const std::vector<std::string>& targets) {
+  const std::optional<FailingImport> failing = find_failing_import(
+      subject.environment.sites, distribution.modules(), std::set<std::string>(targets.begin(), targets.end()));
+  if (!failing) return {};
+  if (failing->name.empty()) {
+    return fmt::format("the import fails: {} imports {}, which is not there (ModuleNotFoundError)", failing->file,
+                       failing->module);
+  }
+  return fmt::format("the import fails: {} imports {} from {}, which does not have it (ImportError)", failing->file,
+                     failing->name, failing->module);
+}
+
+void check_required(const Subject& subject, const Distribution& distribution, const Requirement& requirement,
+                    Findings& findings) {
+  std::string module = requirement.name;
+  std::replace(module.begin(), module.end(), '-', '_');
+  const std::string failing = failing_import(subject, distribution, {module});
+  const std::string target = requirement.name + requirement.range;
+  findings.push_back(
+      {"requirements-missing", failing.empty() ? Severity::kWarning : Severity::kProblem,
+       fmt::format("{} needs {}, which is not installed", label(distribution), target),
+       failing.empty() ? "a part of it fails with ModuleNotFoundError, perhaps hours into a run" : failing,
+       fmt::format("{} install '{}'", subject.pip(), target), ""});
+}
+
+/// A version that is too old lacks what was written for a later one, and who pins one checks it; one that is too new
+/// often works.
+void check_version(const Subject& subject, const Distribution& distribution, const Requirement& requirement,
+                   const Distribution& other, Findings& findings) {
+  const bool core = is_core(subject, requirement.name) || is_core(subject, distribution.name);
+  const std::string failing = failing_import(subject, distribution, other.modules());
+  const bool fails = core || !failing.empty() || requirement.specifiers.wants_newer_or_exact(*other.parsed);
+  findings.push_back({"requirements", fails ? Severity::kProblem : Severity::kWarning,
+                      fmt::format("{} needs {} {}, but {} is installed", label(distribution), requirement.name,
+                                  requirement.range, other.version),
+                      failing.empty() ? why_conflict(requirement.name) : failing,
+                      fmt::format("{} install '{}'", subject.pip(), requirement.name + requirement.range), ""});
+}
+
 void check_distribution(const Subject& subject, const Distribution& distribution, const MarkerValues& markers,
                         Findings& findings) {
   for (const std::string& line : distribution.requirements) {
     const std::optional<Requirement> requirement = Requirement::parse(line);
     if (!requirement || !marker_holds(requirement->marker, markers)) continue;
-    const Distribution* other = subject.environment.find(requirement->name);
-    const bool core = is_core(subject, requirement->name) || is_core(subject, distribution.name);
-    const std::string target = requirement->name + requirement->range;
-    if (other == nullptr) {
-      findings.push_back({"requirements-missing", Severity::kWarning,
-                          fmt::format("{} needs {}, which is not installed", label(distribution), target),
-                          "a part of it fails with ModuleNotFoundError, perhaps hours into a run",
-                          fmt::format("{} install '{}'", subject.pip(), target), ""});
-    } else if (other->parsed && !requirement->specifiers.allows(*other->parsed)) {
-      findings.push_back({"requirements", core ? Severity::kProblem : Severity::kWarning,
-                          fmt::format("{} needs {} {}, but {} is installed", label(distribution), requirement->name,
-                                      requirement->range, other->version),
-                          why_conflict(requirement->name), fmt::format("{} install '{}'", subject.pip(), target), ""});
+    const Distribution* first = subject.environment.find(requirement->name);
+    if (first == nullptr) check_required(subject, distribution, *requirement, findings);
+    // Of a package that is recorded twice in one folder, nobody knows which one lies there.
+    for (const Distribution& other : subject.environment.distributions) {
+      if (first == nullptr || other.name != requirement->name || other.site != first->site) continue;
+      if (!other.parsed || requirement->specifiers.allows(*other.parsed)) continue;
+      if (&other == first || !failing_import(subject, distribution, other.modules()).empty()) {
+        check_version(subject, distribution, *requirement, other, findings);
+      }
     }
   }
 }
@@ -85,26 +120,6 @@ void check_duplicates(const Subject& subject, Findings& findings) {
   }
 }
 
-void check_files(const Subject& subject, Findings& findings) {
-  for (const Distribution& distribution : subject.environment.distributions) {
-    if (!is_core(subject, distribution.name)) continue;
-    size_t missing = 0;
-    std::string example;
-    for (const std::string& file : distribution.files(kMostFiles)) {
-      const bool compiled = file.ends_with(".pyc") || file.find("__pycache__") != std::string::npos;
-      if (compiled || is_regular_file(distribution.site + "/" + file)) continue;
-      if (++missing == 1) example = file;
-    }
-    if (missing == 0) continue;
-    findings.push_back({"files-missing", Severity::kProblem,
-                        fmt::format("{} files of {} are missing, {} among them", missing, label(distribution), example),
-                        "the installation is incomplete: imports fail, or an older copy of a library is loaded instead",
-                        fmt::format("{} install --force-reinstall --no-deps {}{}", subject.pip(), distribution.name,
-                                    exact(distribution)),
-                        ""});
-  }
-}
-
 void check_conda(const Subject& subject, Findings& findings) {
   if (subject.environment.conda.empty()) return;
   std::vector<std::string> by_pip;
@@ -128,11 +143,10 @@ void check_conda(const Subject& subject, Findings& findings) {
     if (!pip && conda != subject.environment.conda.end()) by_conda.push_back(distribution.name);
   }
   if (!by_pip.empty() && !by_conda.empty()) {
-    findings.push_back(
-        {"conda-pip-mixed", Severity::kWarning,
-         fmt::format("{} come from pip, {} from conda", fmt::join(by_pip, ", "), fmt::join(by_conda, ", ")),
-         "both bring their own C++ and OpenMP libraries into one process",
-         "install the packages that carry native code with one of the two, in a fresh environment", ""});
+    findings.push_back({"conda-pip-mixed", Severity::kWarning,
+                        fmt::format("{} come from pip, {} from conda", join(by_pip, ", "), join(by_conda, ", ")),
+                        "both bring their own C++ and OpenMP libraries into one process",
+                        "install the packages that carry native code with one of the two, in a fresh environment", ""});
   }
 }
 
@@ -178,7 +192,6 @@ void check_installation(const Subject& subject, Findings& findings) {
                         fmt::format("rm -r {}   (then install the package again)", shell_word(folder)), ""});
   }
   check_duplicates(subject, findings);
-  check_files(subject, findings);
   check_conda(subject, findings);
   check_working_folder(subject, findings);
 }

@@ -48,6 +48,7 @@ Machine read_machine(const SystemPaths& paths);
 struct Subject {
   PythonEnvironment environment;
   Machine machine;
+  bool deep = false;  ///< read the contents of all files
   const Compatibility& table = compatibility();
 
   const Distribution* tensorflow() const;
@@ -62,6 +63,7 @@ void check_tensorflow(const Subject& subject, Findings& findings);
 void check_lite(const Subject& subject, Findings& findings);
 void check_requirements(const Subject& subject, Findings& findings);
 void check_installation(const Subject& subject, Findings& findings);
+void check_files(const Subject& subject, Findings& findings);
 void check_numpy_abi(const Subject& subject, Findings& findings);
 void check_cuda(const Subject& subject, Findings& findings);
 void check_native(const Subject& subject, Findings& findings);

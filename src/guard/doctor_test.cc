@@ -148,6 +148,62 @@ TEST(Doctor, FindsRequirementsThatAreNotMet) {
   }
 }
 
+TEST(Doctor, TellsVersionsThatFailFromThoseThatMayWork) {
+  const auto severity = [](const std::string& range) {
+    const FakeSite site;
+    site.add("app", "1.0", Extra{.requires_dist = {"extras" + range}});
+    site.add("extras", "4.5.0");
+    const Findings findings = run_checks(site.subject(), false);
+    const Finding* found = find(findings, "requirements");
+    return found == nullptr ? Severity::kNote : found->severity;
+  };
+  EXPECT_EQ(severity(">=4.5"), Severity::kNote);
+  EXPECT_EQ(severity(">=4.16"), Severity::kProblem);
+  EXPECT_EQ(severity("==4.6.0"), Severity::kProblem);
+  EXPECT_EQ(severity("==4.4.0"), Severity::kProblem);
+  EXPECT_EQ(severity("~=5.0"), Severity::kProblem);
+  EXPECT_EQ(severity("<4"), Severity::kWarning) << "a newer one often works";
+}
+
+TEST(Doctor, FindsImportsThatFail) {
+  const FakeSite site;
+  site.add("app", "1.0",
+           Extra{.requires_dist = {"extras<4"}, .files = {{"app/__init__.py", "from extras import Old\n"}}});
+  site.add("extras", "4.5.0", Extra{.files = {{"extras.py", "class New: pass\n"}}});
+  const Findings findings = run_checks(site.subject(), false);
+  ASSERT_NE(find(findings, "requirements"), nullptr);
+  EXPECT_EQ(find(findings, "requirements")->severity, Severity::kProblem);
+  EXPECT_NE(find(findings, "requirements")->why.find("imports Old from extras"), std::string::npos);
+  const FakeSite missing;
+  missing.add("app", "1.0", Extra{.requires_dist = {"extras"}, .files = {{"app/__init__.py", "import extras\n"}}});
+  EXPECT_EQ(find(run_checks(missing.subject(), false), "requirements-missing")->severity, Severity::kProblem);
+}
+
+TEST(Doctor, FindsFilesThatWereChanged) {
+  const FakeSite site;
+  site.write_package_file("x/__init__.py", "abc");
+  site.write_package_file("x-1.0.dist-info/METADATA", "Name: x\nVersion: 1.0\n");
+  site.write_package_file("x-1.0.dist-info/RECORD",
+                          "x/__init__.py,sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0,3\nx/gone.py,sha256=a,1\n"
+                          "x/__pycache__/y.pyc,,\n");
+  Subject subject = site.subject();
+  EXPECT_EQ(count(subject, "files-changed") + count(subject, "files-missing"), 0U);
+  subject.deep = true;
+  EXPECT_EQ(count(subject, "files-changed"), 0U);
+  EXPECT_EQ(count(subject, "files-missing"), 1U);
+  site.write_package_file("x/__init__.py", "abd");
+  EXPECT_EQ(count(subject, "files-changed"), 1U);
+}
+
+TEST(Doctor, FindsLibrariesThatWereCutOff) {
+  const std::string whole = small_library();
+  for (const size_t size : {whole.size(), whole.size() - 1, whole.size() / 2, size_t{0}}) {
+    const FakeSite site;
+    site.add("x", "1.0", Extra{.files = {{"x/native.so", whole.substr(0, size)}}});
+    EXPECT_EQ(count(site.subject(), "library-damaged"), size == whole.size() ? 0U : 1U) << size;
+  }
+}
+
 TEST(Doctor, EvaluatesMarkersOfRequirements) {
   const FakeSite site;
   site.add("a", "1.0",

@@ -4,7 +4,7 @@
 #include "guard/elf_file.h"
 
 #include <elf.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -38,9 +38,9 @@ std::string machine_name(unsigned machine) {
   }
 }
 
-class Reader {
+class ElfReader {
  public:
-  explicit Reader(const std::string& path) : file_(path) {}
+  explicit ElfReader(const std::string& path) : file_(path) {}
 
   std::optional<ElfFile> read() {
     Elf64_Ehdr header{};
@@ -161,7 +161,7 @@ class Reader {
 
 }  // namespace
 
-std::optional<ElfFile> read_elf(const std::string& path) { return Reader(path).read(); }
+std::optional<ElfFile> read_elf(const std::string& path) { return ElfReader(path).read(); }
 
 std::optional<Version> highest(const std::vector<std::string>& versions, std::string_view prefix) {
   std::optional<Version> result;

@@ -20,6 +20,11 @@ struct ElfFile {
   std::vector<std::string> definitions;  ///< versions of symbols it offers
 };
 
+/// Is it named like a library: "x.so", "x.so.1"?
+inline bool is_library(const std::string& file) {
+  return file.ends_with(".so") || file.find(".so.") != std::string::npos;
+}
+
 /// Nothing when the file is not an ELF file or its headers are damaged.
 std::optional<ElfFile> read_elf(const std::string& path);
 

@@ -16,7 +16,7 @@
 namespace leadline::guard {
 namespace {
 
-constexpr size_t kMostHeaders = 10000;
+constexpr size_t kMostSymbolHeaders = 10000;
 constexpr uint64_t kMostSymbolBytes = uint64_t{512} << 20;
 constexpr uint64_t kMostFunction = uint64_t{1} << 24;  // bytes of one whose size is not in the table
 constexpr size_t kMostName = 2000;
@@ -24,7 +24,7 @@ constexpr size_t kMostName = 2000;
 template <typename Header>
 std::vector<Header> read_headers(const FileReader& file, uint64_t offset, size_t count, size_t size) {
   std::vector<Header> headers;
-  if (size != sizeof(Header) || count > kMostHeaders) return headers;
+  if (size != sizeof(Header) || count > kMostSymbolHeaders) return headers;
   headers.resize(count);
   if (!file.read(offset, headers.data(), count * sizeof(Header))) headers.clear();
   return headers;

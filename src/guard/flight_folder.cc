@@ -2,7 +2,7 @@
 #include "guard/flight_folder.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>

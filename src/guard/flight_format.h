@@ -26,6 +26,8 @@ enum class EventKind : uint32_t {
   kStop = 5,       // the watch ended, the process went on
   kExit = 6,       // the process is about to end by itself; text: the exception that it ends with
   kResume = 7,     // a watch began again
+  kSaved = 8,      // variables were saved, for death was near; text: the file
+  kExec = 9,       // the process is about to become another program; text: which
 };
 
 struct Header {

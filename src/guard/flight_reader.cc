@@ -104,6 +104,10 @@ void read_crash(std::span<const std::byte> file, Flight& flight) {
   flight.crash_message = bounded(crash->message, crash->message_size);
   for (size_t i = 0; i < crash->frame_count; ++i) flight.crash_modules.push_back(up_to_zero(crash->frames[i].module));
   flight.crash = *crash;
+}
+
+/// Of the crash; without one, what the watch noted last.
+void read_python_stack(std::span<const std::byte> file, Flight& flight) {
   if (file.size() <= flight::kPythonStackAt) return;
   const auto* const stack = reinterpret_cast<const char*>(file.data() + flight::kPythonStackAt);
   const size_t size = strnlen(stack, std::min(file.size() - flight::kPythonStackAt, kMostStackBytes));
@@ -129,6 +133,7 @@ std::optional<Flight> read_flight(std::span<const std::byte> file) {
   read_events(file, flight);
   read_ops(file, flight);
   read_crash(file, flight);
+  read_python_stack(file, flight);
   return flight;
 }
 

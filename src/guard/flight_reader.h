@@ -40,6 +40,7 @@ struct Flight {
   std::string crash_message;
   std::vector<std::string> crash_modules;  // one for each frame
   std::string python_stack;
+  std::string cell_source;  // not of the recording, but of somebody who knows the notebook
 
   std::string fact(const std::string& key) const;
 };

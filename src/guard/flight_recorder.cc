@@ -13,6 +13,7 @@
 
 #include "core/cgroup.h"
 #include "guard/untrusted_file.h"
+#include "io/mapping_watch.h"
 
 namespace leadline::guard {
 namespace {
@@ -100,6 +101,8 @@ bool FlightRecorder::make_file(const std::string& folder) {
   // A child of fork shares the mapping, but what happens there is not this process's story.
   static const int registered = pthread_atfork(nullptr, nullptr, &FlightRecorder::leave_in_child);
   (void)registered;
+  // Whoever cuts the file off must not end this process; what is written from then on is lost.
+  mapping_watch_ = new MappingWatch(mapping, flight::kMappedBytes, true);
   file_ = std::move(file);
   facts_ = samples_ = events_ = 0;
   write_header(static_cast<std::byte*>(mapping));

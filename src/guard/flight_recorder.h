@@ -13,6 +13,7 @@
 
 #include "guard/flight_folder.h"
 #include "guard/flight_format.h"
+#include "io/mapping_watch.h"
 #include "leadline/guard/watch_report.h"
 
 namespace leadline::guard {
@@ -51,7 +52,8 @@ class FlightRecorder {
   Record* record(size_t offset, size_t index) const;
   static void leave_in_child();
 
-  std::atomic<std::byte*> mapping_ = nullptr;  // null: none, or of the parent
+  std::atomic<std::byte*> mapping_ = nullptr;    // null: none, or of the parent
+  const MappingWatch* mapping_watch_ = nullptr;  // never destroyed, like the mapping
   std::mutex mutex_;
   FlightFile file_;
   uint64_t facts_ = 0;

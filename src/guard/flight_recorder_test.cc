@@ -166,5 +166,25 @@ TEST(FlightReader, HostileNumbersAreHarmless) {
   }
 }
 
+TEST(FlightRecorder, AFileThatIsCutOffDoesNotEndTheProcess) {
+  const FlightFolder folder;
+  const int status = run_child([&] {
+    FlightRecorder& recorder = FlightRecorder::instance();
+    if (!recorder.open(folder.path())) _exit(3);
+    recorder.write_event(flight::EventKind::kCellBegin, 1, 0, "x");
+    if (truncate(recorder.path().c_str(), 0) != 0) _exit(4);
+    for (int i = 0; i < 2000; ++i) {
+      MemorySample sample;
+      sample.resident = i * 1'000'000'000LL;
+      sample.capacity = 1'000'000'000;
+      recorder.write_sample(sample);
+      recorder.write_event(flight::EventKind::kCellEnd, i, 0, "y");
+    }
+    recorder.write_facts({{"a", "b"}});
+    _exit(0);
+  });
+  EXPECT_EQ(status, 0);
+}
+
 }  // namespace
 }  // namespace leadline::guard

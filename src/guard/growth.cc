@@ -79,6 +79,25 @@ std::array<double, kQuarters - 1> rises(Points points) {
   return result;
 }
 
+bool is_slack(Points points, double per_round) { return middle_of(slopes(points)) < kLeastShare * per_round; }
+
+/// Whether the growth ended before the series did.
+bool has_stopped(Points points, double per_round) {
+  constexpr size_t kShortest = 5;
+  size_t tail = 0;
+  for (size_t size = kShortest; size <= points.size() / 2; ++size) {
+    if (is_slack(points.last(size), per_round)) tail = size;
+  }
+  if (tail == 0) return false;
+  // Of a leak that comes in steps or among noise, other stretches look the same.
+  const size_t half = std::max(tail / 2, kShortest - 2);
+  const Points before = points.first(points.size() - tail + 1);
+  for (size_t begin = 0; begin + half <= before.size(); ++begin) {
+    if (is_slack(before.subspan(begin, half), per_round)) return false;
+  }
+  return true;
+}
+
 bool goes_on(Points points, double per_round) {
   const std::array<double, kQuarters - 1> rise = rises(points);
   const double least = kLeastShare * (rise[0] + rise[1] + rise[2]) / 3;
@@ -104,7 +123,8 @@ Growth fit_growth(Points points, double floor) {
   growth.low = shown.low;
   growth.high = shown.high;
   const bool rises = growth.per_round >= floor && interval(sorted, points.size(), kDecidedDeviations).low > 0;
-  growth.verdict = rises && goes_on(points, growth.per_round) ? GrowthVerdict::kGrows : GrowthVerdict::kFlat;
+  const bool lasts = rises && goes_on(points, growth.per_round) && !has_stopped(points, growth.per_round);
+  growth.verdict = lasts ? GrowthVerdict::kGrows : GrowthVerdict::kFlat;
   return growth;
 }
 

@@ -23,7 +23,9 @@ inline constexpr size_t kFewestPoints = 12;
 /// - the medians of the four quarters rise three times, none of them by less than a quarter of the mean rise: growth at
 ///   one or two places is a step;
 /// - the later half rises at least a quarter as fast as the whole, and the rises do not shrink from quarter to quarter
-///   to less than 70 % each: what settles is not growth.
+///   to less than 70 % each: what settles is not growth;
+/// - it has not stopped: no stretch at the end rises by less than a quarter of the rate, where none before it does for
+///   half as long. A buffer that is full has stopped.
 Growth fit_growth(std::span<const SeriesPoint> points, double floor);
 
 }  // namespace leadline::guard

@@ -94,6 +94,12 @@ const std::vector<Family>& flat_families() {
          for (size_t i = 0; i < s.size(); ++i) s[i] = 500 * kKB * std::min(static_cast<int>(i), full);
          add_noise(s, r, 10 * kKB);
        }},
+      {"a buffer that is full in the first five eighths", 1,
+       [](Series& s, Random& r) {
+         const int full = whole(r, static_cast<int>(s.size()) / 4, static_cast<int>(s.size()) * 5 / 8);
+         for (size_t i = 0; i < s.size(); ++i) s[i] = 78 * kKB * std::min(static_cast<int>(i), full);
+         add_noise(s, r, 5 * kKB);
+       }},
       {"warm-up that fades", 3,
        [](Series& s, Random& r) {
          const double span = uniform(r, 0.5, 3);
@@ -239,6 +245,17 @@ TEST(Growth, TheRateAndItsIntervalAreRight) {
     inside += growth.low <= 3.2 * kMB && 3.2 * kMB <= growth.high ? 1 : 0;
   }
   EXPECT_GE(inside, 500 * 92 / 100);
+}
+
+TEST(Growth, ABufferThatIsFullHasStopped) {
+  for (const int rounds : {40, 60, 100, 120, 1000}) {
+    for (const int capacity : {10, 30, rounds / 2, rounds * 4 / 5}) {
+      if (rounds - capacity < 6) continue;
+      Series series(static_cast<size_t>(rounds));
+      for (int i = 0; i < rounds; ++i) series[static_cast<size_t>(i)] = 78 * kKB * std::min(i, capacity);
+      EXPECT_EQ(verdict_of(series), GrowthVerdict::kFlat) << capacity << " of " << rounds << " rounds";
+    }
+  }
 }
 
 TEST(Growth, FewRoundsHaveNoVerdict) {

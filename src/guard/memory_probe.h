@@ -21,6 +21,8 @@ class MemoryProbe {
   MemorySample sample() const;
   /// The most resident bytes that the process ever had; 0: unknown.
   int64_t high_water() const;
+  /// Microseconds in which every process of the container, else of the machine, waited for memory (PSI); -1: unknown.
+  int64_t stalled_us() const;
 
  private:
   struct Group {
@@ -28,15 +30,22 @@ class MemoryProbe {
     int64_t limit = 0;
     Descriptor usage;
     Descriptor stat;
-    Descriptor swap_usage;  // v2
+    Descriptor swap_usage;  // v2: of swap alone; v1: of memory and swap together
     int64_t swap_limit = 0;
+    Descriptor pressure;  // v2
   };
 
-  std::optional<int64_t> left_in(const Group& group, int64_t swap_free) const;
+  struct Left {
+    int64_t bytes = 0;  // with the swap that is in it
+    int64_t swap = 0;
+  };
+
+  std::optional<Left> left_in(const Group& group, int64_t swap_free) const;
 
   Descriptor statm_;
   Descriptor status_;
   Descriptor meminfo_;
+  Descriptor pressure_;
   std::vector<Group> groups_;  // those with limits
   int64_t page_bytes_ = 4096;
 };

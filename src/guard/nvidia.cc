@@ -3,7 +3,7 @@
 #include "guard/nvidia.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace leadline::guard {
 namespace {
 
 constexpr unsigned kMostGpus = 64;
-constexpr size_t kProcBytes = 65536;
+constexpr size_t kNvidiaProcBytes = 65536;
 
 struct NvmlMemory {
   unsigned long long total, free, used;
@@ -31,7 +31,7 @@ int64_t to_bytes(unsigned long long bytes) {
 }  // namespace
 
 std::optional<std::string> nvidia_driver_version(const SystemPaths& paths) {
-  const std::optional<std::string> text = read_start(paths.proc + "/driver/nvidia/version", kProcBytes);
+  const std::optional<std::string> text = read_start(paths.proc + "/driver/nvidia/version", kNvidiaProcBytes);
   if (!text) return std::nullopt;
   // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 ...", "... Open Kernel Module for x86_64
   // 570.86"
@@ -56,11 +56,12 @@ std::vector<std::string> nvidia_models(const SystemPaths& paths) {
   const std::string folder = paths.proc + "/driver/nvidia/gpus";
   for (const std::string& gpu : list_folder(folder, kMostGpus)) {
     std::string model = "NVIDIA GPU";
-    for_each_line(read_start(folder + "/" + gpu + "/information", kProcBytes).value_or(""), [&](std::string_view line) {
-      if (!line.starts_with("Model:")) return;
-      line.remove_prefix(6);
-      model = line.substr(std::min(line.find_first_not_of(" \t"), line.size())).substr(0, 100);
-    });
+    for_each_line(read_start(folder + "/" + gpu + "/information", kNvidiaProcBytes).value_or(""),
+                  [&](std::string_view line) {
+                    if (!line.starts_with("Model:")) return;
+                    line.remove_prefix(6);
+                    model = line.substr(std::min(line.find_first_not_of(" \t"), line.size())).substr(0, 100);
+                  });
     models.push_back(model);
   }
   return models;

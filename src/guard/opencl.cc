@@ -4,7 +4,7 @@
 #include "guard/opencl.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace leadline::guard {
 namespace {
 
 constexpr unsigned kMostPlatforms = 32;
-constexpr unsigned kMostDevices = 64;
+constexpr unsigned kMostOpenClDevices = 64;
 // Numbers of the OpenCL specification (CL/cl.h).
 constexpr int32_t kSuccess = 0;
 constexpr uint32_t kPlatformName = 0x0902;
@@ -38,20 +38,20 @@ std::string text(GetInfo get, void* object, uint32_t what) {
 }
 
 template <typename T>
-T number(GetInfo get, void* object, uint32_t what, T otherwise) {
+T number_of(GetInfo get, void* object, uint32_t what, T otherwise) {
   T value{};
   return get(object, what, sizeof value, &value, nullptr) == kSuccess ? value : otherwise;
 }
 
-Device describe(GetInfo get, void* handle, const std::string& platform) {
+Device describe_device(GetInfo get, void* handle, const std::string& platform) {
   Device device;
   device.api = "OpenCL";
-  const auto type = number<uint64_t>(get, handle, kDeviceType, 0);
+  const auto type = number_of<uint64_t>(get, handle, kDeviceType, 0);
   device.kind = (type & kTypeGpu) != 0 ? "GPU" : (type & kTypeCpu) != 0 ? "CPU" : "ACCELERATOR";
   device.model = text(get, handle, kDeviceName);
   device.driver = platform + " " + text(get, handle, kDriverVersion);
-  device.cores = static_cast<int>(std::min<uint32_t>(number<uint32_t>(get, handle, kDeviceUnits, 0), 1 << 20));
-  const auto memory = number<uint64_t>(get, handle, kDeviceMemory, 0);
+  device.cores = static_cast<int>(std::min<uint32_t>(number_of<uint32_t>(get, handle, kDeviceUnits, 0), 1 << 20));
+  const auto memory = number_of<uint64_t>(get, handle, kDeviceMemory, 0);
   if (memory > 0 && memory <= static_cast<uint64_t>(INT64_MAX)) device.memory_bytes = static_cast<int64_t>(memory);
   device.features.push_back(text(get, handle, kDeviceVersion));
   return device;
@@ -74,12 +74,12 @@ ProbeResult probe_opencl(const std::string& library) {
   if (get_platforms(kMostPlatforms, platforms, &platform_count) != kSuccess) platform_count = 0;
   ProbeResult result;
   for (uint32_t p = 0; p < std::min(platform_count, kMostPlatforms); ++p) {
-    void* handles[kMostDevices] = {};
+    void* handles[kMostOpenClDevices] = {};
     uint32_t count = 0;
-    if (get_devices(platforms[p], kEveryType, kMostDevices, handles, &count) != kSuccess) continue;
+    if (get_devices(platforms[p], kEveryType, kMostOpenClDevices, handles, &count) != kSuccess) continue;
     const std::string platform = text(platform_info, platforms[p], kPlatformName);
-    for (uint32_t d = 0; d < std::min(count, kMostDevices); ++d)
-      result.devices.push_back(describe(device_info, handles[d], platform));
+    for (uint32_t d = 0; d < std::min(count, kMostOpenClDevices); ++d)
+      result.devices.push_back(describe_device(device_info, handles[d], platform));
   }
   if (result.devices.empty()) result.note = "OpenCL: the loader is installed, but no driver offers a device";
   return result;

@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "guard/trim.h"
+
 namespace leadline::guard {
 namespace {
 
@@ -13,18 +15,11 @@ constexpr size_t kMostParts = 100;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 /// Reads from the front of a text.
-class Reader {
+class VersionReader {
  public:
-  explicit Reader(std::string_view text) : rest_(text) {}
+  explicit VersionReader(std::string_view text) : rest_(text) {}
 
   bool done() const { return rest_.empty(); }
   char peek() const { return rest_.empty() ? '\0' : rest_.front(); }
@@ -88,7 +83,7 @@ std::optional<Version> Version::parse(std::string_view input) {
   if (input.empty() || input.size() > kLongestVersion) return std::nullopt;
   std::string text(input);
   std::transform(text.begin(), text.end(), text.begin(), lower);
-  Reader reader(text);
+  VersionReader reader(text);
   Version version;
   reader.take("v");
   std::optional<int64_t> number = reader.number();
@@ -104,7 +99,7 @@ std::optional<Version> Version::parse(std::string_view input) {
     version.release_.push_back(*number);
   }
   const auto read_part = [&](auto matches, auto store) {
-    const Reader before = reader;
+    const VersionReader before = reader;
     reader.take_separator();
     if (!matches()) {
       reader = before;
@@ -222,6 +217,15 @@ bool Specifiers::holds(const Part& part, const Version& version) {
     return false;
   }
   return part.version < plain;
+}
+
+bool Specifiers::wants_newer_or_exact(const Version& version) const {
+  return std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+    if (holds(part, version)) return false;
+    const bool exact = (part.op == "==" || part.op == "===") && !part.prefix;
+    const bool lower = part.op == ">=" || part.op == ">" || part.op == "~=" || part.op == "==";
+    return exact || (lower && version < part.version);
+  });
 }
 
 bool Specifiers::allows(const Version& version) const {

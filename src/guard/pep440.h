@@ -49,6 +49,8 @@ class Specifiers {
   /// Nothing when a part cannot be read.
   static std::optional<Specifiers> parse(std::string_view text);
   bool allows(const Version& version) const;
+  /// Whether it is older than what they ask for, or another than the one that they pin (==).
+  bool wants_newer_or_exact(const Version& version) const;
   bool empty() const { return parts_.empty(); }
 
  private:

@@ -5,20 +5,15 @@
 #include <algorithm>
 #include <cctype>
 
+#include "guard/trim.h"
+
 namespace leadline::guard {
 namespace {
 
 constexpr size_t kLongestLine = 4000;
 constexpr int kDeepest = 32;
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.'; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 class MarkerReader {
  public:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/postmortem.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -16,6 +15,8 @@
 
 #include "guard/advice.h"
 #include "guard/cpu_info.h"
+#include "guard/python_stack.h"
+#include "guard/units.h"
 #include "guard/untrusted_file.h"
 #include "leadline/budget.h"
 #include "leadline/types.h"
@@ -23,7 +24,6 @@
 namespace leadline::guard {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
 constexpr size_t kMostSamples = 240;
 
 bool is_system_library(std::string_view name) {
@@ -32,10 +32,15 @@ bool is_system_library(std::string_view name) {
   return std::any_of(kNames.begin(), kNames.end(), [&](std::string_view start) { return name.starts_with(start); });
 }
 
-DeathCause cause_of(const flight::Crash& crash) {
-  switch (crash.signal) {
+/// The inode of the first pid namespace (PROC_PID_INIT_INO), whose numbers the kernel's log has.
+constexpr uint64_t kFirstPidNamespace = 0xEFFFFFFC;
+
+DeathCause cause_of_signal(int signal) {
+  switch (signal) {
+    case SIGKILL:
+      return DeathCause::kKilled;
     case SIGSEGV:
-      return crash.stack_overflow != 0 ? DeathCause::kStackOverflow : DeathCause::kSegfault;
+      return DeathCause::kSegfault;
     case SIGABRT:
       return DeathCause::kAbort;
     case SIGBUS:
@@ -57,6 +62,11 @@ int64_t last_sign(const Flight& flight) {
   return last;
 }
 
+DeathCause cause_of(const flight::Crash& crash) {
+  return crash.signal == SIGSEGV && crash.stack_overflow != 0 ? DeathCause::kStackOverflow
+                                                              : cause_of_signal(crash.signal);
+}
+
 /// A handler below ours may have repaired the fault, as those of Java do: then the process continues.
 bool survived(const Flight& flight) {
   const int64_t crash = flight.crash->clock_ns;
@@ -64,8 +74,11 @@ bool survived(const Flight& flight) {
   return !flight.events.empty() && flight.events.back().clock_ns > crash;
 }
 
-/// The kernel's log has a line "[12345.678901] ... Killed process PID (name) ..." of about the time of the death.
-bool log_names(const std::string& log, int pid, int64_t clock_ns) {
+/// The kernel's log has a line "[12345.678901] ... Killed process PID (name) ..." of about the time of the death. Its
+/// numbers are those of the first pid namespace: elsewhere the same number is another process.
+bool log_names(const std::string& log, const flight::Header& header, int64_t clock_ns) {
+  if (header.pid_namespace != 0 && header.pid_namespace != kFirstPidNamespace) return false;
+  const int pid = header.pid;
   const std::string words = fmt::format("Killed process {} (", pid);
   bool found = false;
   for_each_line(log, [&](std::string_view line) {
@@ -78,75 +91,152 @@ bool log_names(const std::string& log, int pid, int64_t clock_ns) {
 }
 
 struct MemoryState {
-  double fraction = 0.0;  // of capacity, at the end; 0: unknown
-  bool rising = false;
+  double fraction = 0.0;     // of capacity, at the end; 0: unknown
+  double in_a_moment = 0.0;  // if it grew on for two seconds as in the last two
+  bool small = false;        // so little is left that it may be gone between two samples
 };
 
 MemoryState memory_at_end(const Flight& flight) {
   MemoryState state;
   if (flight.samples.empty()) return state;
   const flight::FlightSample& last = flight.samples.back();
-  if (last.capacity > 0) state.fraction = static_cast<double>(last.used) / static_cast<double>(last.capacity);
+  if (last.capacity <= 0) return state;
+  int64_t growth = 0;
   for (const flight::FlightSample& sample : flight.samples) {
-    if (last.clock_ns - sample.clock_ns > 2 * kSecond || last.capacity <= 0) continue;
-    state.rising |= last.resident - sample.resident > last.capacity / 20;
+    if (last.clock_ns - sample.clock_ns <= 2 * kSecond) growth = std::max(growth, last.resident - sample.resident);
   }
+  const auto capacity = static_cast<double>(last.capacity);
+  state.fraction = static_cast<double>(last.used) / capacity;
+  state.in_a_moment = static_cast<double>(last.used + growth) / capacity;
+  constexpr int64_t kBetweenTwoSamples = int64_t{1} << 30;  // what one thread can touch in a quarter of a second
+  state.small = last.capacity - last.used < kBetweenTwoSamples;
   return state;
 }
 
+struct OomKills {
+  bool known = false;
+  bool grew = false;
+  int64_t before = 0;
+  int64_t after = 0;
+};
+
+OomKills count_oom_kills(int64_t recorded, std::optional<int64_t> seen_before, std::optional<int64_t> now) {
+  OomKills kills;
+  kills.before = seen_before.value_or(recorded);
+  kills.known = kills.before >= 0 && now.has_value();
+  kills.after = now.value_or(kills.before);
+  kills.grew = kills.known && kills.after > kills.before;
+  return kills;
+}
+
 /// Nothing was recorded at the end: SIGKILL, by the kernel for lack of memory or by another process, or _exit().
+///
+/// The kernel counts every OOM kill, also those for lack of memory of the whole machine, in the control group of the
+/// process that it killed. So where that counter is known and stood still, it was not the OOM killer, whatever happened
+/// to other groups meanwhile.
 void judge_silent_end(const Flight& flight, const Evidence& evidence, Postmortem& report) {
   const MemoryState memory = memory_at_end(flight);
-  const bool group_grew = evidence.group_oom_kills && flight.header.group_oom_kills >= 0 &&
-                          *evidence.group_oom_kills > flight.header.group_oom_kills;
-  const bool machine_grew = evidence.machine_oom_kills && flight.header.machine_oom_kills >= 0 &&
-                            *evidence.machine_oom_kills > flight.header.machine_oom_kills;
-  const bool counted = evidence.group_oom_kills || evidence.machine_oom_kills;
-  const bool named = log_names(evidence.kernel_log, flight.header.pid, last_sign(flight));
+  const OomKills group =
+      count_oom_kills(flight.header.group_oom_kills, evidence.group_oom_kills_before, evidence.group_oom_kills);
+  const OomKills machine =
+      count_oom_kills(flight.header.machine_oom_kills, evidence.machine_oom_kills_before, evidence.machine_oom_kills);
+  const bool named = log_names(evidence.kernel_log, flight.header, last_sign(flight));
+  const bool was_short = memory.fraction >= 0.85 || memory.in_a_moment >= 0.95;
+  report.cause = DeathCause::kOutOfMemory;
   if (named) report.evidence.push_back("the kernel's log says that its OOM killer killed this process");
-  if (group_grew) {
-    report.evidence.push_back(fmt::format("the OOM kills of its control group went from {} to {}",
-                                          flight.header.group_oom_kills, *evidence.group_oom_kills));
-  } else if (machine_grew) {
-    report.evidence.push_back(fmt::format("the OOM kills of the machine went from {} to {}",
-                                          flight.header.machine_oom_kills, *evidence.machine_oom_kills));
-  } else if (counted) {
+  if (group.grew) {
+    report.evidence.push_back(
+        fmt::format("the OOM kills of its control group went from {} to {}", group.before, group.after));
+  } else if (group.known) {
+    report.evidence.push_back("the kernel counted no OOM kill in its control group");
+  } else if (machine.grew) {
+    report.evidence.push_back(
+        fmt::format("the OOM kills of the machine went from {} to {}", machine.before, machine.after));
+  } else if (machine.known) {
     report.evidence.push_back("the kernel has counted no OOM kill since this process was first watched");
   }
-  report.cause = DeathCause::kOutOfMemory;
+  const bool just_counted = group.grew && evidence.group_oom_kills_before;
   if (named) {
     report.confidence = "certain";
-  } else if (group_grew) {
-    report.confidence = memory.fraction >= 0.7                    ? "very likely"
-                        : memory.fraction >= 0.4 || memory.rising ? "likely"
-                                                                  : "unclear";
-  } else if ((machine_grew || !counted) && (memory.fraction >= 0.85 || memory.rising)) {
+  } else if (just_counted || (group.grew && (memory.fraction >= 0.7 || was_short))) {
+    report.confidence = "very likely";
+  } else if (group.grew && (memory.fraction >= 0.4 || memory.small)) {
+    report.confidence = "likely";
+  } else if (!group.known && (machine.grew || !machine.known) && was_short) {
     report.confidence = "likely";
   } else {
     report.cause = DeathCause::kKilled;
-    report.confidence = memory.fraction >= 0.85 || machine_grew ? "unclear" : "very likely";
-    if (!counted) report.confidence = "likely";
+    const bool unclear = group.grew || (!group.known && machine.grew) || (!group.known && was_short);
+    report.confidence = unclear ? "unclear" : group.known || machine.known ? "very likely" : "likely";
+    if (evidence.exit_status && !unclear) report.confidence = "certain";
+  }
+}
+
+/// How shells and `conda run` say that a signal ended their program: 128 and its number.
+std::optional<int> signal_of_exit_code(int code) {
+  for (const int signal : {SIGKILL, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) {
+    if (code == 128 + signal) return signal;
+  }
+  return std::nullopt;
+}
+
+bool ends_with(const Flight& flight, flight::EventKind kind) {
+  return !flight.events.empty() && flight.events.back().kind == kind;
+}
+
+/// The parent knows the exit status, which leaves little to guess.
+void judge_exit_status(const Flight& flight, const Evidence& evidence, Postmortem& report) {
+  const int status = *evidence.exit_status;
+  report.exit_status = status;
+  int signal = status < 0 ? -status : 0;
+  if (const std::optional<int> found = status > 0 ? signal_of_exit_code(status) : std::nullopt) {
+    signal = *found;
+    report.evidence.push_back(fmt::format("exit code {} is how shells say {}", status, signal_text(signal)));
+  } else {
+    report.evidence.push_back(status < 0 ? "its parent saw it die of " + signal_text(signal)
+                                         : fmt::format("its parent saw it exit with code {}", status));
+  }
+  if (signal == 0) {
+    report.cause = DeathCause::kExit;
+    if (ends_with(flight, flight::EventKind::kExit)) report.message = flight.events.back().text;
+  } else if (signal == SIGKILL) {
+    judge_silent_end(flight, evidence, report);
+    report.signal = signal;
+  } else {
+    report.cause = cause_of_signal(signal);
+    report.signal = signal;
   }
 }
 
 void judge_cause(const Flight& flight, const Evidence& evidence, Postmortem& report) {
   report.confidence = "certain";
+  report.exit_status = evidence.exit_status;
+  if (evidence.replaced) {
+    report.cause = DeathCause::kReplaced;
+    if (ends_with(flight, flight::EventKind::kExec)) report.message = flight.events.back().text;
+    return;
+  }
   if (evidence.alive) {
     report.cause = DeathCause::kRunning;
     return;
   }
-  if (flight.crash && !survived(flight)) {
+  const bool exited = evidence.exit_status && *evidence.exit_status >= 0 && !signal_of_exit_code(*evidence.exit_status);
+  if (flight.crash && !survived(flight) && !exited) {
     report.cause = cause_of(*flight.crash);
     report.signal = flight.crash->signal;
     return;
   }
   if (flight.crash) report.evidence.push_back("an earlier " + signal_text(flight.crash->signal) + " was survived");
-  if (!flight.events.empty() && flight.events.back().kind == flight::EventKind::kExit) {
+  if (evidence.exit_status) {
+    judge_exit_status(flight, evidence, report);
+    return;
+  }
+  if (ends_with(flight, flight::EventKind::kExit)) {
     report.cause = DeathCause::kExit;
     report.message = flight.events.back().text;
     return;
   }
-  if (!flight.events.empty() && flight.events.back().kind == flight::EventKind::kStop) {
+  if (ends_with(flight, flight::EventKind::kStop)) {
     report.cause = DeathCause::kUnwatched;
     return;
   }
@@ -179,7 +269,6 @@ void take_crash(const Flight& flight, Postmortem& report) {
   report.fault_address = crash.fault_address;
   report.message = flight.crash_message;
   report.thread = printable(std::string_view(crash.thread_name));
-  report.python_stack = flight.python_stack;
   for (size_t i = 0; i < crash.frame_count; ++i) {
     report.frames.push_back({flight.crash_modules[i], crash.frames[i].offset, ""});
   }
@@ -188,7 +277,8 @@ void take_crash(const Flight& flight, Postmortem& report) {
   }
   if (crash.signal == SIGILL && crash.instruction_size > 0) {
     const std::span bytes(crash.instruction, crash.instruction_size);
-    report.instruction = fmt::format("{:02x}", fmt::join(bytes, " "));
+    for (const uint8_t byte : bytes)
+      report.instruction += fmt::format("{}{:02x}", report.instruction.empty() ? "" : " ", byte);
     report.trap = is_trap(bytes);
     report.missing_features = missing_numeric_features(words(flight.fact("cpu_features")));
     report.evidence.push_back("instruction " + report.instruction);
@@ -196,6 +286,7 @@ void take_crash(const Flight& flight, Postmortem& report) {
 }
 
 void take_cells(const Flight& flight, Postmortem& report) {
+  report.cell_source = flight.cell_source;
   for (const FlightEvent& event : flight.events) {
     if (event.kind != flight::EventKind::kCellBegin && event.kind != flight::EventKind::kCellEnd) continue;
     report.cell = event.number;
@@ -223,6 +314,22 @@ void take_samples(const Flight& flight, Postmortem& report) {
 
 }  // namespace
 
+std::optional<RecordedGrowth> last_growth(const std::vector<RecordedSample>& samples) {
+  if (samples.empty()) return std::nullopt;
+  const int64_t to = samples.back().resident;
+  size_t lowest = samples.size() - 1;
+  for (size_t i = samples.size(); i-- > 0;) {
+    if (samples[i].resident <= samples[lowest].resident) lowest = i;
+    if (samples[i].resident > to + to / 10) break;  // before, it had had more: another story
+  }
+  const int64_t growth = to - samples[lowest].resident;
+  if (growth < to / 10 || growth <= 0) return std::nullopt;
+  // It may have rested at about the lowest level for long.
+  const int64_t about_lowest = samples[lowest].resident + growth / 50;
+  while (lowest + 1 < samples.size() && samples[lowest + 1].resident <= about_lowest) ++lowest;
+  return RecordedGrowth{samples[lowest].resident, to, samples[lowest].seconds_before_end};
+}
+
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 int blamed_frame(const std::vector<NativeFrame>& frames) {
@@ -246,9 +353,11 @@ Postmortem judge(const Flight& flight, const Evidence& evidence) {
   report.folder = flight.fact("folder");
   report.facts.assign(flight.facts.begin(), flight.facts.end());
   judge_cause(flight, evidence, report);
-  if (report.signal != 0) take_crash(flight, report);
+  if (flight.crash && report.signal == flight.crash->signal) take_crash(flight, report);
   take_cells(flight, report);
   take_samples(flight, report);
+  report.python_stack = flight.python_stack;
+  report.guilty = find_guilty_line(parse_python_stack(report.python_stack), report.cell_source);
   explain(report, flight);
   return report;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From files to post-mortems, and what else the system knows.
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/klog.h>
 #include <sys/stat.h>
@@ -20,7 +21,6 @@
 #include "io/descriptor.h"
 
 namespace leadline::guard {
-namespace {
 
 std::string read_kernel_log() {
   constexpr int kReadAll = 3;  // SYSLOG_ACTION_READ_ALL
@@ -30,11 +30,25 @@ std::string read_kernel_log() {
   return text;
 }
 
+namespace {
+
 /// A recorder holds its lock as long as its process lives.
 bool is_locked(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file || flock(file.get(), LOCK_SH | LOCK_NB) == 0) return false;
   return errno == EWOULDBLOCK;
+}
+
+/// The recorder's lock does not outlive exec. Processes that close everything (daemons) lose it too: only another
+/// command line tells that there was an exec which nobody noted.
+bool was_replaced(const Flight& flight, bool alive, bool holds_lock, const SystemPaths& paths) {
+  if (holds_lock) return false;
+  if (!flight.events.empty() && flight.events.back().kind == flight::EventKind::kExec) return true;
+  if (!alive) return false;
+  std::string command = read_start(fmt::format("{}/{}/cmdline", paths.proc, flight.header.pid), 2000).value_or("");
+  std::replace(command.begin(), command.end(), '\0', ' ');
+  while (command.ends_with(' ')) command.pop_back();
+  return !command.empty() && !flight.fact("command").empty() && printable(command, false) != flight.fact("command");
 }
 
 void name_functions(std::vector<NativeFrame>& frames) {
@@ -72,6 +86,7 @@ Evidence gather_evidence(const Flight& flight, bool holds_lock, const SystemPath
   } else {
     evidence.alive = same_boot && holds_lock;  // the number means nothing here
   }
+  evidence.replaced = was_replaced(flight, evidence.alive, holds_lock, paths);
   if (evidence.alive || !same_boot) return evidence;
   const std::string directory = flight.fact("cgroup");
   // A path that a file names is looked at only where control groups are.
@@ -86,15 +101,29 @@ Evidence gather_evidence(const Flight& flight, bool holds_lock, const SystemPath
   return evidence;
 }
 
-Postmortem postmortem_of(const std::string& file) {
-  const std::optional<std::string> bytes = read_start(file, flight::kMostFileBytes);
-  require(bytes.has_value(), ErrorCode::kIo, "cannot read '{}'", file);
-  const std::optional<Flight> flight = read_flight(std::as_bytes(std::span(*bytes)));
-  if (!flight) return unreadable(file);
-  Postmortem report = judge(*flight, gather_evidence(*flight, is_locked(file), SystemPaths{}));
+void add_files(const std::string& file, const Flight& flight, Postmortem& report) {
   name_functions(report.frames);
   report.path = file;
-  report.reported = flight->header.reported != 0;
+  report.reported = flight.header.reported != 0;
+  const std::string variables = file.substr(0, file.rfind('.')) + ".saved";  // as _guard/save.py names it
+  if (is_regular_file(variables)) report.variables_path = variables;
+}
+
+namespace {
+
+std::optional<Flight> read_flight_file(const std::string& file) {
+  const std::optional<std::string> bytes = read_start(file, flight::kMostFileBytes);
+  require(bytes.has_value(), ErrorCode::kIo, "cannot read '{}'", file);
+  return read_flight(std::as_bytes(std::span(*bytes)));
+}
+
+}  // namespace
+
+Postmortem postmortem_of(const std::string& file) {
+  const std::optional<Flight> flight = read_flight_file(file);
+  if (!flight) return unreadable(file);
+  Postmortem report = judge(*flight, gather_evidence(*flight, is_locked(file), SystemPaths{}));
+  add_files(file, *flight, report);
   return report;
 }
 
@@ -121,6 +150,10 @@ std::vector<Postmortem> previous_death(const std::string& session, const std::st
   if (found == all.end()) found = newest([&](const Postmortem& report) { return report.folder == folder; });
   if (found == all.end() || !found->died() || found->reported) return {};
   return {*found};
+}
+
+void note_exec(const std::string& program, bool failed) {
+  FlightRecorder::instance().write_event(failed ? flight::EventKind::kResume : flight::EventKind::kExec, 0, 0, program);
 }
 
 void mark_reported(const std::string& file) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A post-mortem in sentences.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "core/join.h"
 #include "guard/advice.h"
 #include "guard/postmortem.h"
+#include "guard/python_stack.h"
 #include "leadline/budget.h"
 
 namespace leadline::guard {
@@ -40,6 +41,8 @@ const char* death_cause_name(DeathCause cause) noexcept {
       return "illegal instruction";
     case DeathCause::kSignal:
       return "signal";
+    case DeathCause::kReplaced:
+      return "replaced";
     case DeathCause::kReboot:
       return "reboot";
     case DeathCause::kUnknown:
@@ -81,8 +84,9 @@ std::string memory_text(const Postmortem& report) {
 
 std::string place_text(const Postmortem& report) {
   std::string text;
-  if (report.cell > 0) {
-    text = fmt::format(" {} cell {}", report.cell_running ? "in" : "after", report.cell);
+  if (report.cell > 0 || report.cell_running) {
+    const std::string number = report.cell > 0 ? fmt::format("cell {}", report.cell) : "a cell";
+    text = fmt::format(" {} {}", report.cell_running ? "in" : "after", number);
     if (!report.cell_line.empty()) text += fmt::format(" (`{}`)", shortened(report.cell_line, 80));
   }
   if (report.op_running) text += fmt::format(" while Leadline ran {}", report.op);
@@ -95,13 +99,16 @@ std::string what_happened(const Postmortem& report) {
     case DeathCause::kRunning:
       return "is running";
     case DeathCause::kExit:
-      return report.message.empty() ? "ended by itself" : "ended with " + report.message;
+      if (!report.message.empty()) return "ended with " + report.message;
+      return report.exit_status ? fmt::format("ended by itself with exit code {}", *report.exit_status)
+                                : "ended by itself";
     case DeathCause::kUnwatched:
       return "was not watched any more when it ended";
     case DeathCause::kOutOfMemory:
       return "was killed by the OOM killer";
     case DeathCause::kKilled:
-      return "was killed (SIGKILL), or ended itself with _exit";
+      return report.exit_status ? "was killed (SIGKILL) by somebody"
+                                : "was killed (SIGKILL) by somebody, or ended itself with _exit";
     case DeathCause::kSegfault:
       if (report.signal_code <= 0) return "died of a segmentation fault" + in_module;
       return fmt::format("died of a segmentation fault{} (address {:#x})", in_module, report.fault_address);
@@ -119,6 +126,8 @@ std::string what_happened(const Postmortem& report) {
              (report.instruction.empty() ? "" : " (" + report.instruction + ")");
     case DeathCause::kSignal:
       return "was ended by " + signal_text(report.signal);
+    case DeathCause::kReplaced:
+      return "became another program (exec)" + (report.message.empty() ? "" : ": " + shortened(report.message, 100));
     case DeathCause::kReboot:
       return "ended with the machine, which was restarted or lost power";
     case DeathCause::kUnknown:
@@ -129,15 +138,88 @@ std::string what_happened(const Postmortem& report) {
 
 }  // namespace
 
+namespace {
+
+std::string growth_text(const Postmortem& report) {
+  const std::optional<RecordedGrowth> growth = last_growth(report.samples);
+  if (!growth) return "";
+  return fmt::format("it grew from {} to {} in the last {:.1f} s, since {}", format_bytes(growth->from),
+                     format_bytes(growth->to), growth->seconds,
+                     clock_text(report.last_sign - growth->seconds).substr(11));
+}
+
+bool was_nearly_full(const std::vector<RecordedSample>& samples) {
+  return !samples.empty() && samples.back().capacity > 0 && samples.back().used > samples.back().capacity / 10 * 8;
+}
+
+/// "line 3 of the cell: x = f(y)", or a file and who called it.
+std::string guilty_text(const Postmortem& report) {
+  const GuiltyLine& guilty = report.guilty;
+  if (guilty.line == 0) return "";
+  const std::string source = guilty.source.empty() ? "" : ": " + shortened(guilty.source, 100);
+  std::string text = guilty.in_cell ? fmt::format("line {} of the cell{}", guilty.line, source)
+                                    : fmt::format("{}:{}{}", guilty.file, guilty.line, source);
+  if (!guilty.function.empty() && guilty.function != "<module>") text += fmt::format(", in {}", guilty.function);
+  if (guilty.cell_line > 0) {
+    text += fmt::format(", called from line {} of the cell", guilty.cell_line);
+    if (!guilty.cell_source.empty()) text += ": " + shortened(guilty.cell_source, 100);
+  }
+  return text;
+}
+
+/// Frames of the interpreter itself tell nothing that the Python stack does not tell better.
+bool is_interpreter(const NativeFrame& frame) {
+  const std::string name = file_name(frame.module);
+  return name.starts_with("python") || name.starts_with("libpython");
+}
+
+std::string frames_text(const std::vector<NativeFrame>& frames) {
+  constexpr size_t kMost = 12;
+  std::string text;
+  size_t shown = 0;
+  for (size_t i = 0; i < frames.size();) {
+    size_t next = i + 1;
+    while (is_interpreter(frames[i]) && next < frames.size() && is_interpreter(frames[next])) ++next;
+    if (next - i > 1) {
+      text += fmt::format("    ... {} frames of the interpreter ({})\n", next - i, file_name(frames[i].module));
+    } else if (shown++ < kMost) {
+      text += fmt::format("    {}+{:#x}{}\n", frames[i].module.empty() ? "?" : frames[i].module, frames[i].offset,
+                          frames[i].symbol.empty() ? "" : " " + frames[i].symbol);
+    } else {
+      text += fmt::format("    ... {} more\n", frames.size() - i);
+      break;
+    }
+    i = next;
+  }
+  return text;
+}
+
+std::string indented(const std::string& text) {
+  std::string result = "    ";
+  for (const char c : text) result += c == '\n' ? std::string("\n    ") : std::string(1, c);
+  while (result.ends_with(' ') || result.ends_with('\n')) result.pop_back();
+  return result + "\n";
+}
+
+std::string restore_text(const Postmortem& report) {
+  if (report.variables_path.empty()) return "";
+  return "`%load_ext leadline` and `%restore` bring back the variables that were saved";
+}
+
+}  // namespace
+
 std::string Postmortem::to_text() const {
   std::string text = summary + "\n";
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) text += fmt::format("  {:<12}{}\n", name, value);
   };
   add("cause", fmt::format("{} ({})", death_cause_name(cause), confidence));
+  add("line", guilty_text(*this));
   add("advice", advice);
+  add("restore", restore_text(*this));
   for (const std::string& line : evidence) add("evidence", line);
   add("memory", memory_text(*this));
+  add("growth", growth_text(*this));
   if (peak_resident > 0) add("peak", format_bytes(peak_resident));
   add("op", op.empty() ? "" : op + (op_running ? " (running)" : " (done)"));
   add("message", message);
@@ -148,17 +230,43 @@ std::string Postmortem::to_text() const {
   for (const auto& [key, value] : facts) {
     if (key == "python" || key == "versions") add(key.c_str(), value);
   }
-  if (!frames.empty()) text += "  native frames, innermost first:\n";
-  for (const NativeFrame& frame : frames) {
-    text += fmt::format("    {}+{:#x}{}\n", frame.module.empty() ? "?" : frame.module, frame.offset,
-                        frame.symbol.empty() ? "" : " " + frame.symbol);
+  if (!cell_source.empty()) text += "  cell:\n" + indented(cell_source);
+  if (!python_stack.empty()) text += "  Python:\n" + indented(python_stack_text(parse_python_stack(python_stack)));
+  if (!frames.empty()) text += "  native frames, innermost first:\n" + frames_text(frames);
+  return text;
+}
+
+std::string Postmortem::to_brief(const std::string& more) const {
+  std::string text = fmt::format("leadline: the kernel {}", what_happened(*this));
+  if (cell_running) text += " in this cell";
+  if (cell > 0 && !cell_running) text += fmt::format(" after cell {}", cell);
+  if (op_running) text += fmt::format(" while Leadline ran {}", op);
+  text += confidence == "certain" ? ".\n" : fmt::format(" ({}).\n", confidence);
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("  {:<8}{}\n", name, value);
+  };
+  std::string memory = memory_text(*this);
+  if (!samples.empty() && peak_resident > samples.back().resident + samples.back().resident / 50) {
+    memory += fmt::format("; its peak was {}", format_bytes(peak_resident));
+  } else if (samples.empty() && peak_resident > 0) {
+    memory = fmt::format("its peak was {}", format_bytes(peak_resident));
   }
-  if (!python_stack.empty()) {
-    text += "  Python:\n    ";
-    for (const char c : python_stack) text += c == '\n' ? std::string("\n    ") : std::string(1, c);
-    while (text.ends_with(' ') || text.ends_with('\n')) text.pop_back();
-    text += "\n";
+  // Where memory had no part in it, that a process grew while it started is no news.
+  const bool about_memory = cause == DeathCause::kOutOfMemory || was_nearly_full(samples);
+  if (const std::string growth = about_memory ? growth_text(*this) : ""; !growth.empty()) memory += "; " + growth;
+  if (cause == DeathCause::kOutOfMemory && !samples.empty() && samples.back().capacity > samples.back().used) {
+    memory += fmt::format("; it wanted more than the {} that were left",
+                          format_bytes(samples.back().capacity - samples.back().used));
   }
+  add("memory", memory);
+  add("line", guilty_text(*this));
+  add("advice", advice);
+  add("restore", restore_text(*this));
+  if (path.empty() && cause != DeathCause::kExit) {
+    add("next",
+        "`%load_ext leadline` in the first cell records the line, the libraries and the memory second by second");
+  }
+  add("more", !more.empty() ? more : path.empty() ? "" : fmt::format("python -m leadline postmortem {}", path));
   return text;
 }
 
@@ -172,10 +280,46 @@ std::string illegal_instruction_advice(const Postmortem& report, const Flight& f
   if (!report.missing_features.empty()) {
     return fmt::format(
         "This CPU ({}) does not have {}, which builds for newer ones use. Install a build of {} for this CPU.",
-        flight.fact("cpu"), fmt::join(report.missing_features, ", "),
+        flight.fact("cpu"), join(report.missing_features, ", "),
         report.module.empty() ? "the library" : file_name(report.module));
   }
   return signal_advice(SIGILL, false);
+}
+
+/// Memory was near a limit, or had just been refused, when it crashed.
+bool was_short_of_memory(const Postmortem& report, const Flight& flight) {
+  constexpr int64_t kLately = 10'000'000'000;
+  int64_t own_limit = 0;
+  for (const FlightEvent& event : flight.events) {
+    if (event.kind == flight::EventKind::kResume && event.text.empty()) own_limit = event.value;
+    const bool warned = event.kind == flight::EventKind::kAlarm || event.kind == flight::EventKind::kRaised;
+    if (warned && flight.crash && flight.crash->clock_ns - event.clock_ns < kLately) return true;
+  }
+  if (tells_of_refused_memory(report.message)) return true;
+  if (report.samples.empty()) return false;
+  const RecordedSample& last = report.samples.back();
+  return (last.capacity > 0 && last.used > last.capacity / 10 * 9) ||
+         (own_limit > 0 && last.resident > own_limit / 10 * 8);
+}
+
+std::string crash_advice(const Postmortem& report, const Flight& flight) {
+  if (!was_short_of_memory(report, flight)) {
+    const bool limited = report.message.starts_with(kLimitWords);
+    return signal_advice(report.signal, false) +
+           (limited ? " Or it was refused memory: it had a limit of its own, and many libraries do not check." : "");
+  }
+  return "Memory was short when it crashed. Many native libraries do not check whether they got the memory "
+         "they asked for, and crash like this when it is refused. Give it more memory or less to do at once, raise or "
+         "remove the limit (`ulimit -d`, `ulimit -v`, refuse_large=False of the watch), or run the step in "
+         "leadline.guard.";
+}
+
+std::string exit_advice(const Postmortem& report) {
+  if (!report.exit_status) return "";
+  if (!report.cell_running) return "It ended by itself, outside of a cell.";
+  return "exit() or quit() in a cell ends the kernel, and so does os._exit() or a library that calls exit(). Remove "
+         "the "
+         "call, or run it in leadline.guard.";
 }
 
 std::string advice_of(const Postmortem& report, const Flight& flight) {
@@ -185,8 +329,9 @@ std::string advice_of(const Postmortem& report, const Flight& flight) {
              "leadline.watch "
              "raises MemoryError before memory ends, and leadline.guard runs a step in a process of its own.";
     case DeathCause::kKilled:
-      return "Somebody killed it while there was memory: a person, Jupyter's restart of a kernel that did not answer, "
-             "a job scheduler or time limit; or a library called _exit.";
+      return "Somebody killed it while there was memory: a person, its own code (os.kill), Jupyter's restart of a "
+             "kernel "
+             "that did not answer, a job scheduler or a time limit.";
     case DeathCause::kStackOverflow:
       return "A recursion has no end, or is deeper than the stack (ulimit -s) allows. The Python stack shows where.";
     case DeathCause::kIllegalInstruction:
@@ -198,8 +343,13 @@ std::string advice_of(const Postmortem& report, const Flight& flight) {
                                       : "Somebody asked it to end: a person, a job scheduler, or the end of a session.";
     case DeathCause::kSegfault:
     case DeathCause::kBusError:
+      return crash_advice(report, flight);
     case DeathCause::kArithmetic:
       return signal_advice(report.signal, false);
+    case DeathCause::kExit:
+      return exit_advice(report);
+    case DeathCause::kReplaced:
+      return "exec replaces the whole process, with all variables. Start other programs with subprocess instead.";
     default:
       return "";
   }

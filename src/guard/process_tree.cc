@@ -19,12 +19,12 @@
 #include <unordered_set>
 
 #include "core/cgroup.h"
+#include "guard/units.h"
 #include "io/descriptor.h"
 
 namespace leadline::guard {
 namespace {
 
-constexpr int64_t kKiB = 1024;
 constexpr int kRounds =
     200;  // a tree that still grows after as many is killed as it was last seen, and looked at again
 
@@ -127,6 +127,13 @@ std::optional<int64_t> proportional_memory(pid_t pid) {
   return (*anonymous + *shared) * kKiB;
 }
 
+/// Proportional share of all pages.
+std::optional<int64_t> whole_share(pid_t pid) {
+  const std::optional<std::string> text = read_text_file(proc_path(pid, "smaps_rollup"));
+  const std::optional<int64_t> share = text ? find_number(*text, "Pss") : std::nullopt;
+  return share ? std::optional<int64_t>(*share * kKiB) : std::nullopt;
+}
+
 bool has_marker(pid_t pid, const std::string& marker) {
   const std::optional<std::string> environment = read_text_file(proc_path(pid, "environ"));
   return environment && environment->find(marker) != std::string::npos;
@@ -178,6 +185,18 @@ std::vector<Process> process_tree(pid_t root) {
   return tree;
 }
 
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  if (kernel_lists_children()) {
+    children_by_task(parent, children);
+    return children;
+  }
+  const std::unordered_multimap<pid_t, pid_t> all = all_children();
+  const auto [begin, end] = all.equal_range(parent);
+  for (auto it = begin; it != end; ++it) children.push_back(it->second);
+  return children;
+}
+
 int64_t tree_memory(const std::vector<Process>& tree, int64_t limit) {
   int64_t sum = 0;
   for (const auto [pid, start] : tree) sum += process_memory(pid).value_or(ProcessMemory{}).resident;
@@ -188,6 +207,20 @@ int64_t tree_memory(const std::vector<Process>& tree, int64_t limit) {
     shared_once += share ? *share : process_memory(pid).value_or(ProcessMemory{}).resident;
   }
   return std::min(sum, shared_once);
+}
+
+int64_t tree_peak(const std::vector<Process>& tree, int64_t known) {
+  int64_t peak = 0;
+  int64_t sum = 0;
+  for (const auto [pid, start] : tree) {
+    const ProcessMemory memory = process_memory(pid).value_or(ProcessMemory{});
+    peak = std::max(peak, memory.high_water);
+    sum += memory.resident + memory.file;
+  }
+  if (tree.size() < 2 || sum <= std::max(known, peak)) return peak;
+  int64_t shared_once = 0;  // without those that ended since: nobody knows what they shared
+  for (const auto [pid, start] : tree) shared_once += whole_share(pid).value_or(0);
+  return std::max(peak, shared_once > 0 ? shared_once : sum);
 }
 
 void kill_tree(pid_t root) {

@@ -15,7 +15,7 @@ namespace leadline::guard {
 struct ProcessMemory {
   int64_t resident = 0;    ///< anonymous and shared pages; pages of mapped files are not counted, they can be dropped
   int64_t file = 0;        ///< pages of mapped files
-  int64_t high_water = 0;  ///< the most that both together were
+  int64_t high_water = 0;  ///< the most that both together were; the kernel's own count
 };
 std::optional<ProcessMemory> process_memory(pid_t pid);
 
@@ -28,9 +28,16 @@ struct Process {
 /// The root first, then its descendants, without zombies. Empty when the root is gone.
 std::vector<Process> process_tree(pid_t root);
 
+/// The children of a process, zombies too.
+std::vector<pid_t> children_of(pid_t parent);
+
 /// Resident bytes of the processes. Pages that several of them share after a fork count once when a plain sum would
 /// pass `limit` (0: plain sum), for that takes longer to find out.
 int64_t tree_memory(const std::vector<Process>& tree, int64_t limit);
+
+/// The most memory that the processes are known to have had, with pages of files: the kernel's own peak of one process;
+/// of several, what they have now, pages that they share counted once. Nothing above `known` takes the time for that.
+int64_t tree_peak(const std::vector<Process>& tree, int64_t known);
 
 /// Kills what descends from `root`, then `root`. Everything is stopped first, so that nothing forks away.
 /// The root is an unreaped child of the caller, or the caller.

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <set>
 
+#include "guard/trim.h"
 #include "guard/untrusted_file.h"
 
 namespace leadline::guard {
@@ -16,12 +18,6 @@ namespace {
 constexpr size_t kMetadataBytes = size_t{1} << 20;
 constexpr size_t kRecordBytes = size_t{16} << 20;
 constexpr size_t kMostDistributions = 5000;
-
-std::string_view trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 std::string parent(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -100,7 +96,6 @@ void read_site(const std::string& site, PythonEnvironment& environment) {
     }
     if (dist_info) {
       distribution.installer = trim(read_start(path + "/INSTALLER", 100).value_or(""));
-      while (distribution.installer.ends_with('\n')) distribution.installer.pop_back();
       for_each_line(read_start(path + "/WHEEL", 65536).value_or(""), [&](std::string_view line) {
         if (line.starts_with("Tag:") && distribution.tags.size() < 50)
           distribution.tags.emplace_back(trim(line.substr(4)));
@@ -294,18 +289,57 @@ class Finder {
 
 }  // namespace
 
-std::vector<std::string> Distribution::files(size_t limit) const {
-  std::vector<std::string> result;
+std::vector<RecordedFile> Distribution::records(size_t limit) const {
+  std::vector<RecordedFile> result;
   for_each_line(read_start(metadata + "/RECORD", kRecordBytes).value_or(""), [&](std::string_view line) {
     if (result.size() >= limit) return;
+    while (line.ends_with('\r')) line.remove_suffix(1);
     std::string_view path = line.substr(0, line.find(','));
     if (line.starts_with('"')) path = line.substr(1, line.find('"', 1) - 1);
     // Scripts lie outside ("../../bin/x"); they say nothing about the package.
-    if (!path.empty() && path.front() != '/' && path.find("..") == std::string_view::npos && path.size() < 1000) {
-      result.emplace_back(path);
+    if (path.empty() || path.front() == '/' || path.find("..") != std::string_view::npos || path.size() >= 1000) return;
+    RecordedFile file;
+    file.path = path;
+    const size_t last = line.rfind(',');
+    const size_t middle = last == std::string_view::npos || last == 0 ? last : line.rfind(',', last - 1);
+    if (middle != std::string_view::npos && middle >= path.size()) {
+      const std::string_view hash = line.substr(middle + 1, last - middle - 1);
+      if (hash.starts_with("sha256=")) file.sha256 = hash.substr(7);
+      uint64_t size = 0;
+      const std::string_view digits = line.substr(last + 1);
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+      if (error == std::errc() && end == digits.data() + digits.size()) file.size = size;
     }
+    result.push_back(std::move(file));
   });
   return result;
+}
+
+std::vector<std::string> Distribution::files(size_t limit) const {
+  std::vector<std::string> result;
+  for (RecordedFile& file : records(limit)) result.push_back(std::move(file.path));
+  return result;
+}
+
+std::vector<std::string> Distribution::modules() const {
+  constexpr size_t kMostFiles = 50000;
+  std::set<std::string> found;
+  for (const std::string& file : files(kMostFiles)) {
+    const size_t slash = file.find('/');
+    const std::string first = file.substr(0, slash);
+    if (slash != std::string::npos) {
+      const bool module = file.ends_with(".py") || file.ends_with(".so");
+      if (module && first.find('.') == std::string::npos && first != "bin") found.insert(first);
+    } else if (first.ends_with(".py") || first.ends_with(".so")) {
+      found.insert(first.substr(0, first.find('.')));
+    }
+  }
+  if (found.empty()) {
+    std::string own = name;
+    std::replace(own.begin(), own.end(), '-', '_');
+    found.insert(own);
+  }
+  return {found.begin(), found.end()};
 }
 
 const Distribution* PythonEnvironment::find(std::string_view name) const {

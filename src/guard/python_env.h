@@ -3,6 +3,7 @@
 // Python runs and nothing is imported.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,13 @@
 #include "guard/pep508.h"
 
 namespace leadline::guard {
+
+/// A line of RECORD.
+struct RecordedFile {
+  std::string path;    ///< relative to the folder of packages
+  std::string sha256;  ///< as RECORD has it; empty: not known
+  std::optional<uint64_t> size;
+};
 
 /// One *.dist-info or *.egg-info.
 struct Distribution {
@@ -28,6 +36,9 @@ struct Distribution {
 
   /// Files that RECORD lists, relative to `site`; at most `limit`.
   std::vector<std::string> files(size_t limit) const;
+  std::vector<RecordedFile> records(size_t limit) const;
+  /// What `import` knows it by: "yaml" of pyyaml. Its own name where RECORD does not say.
+  std::vector<std::string> modules() const;
 };
 
 struct PythonQuery {

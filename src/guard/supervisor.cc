@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,8 +109,10 @@ void Supervisor::start_call(double timeout_seconds) {
     in_call_ = true;
     call_start_ = Clock::now();
     timeout_ = timeout_seconds;
-    file_ = 0;
-    peak_ = resident_ = ended_ ? 0 : process_memory(pid_).value_or(ProcessMemory{}).resident;
+    const ProcessMemory now = ended_ ? ProcessMemory{} : process_memory(pid_).value_or(ProcessMemory{});
+    earlier_peak_ = std::max({earlier_peak_, peak_, now.high_water});
+    resident_ = now.resident;
+    peak_ = now.resident + now.file;
     samples_ = 0;
     high_water_fresh_ = !ended_ && reset_high_water(pid_);
   }
@@ -118,6 +122,9 @@ void Supervisor::start_call(double timeout_seconds) {
 bool Supervisor::end_call() {
   const std::lock_guard lock(mutex_);
   in_call_ = false;
+  if (!ended_ && high_water_fresh_) {
+    survives([&] { peak_ = std::max(peak_, process_memory(pid_).value_or(ProcessMemory{}).high_water); });
+  }
   return !wanted_;
 }
 
@@ -171,6 +178,8 @@ bool Supervisor::start() {
       request.cgroup_procs = cgroup_->procs();
     }
     machine_oom_kills_ = machine_oom_kills();
+    // A child begins in this process's memory (vfork), and the kernel counts that as its own.
+    earlier_peak_ = process_memory(getpid()).value_or(ProcessMemory{}).high_water;
     child_ = spawn(request);
     if (!child_.in_cgroup) cgroup_.reset();
     process_ = Descriptor(open_pidfd(child_.pid));
@@ -214,6 +223,7 @@ int Supervisor::milliseconds_to_next_sample() const {
 
 /// Until the child is dead, but not reaped: its number stays its own.
 void Supervisor::watch() {
+  survives([&] { sample(); });  // of a program that is gone at once, this is all
   for (;;) {
     pollfd events[2] = {{wake_event_.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}};
     poll(events, process_ ? 2 : 1, milliseconds_to_next_sample());
@@ -236,15 +246,25 @@ void Supervisor::sample() {
   const GuardLimits& limits = options_.request.limits;
   std::vector<Process> tree = process_tree(pid_);
   const int64_t resident = cgroup_ ? cgroup_->current_bytes() : tree_memory(tree, limits.memory_bytes);
-  const ProcessMemory root = process_memory(pid_).value_or(ProcessMemory{});
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  const int64_t known = peak_;
+  const bool fresh = high_water_fresh_;
+  lock.unlock();
+  int64_t peak = tree_peak(tree, known);
+  if (!fresh && tree.size() < 2) peak = 0;  // of an earlier call, perhaps
+  lock.lock();
   resident_ = resident;
   processes_ = std::ssize(tree);
   if (!tree.empty()) known_ = std::move(tree);
   ++samples_;
-  // A rise and fall between two samples shows in the kernel's own peak, which has pages of files in it.
-  file_ = std::max(file_, root.file);
-  peak_ = std::max({peak_, resident, high_water_fresh_ && !cgroup_ ? root.high_water - file_ : 0});
+  // Below the limit, pages that processes share may be in `resident` several times.
+  peak_ = std::max({peak_, peak, limits.memory_bytes > 0 && resident > limits.memory_bytes ? resident : 0});
+}
+
+/// What the kernel says of a child that is gone: the most that it, or one that it waited for, ever had. Before exec it
+/// was a copy of this process: what is not more than that is a bound, for one that was gone before anybody looked.
+void Supervisor::note_usage(int64_t most_resident) {
+  if (most_resident > earlier_peak_ || peak_ == 0) peak_ = std::max(peak_, most_resident);
 }
 
 /// The cause to kill the tree for, if there is one.
@@ -296,7 +316,9 @@ void Supervisor::finish() {
 
   const std::lock_guard lock(mutex_);
   siginfo_t status{};
-  const bool reaped = waitid(P_PID, static_cast<id_t>(pid_), &status, WEXITED) == 0;
+  rusage usage{};
+  const bool reaped = syscall(SYS_waitid, P_PID, pid_, &status, WEXITED, &usage) == 0;  // glibc's has no usage
+  if (reaped) note_usage(int64_t{usage.ru_maxrss} * 1024);
   if (options_.adopt_orphans) survives([] { kill_children(); });
   result_.ended = true;
   result_.seconds = std::chrono::duration<double>(Clock::now() - call_start_).count();

@@ -70,6 +70,7 @@ class Supervisor {
   std::optional<GuardCause> check_limits();
   void kill_tree(GuardCause cause);
   void finish();
+  void note_usage(int64_t most_resident);
   void wake() const;
 
   const SupervisorOptions options_;
@@ -98,8 +99,9 @@ class Supervisor {
   int64_t processes_ = 0;
   int64_t peak_ = 0;
   int samples_ = 0;               // in this call
-  int64_t file_ = 0;              // the most pages of mapped files
   bool high_water_fresh_ = true;  // the kernel's own peak is of this call
+  /// Most that the child had before this call, or this process before the child: what its resource usage may be of.
+  int64_t earlier_peak_ = 0;
   GuardReport result_;
   Circumstances circumstances_;
 

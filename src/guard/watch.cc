@@ -11,6 +11,7 @@
 
 #include "core/boundary.h"
 #include "core/error.h"
+#include "guard/allocation_gate.h"
 #include "guard/cpu_info.h"
 #include "guard/crash_handler.h"
 #include "guard/flight_recorder.h"
@@ -63,15 +64,20 @@ class Watch::Impl {
     watchdog_ = std::make_unique<Watchdog>(WatchdogOptions{.fraction = options_.fraction,
                                                            .resident_limit = options_.resident_limit,
                                                            .refuse_large = options_.refuse_large,
+                                                           .refuse_native = options_.refuse_native,
                                                            .cells_only = options_.cells_only,
                                                            .on_alarm = options_.on_alarm,
+                                                           .on_emergency = options_.on_emergency,
+                                                           .pause_signal = options_.pause_signal,
+                                                           .may_stop = options_.may_stop,
+                                                           .save_in_copy = options_.save_in_copy,
                                                            .recorder = recorder_});
   }
 
   void stop(flight::EventKind why, const std::string& last_words) {
     if (stopped_.exchange(true)) return;
     watchdog_->stop();
-    if (getpid() != owner_) return;
+    if (is_copy()) return;
     if (recorder_ != nullptr) {
       recorder_->follow_ops(false);
       // What happens after the last word at an exit (destructors of libraries) can still crash.
@@ -88,6 +94,8 @@ class Watch::Impl {
     recorder_->write_facts(all);
   }
 
+  /// Whether this is a forked child's copy, whose threads are in another process.
+  bool is_copy() const { return getpid() != owner_; }
   Watchdog& watchdog() { return *watchdog_; }
   FlightRecorder* recorder() { return recorder_; }
 
@@ -118,7 +126,11 @@ Watch::Watch(WatchOptions options) try {
   rethrow_as_error();
 }
 
-Watch::~Watch() { stop(); }
+Watch::~Watch() {
+  stop();
+  // The condition variables of a copy have waiters that do not exist here: destroying them would wait for ever.
+  if (impl_->is_copy()) (void)impl_.release();
+}
 
 void Watch::stop() { impl_->stop(flight::EventKind::kStop, ""); }
 void Watch::stop_at_exit(const std::string& last_words) { impl_->stop(flight::EventKind::kExit, last_words); }
@@ -132,6 +144,18 @@ CellReport Watch::end_cell() try { return impl_->watchdog().end_cell(); } catch 
 }
 bool Watch::busy() const { return impl_->watchdog().busy(); }
 void Watch::note_raised() { impl_->watchdog().note_raised(); }
+void Watch::note_heard() {
+  gate::begin_cell();  // what is taken from now on is for the report
+  impl_->watchdog().rescue().heard();
+}
+bool Watch::saving() { return impl_->watchdog().rescue().saving(); }
+void Watch::saved(const std::string& path) {
+  if (FlightRecorder* const recorder = impl_->recorder(); recorder != nullptr && !path.empty()) {
+    recorder->write_event(flight::EventKind::kSaved, 0, 0, path);
+  }
+  impl_->watchdog().rescue().saved();
+}
+void Watch::take_back_alarm() { impl_->watchdog().take_back_alarm(); }
 
 void Watch::set_facts(const std::vector<std::pair<std::string, std::string>>& facts) try {
   impl_->set_facts(facts);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/watchdog.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -8,22 +9,30 @@
 #include <algorithm>
 #include <utility>
 
+#include "guard/allocation_gate.h"
 #include "leadline/budget.h"
 
 namespace leadline::guard {
 namespace {
 
-constexpr size_t kMostSamples = 2400;
-constexpr double kBetweenSamples = 0.25;
+constexpr size_t kMostWatchSamples = 2400;
+constexpr double kSecondsBetweenSamples = 0.25;
 constexpr size_t kMostCells = 1000;
 /// Share of a core that looking may cost: usually, and while memory runs away.
-constexpr double kShare = 0.0025;
+constexpr double kSampledShare = 0.0025;
 constexpr double kHurriedShare = 0.01;
+constexpr double kRacingShare = 0.2;
 constexpr double kHurry = 50e6;  // bytes a second
 constexpr std::chrono::milliseconds kLookPatience{200};
 /// Room for what is allocated between two looks and never touched: stacks of threads, malloc's arenas.
 constexpr int64_t kSlack = int64_t{64} << 20;
 constexpr int64_t kLeastRoom = int64_t{32} << 20;
+constexpr double kBetweenCompany = 0.5;  // seconds between looks at other processes
+constexpr double kBetweenFaults = 0.01;  // and at single threads
+constexpr double kBetweenOffers = 0.05;  // of new workers to the OOM killer
+constexpr double kBetweenRescues = 0.01;
+constexpr double kBetweenTrims = 1.0;
+constexpr double kBetweenPressure = 1.0;
 
 double thread_cpu_seconds() {
   timespec time{};
@@ -42,9 +51,19 @@ void block_signals() {
 }  // namespace
 
 Watchdog::Watchdog(WatchdogOptions options)
-    : options_(std::move(options)), probe_(options_.paths), rule_(options_.fraction, options_.resident_limit) {
-  const MemorySample now = sample();
+    : options_(std::move(options)),
+      probe_(options_.paths),
+      company_probe_(options_.paths),
+      rule_(options_.fraction, options_.resident_limit),
+      rescue_(options_.on_emergency, options_.pause_signal, options_.may_stop, options_.save_in_copy),
+      faults_(options_.paths.proc) {
+  MemorySample now = sample();
+  add_company(now, true);
   rule_.begin_cell(now);
+  if (options_.refuse_large) {
+    gate::close({.fraction = options_.fraction, .resident_limit = options_.resident_limit}, options_.paths);
+    gate::refresh(now);
+  }
   if (options_.recorder != nullptr) options_.recorder->write_sample(now);
   // A signal between the start of the thread and its own mask would be lost on it.
   sigset_t all;
@@ -73,6 +92,7 @@ void Watchdog::stop() {
   wake_.notify_all();
   thread_->join();
   thread_.reset();
+  if (options_.refuse_large) gate::open();
 }
 
 MemorySample Watchdog::sample() const {
@@ -99,33 +119,114 @@ void Watchdog::run() {
   data_limit_.restore();
 }
 
+void Watchdog::add_company(MemorySample& sample, bool now) {
+  // The processes of others matter near a limit only, our own children whenever there are any.
+  const bool due = sample.seconds - company_at_ >= kBetweenCompany;
+  bool look = now;
+  if (!look && due) {
+    const std::lock_guard lock(mutex_);
+    look = rule_.near_limit() || company_.worker_count > 0 || CompanyProbe::has_children();
+  }
+  const Company seen = look ? company_probe_.look() : Company();
+  const std::lock_guard lock(mutex_);
+  if (look) {
+    company_ = seen;
+    company_at_ = sample.seconds;
+  }
+  sample.workers = company_.workers;
+  sample.worker_count = company_.worker_count;
+  sample.neighbours = company_.neighbours;
+}
+
+void Watchdog::add_pressure(MemorySample& sample) {
+  if (stalled_us_ < 0 || sample.seconds - stalled_at_ >= kBetweenPressure) {
+    const int64_t stalled = probe_.stalled_us();
+    const double seconds = sample.seconds - stalled_at_;
+    pressure_ = stalled_us_ < 0 || stalled < 0 ? 0.0 : static_cast<double>(stalled - stalled_us_) * 1e-6 / seconds;
+    stalled_us_ = stalled;
+    stalled_at_ = sample.seconds;
+  }
+  sample.pressure = pressure_;
+}
+
 void Watchdog::look() {
-  const MemorySample now = sample();
+  MemorySample now = sample();
+  add_company(now, false);
+  add_pressure(now);
+  if (options_.refuse_large) gate::refresh(now);
   if (options_.recorder != nullptr) options_.recorder->write_sample(now);
   std::optional<WatchAlarm> alarm;
+  bool near = false;
+  bool near_end = false;
   {
     const std::lock_guard lock(mutex_);
     keep(now);
-    alarm = rule_.take(now, busy_locked());
+    alarm = rule_.take(now);
     if (alarm) alarm->cell = cell_;
+    near = rule_.near_limit();
+    near_end = rule_.near_end_of_memory();
   }
-  if (alarm && options_.on_alarm && options_.on_alarm(*alarm)) {
-    ++alarms_;
-    if (options_.recorder != nullptr) {
-      options_.recorder->write_event(flight::EventKind::kAlarm, alarm->cell.number, now.resident,
-                                     alarm->own_limit ? "limit of the process" : "limit of container or machine");
-    }
+  if (near_end && now.seconds - offered_at_ >= kBetweenOffers) {
+    CompanyProbe::offer_workers();
+    offered_at_ = now.seconds;
+  }
+  const bool due = now.seconds - faults_at_ >= kBetweenFaults;
+  if (near && (due || (alarm && growing_.empty()))) {  // an alarm names who grew, however soon it comes
+    growing_ = faults_.since_last();
+    faults_at_ = now.seconds;
+  }
+  if (alarm) give(std::move(*alarm));
+  look_at_rescue(now);
+  if (options_.refuse_native) move_data_limit(now);
+}
+
+bool Watchdog::gave_back(const WatchAlarm& alarm) {
+#ifdef __GLIBC__
+  // Not while threads are stopped: one of them may be in malloc.
+  if (alarm.warning || rescue_.active() || alarm.sample.seconds - trimmed_at_ < kBetweenTrims) return false;
+  trimmed_at_ = alarm.sample.seconds;
+  const MemorySample before = alarm.sample;
+  malloc_trim(0);
+  const MemorySample now = sample();
+  if (alarm.own_limit) return now.resident < alarm.limit;
+  return now.used() < alarm.limit && now.used() < before.used();
+#else
+  (void)alarm;
+  return false;
+#endif
+}
+
+void Watchdog::give(WatchAlarm alarm) {
+  if (gave_back(alarm)) return;
+  if (!growing_.empty()) alarm.thread = growing_.front().thread;
+  if (!options_.on_alarm || !options_.on_alarm(alarm)) return;
+  const MemorySample& now = alarm.sample;
+  if (alarm.warning) return;
+  ++alarms_;
+  if (options_.recorder != nullptr) {
+    options_.recorder->write_event(flight::EventKind::kAlarm, alarm.cell.number, now.resident,
+                                   alarm.own_limit ? "limit of the process" : "limit of container or machine");
+  }
+  const std::lock_guard lock(mutex_);
+  rule_.told(now);
+}
+
+void Watchdog::look_at_rescue(const MemorySample& now) {
+  bool alarmed = false;
+  double rate = 0.0;
+  {
     const std::lock_guard lock(mutex_);
-    rule_.told(now);
+    alarmed = rule_.in_episode();
+    rate = rule_.fastest_lately();
   }
-  if (options_.refuse_large) move_data_limit(now);
+  rescue_.look(now, gate::reserve_of(now.capacity, options_.fraction), alarmed, rate, growing_);
 }
 
 void Watchdog::keep(const MemorySample& sample) {
   if (cell_.running) cell_.peak = std::max(cell_.peak, sample.resident);
-  if (!samples_.empty() && sample.seconds - samples_.back().seconds < kBetweenSamples) return;
+  if (!samples_.empty() && sample.seconds - samples_.back().seconds < kSecondsBetweenSamples) return;
   samples_.push_back(sample);
-  if (samples_.size() > kMostSamples) samples_.pop_front();
+  if (samples_.size() > kMostWatchSamples) samples_.pop_front();
 }
 
 void Watchdog::move_data_limit(const MemorySample& sample) {
@@ -159,13 +260,16 @@ std::chrono::duration<double> Watchdog::pause() {
   cost_ = cost_ == 0.0 ? cost : cost_ + (cost - cost_) / 8;
   cpu_seconds_ = cpu;
   const std::lock_guard lock(mutex_);
-  const double share = rule_.bytes_per_second() > kHurry ? kHurriedShare : kShare;
+  if (rescue_.active()) return std::chrono::duration<double>(kBetweenRescues);
+  const double share = rule_.races() ? kRacingShare : rule_.fastest_lately() > kHurry ? kHurriedShare : kSampledShare;
   return std::chrono::duration<double>(std::max(rule_.interval(busy_locked()), cost_ / share));
 }
 
 void Watchdog::begin_cell(int number, const std::string& first_line) {
   if (is_copy()) return;
-  const MemorySample now = sample();
+  MemorySample now = sample();
+  add_company(now, true);
+  gate::begin_cell();
   const int64_t high_water = probe_.high_water();
   {
     const std::lock_guard lock(mutex_);
@@ -181,7 +285,7 @@ void Watchdog::begin_cell(int number, const std::string& first_line) {
     ++asked_;
   }
   wake_.notify_all();
-  if (thread_) {
+  if (thread_ && options_.refuse_native) {
     // The limit has to be there before the cell's first allocation. On a busy machine a thread wakes late.
     std::unique_lock lock(mutex_);
     looked_.wait_for(lock, kLookPatience, [this, asked = asked_] { return stopping_ || answered_ >= asked; });
@@ -193,7 +297,13 @@ void Watchdog::begin_cell(int number, const std::string& first_line) {
 
 CellReport Watchdog::end_cell() {
   if (is_copy()) return {};
-  const MemorySample now = sample();
+#ifdef __GLIBC__
+  // What the cell freed and malloc keeps would be missing in the next one, and be copied by what that forks.
+  if (near_limit()) malloc_trim(0);
+#endif
+  MemorySample now = sample();
+  add_company(now, true);
+  gate::begin_cell();
   const int64_t high_water = probe_.high_water();
   CellReport done;
   {
@@ -218,6 +328,11 @@ CellReport Watchdog::end_cell() {
   return done;
 }
 
+bool Watchdog::near_limit() const {
+  const std::lock_guard lock(mutex_);
+  return rule_.near_limit() && !rescue_.active();
+}
+
 bool Watchdog::busy() const {
   if (is_copy()) return false;
   const std::lock_guard lock(mutex_);
@@ -226,10 +341,17 @@ bool Watchdog::busy() const {
 
 void Watchdog::note_raised() {
   if (is_copy()) return;
+  gate::begin_cell();  // what is taken from now on is for the report
   const MemorySample now = sample();
   if (options_.recorder != nullptr) options_.recorder->write_event(flight::EventKind::kRaised, 0, now.resident, "");
   const std::lock_guard lock(mutex_);
   rule_.told(now);
+}
+
+void Watchdog::take_back_alarm() {
+  if (is_copy()) return;
+  const std::lock_guard lock(mutex_);
+  rule_.take_back();
 }
 
 std::vector<MemorySample> Watchdog::samples() const {

@@ -55,6 +55,8 @@ struct DoctorOptions {
   std::string python_version;
   /// Also limits, memory and disk of this machine.
   bool machine = true;
+  /// Also compare every file of every package with the hash of its RECORD: reads all of them.
+  bool deep = false;
 };
 
 /// Never throws for what it finds in files; Error(kInvalidArgument) when `python` names nothing that exists.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,12 +23,13 @@ enum class DeathCause {
   kArithmetic,          ///< SIGFPE
   kIllegalInstruction,  ///< SIGILL
   kSignal,              ///< another signal asked it to end
+  kReplaced,            ///< it became another program (exec)
   kReboot,              ///< the machine was restarted
   kUnknown,             ///< the file is damaged or of another version
 };
 
 /// "running", "exit", "unwatched", "out of memory", "killed", "segmentation fault", "stack overflow", "abort",
-/// "bus error", "arithmetic error", "illegal instruction", "signal", "reboot", "unknown".
+/// "bus error", "arithmetic error", "illegal instruction", "signal", "replaced", "reboot", "unknown".
 const char* death_cause_name(DeathCause cause) noexcept;
 
 struct NativeFrame {
@@ -41,6 +43,24 @@ struct RecordedSample {
   int64_t resident = 0;
   int64_t used = 0;      ///< of capacity
   int64_t capacity = 0;  ///< what the container or machine could give; 0: unknown
+};
+
+/// A frame of Python's stack.
+struct PythonFrame {
+  std::string file;
+  int line = 0;
+  std::string function;
+};
+
+/// A line to look at first: the innermost one of the user's own code.
+struct GuiltyLine {
+  std::string file;
+  int line = 0;  ///< 0: unknown
+  std::string function;
+  std::string source;    ///< its text, where that is known
+  bool in_cell = false;  ///< `line` counts within the cell that ran
+  int cell_line = 0;     ///< of the cell that ran and called it; 0: unknown
+  std::string cell_source;
 };
 
 struct Postmortem {
@@ -59,10 +79,12 @@ struct Postmortem {
   std::string folder;   ///< where it ran
   int cell = 0;         ///< number of the last cell; 0: none
   std::string cell_line;
+  std::string cell_source;  ///< all of it, where it is known
   bool cell_running = false;
   std::string op;  ///< Leadline's op that ran last: "CONV_2D #17 'block3/conv'"
   bool op_running = false;
 
+  std::optional<int> exit_status;  ///< as its parent saw it: an exit code, or minus a signal
   int signal = 0;
   int signal_code = 0;
   uint64_t fault_address = 0;
@@ -74,15 +96,56 @@ struct Postmortem {
   std::string thread;
   std::vector<NativeFrame> frames;
   std::string python_stack;
+  GuiltyLine guilty;
   std::vector<RecordedSample> samples;  ///< oldest first
   int64_t peak_resident = 0;
   std::vector<std::pair<std::string, std::string>> facts;
-  bool reported = false;  ///< mark_reported() was called
+  bool reported = false;       ///< mark_reported() was called
+  std::string variables_path;  ///< what the watch saved of a notebook's variables; empty: nothing
 
   /// Whether the process is gone, and not by its own will.
   bool died() const noexcept;
   std::string to_text() const;
+  /// A few lines for the place where it died: what happened, memory, the guilty line, what to do, where there is more.
+  /// `more` is a file or address of the whole story; empty: the command that prints it.
+  std::string to_brief(const std::string& more = {}) const;
 };
+
+/// Another process's memory, seen from outside. Numbers that cannot be read are -1, sizes 0.
+struct ProcessLook {
+  int64_t resident = 0;
+  int64_t peak_resident = 0;
+  int64_t used = 0;      ///< of capacity
+  int64_t capacity = 0;  ///< what its container or the machine can give
+  bool container = false;
+  std::string cgroup;  ///< the folder of its control group
+  bool cgroup_v2 = false;
+  int64_t group_oom_kills = -1;
+  int64_t machine_oom_kills = -1;
+};
+
+/// Nothing of the process is left in the result when it is gone.
+ProcessLook look_at_process(int pid);
+
+/// What the parent of a process knows of its end: Jupyter of a kernel.
+struct ProcessEnd {
+  int pid = 0;
+  int exit_status = 0;   ///< an exit code, or minus a signal
+  double started = 0.0;  ///< seconds since 1970
+  double ended = 0.0;
+  ProcessLook before;                   ///< when it was last looked at
+  std::vector<RecordedSample> samples;  ///< seen from outside, oldest first
+  std::string command;
+  std::string session;  ///< see Postmortem
+  std::string folder;
+  int cell = 0;  ///< that was running; 0: none
+  std::string cell_source;
+  bool cell_running = false;
+  std::string flights;  ///< folder of recordings; empty: flights_folder()
+};
+
+/// With what the recorder of that process kept, if it had one.
+Postmortem postmortem_of_end(const ProcessEnd& end);
 
 /// LEADLINE_FLIGHTS, else leadline/flights in XDG_STATE_HOME (~/.local/state), else a folder for temporary files.
 std::string flights_folder();
@@ -96,6 +159,9 @@ std::vector<Postmortem> postmortems(const std::string& folder = {}, size_t most 
 /// The death of the newest process of the same session, or else of one in the same folder, unless it was reported
 /// already. An empty list when there is none.
 std::vector<Postmortem> previous_death(const std::string& session, const std::string& folder);
+
+/// Writes into this process's recording, if it has one, that it is about to become another program, or `failed` to.
+void note_exec(const std::string& program, bool failed);
 
 /// Notes in the file that its death was reported.
 void mark_reported(const std::string& file);

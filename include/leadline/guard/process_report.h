@@ -34,9 +34,11 @@ const char* guard_cause_name(GuardCause cause) noexcept;
 struct GuardReport {
   bool ended = false;  ///< false: the process is there; the rest is what is known so far
   GuardCause cause = GuardCause::kExit;
-  int exit_code = -1;      ///< of an exit; -1 otherwise
-  int signal = 0;          ///< that ended the process; 0: none
-  int64_t peak_bytes = 0;  ///< the most memory that the tree was seen to have
+  int exit_code = -1;  ///< of an exit; -1 otherwise
+  int signal = 0;      ///< that ended the process; 0: none
+  /// The most memory that the tree had, with pages of files that it mapped. Of one process it is the kernel's own count
+  /// (VmHWM, ru_maxrss), to the page; of several at once it is the highest sample.
+  int64_t peak_bytes = 0;
   double seconds = 0.0;
   GuardLimits limits;
   bool cgroup = false;                  ///< limits are a control group's; else resource limits and samples

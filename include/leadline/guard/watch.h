@@ -18,14 +18,26 @@ struct WatchOptions {
   double fraction = 0.92;
   /// Alarm when this process has as many resident bytes; 0: no such limit.
   int64_t resident_limit = 0;
-  /// While a cell runs, the system refuses a single allocation that is larger than all that is left (RLIMIT_DATA), and
-  /// after an alarm one that would take half of it.
+  /// Allocators that ask (allocation_gate.h) are refused what would not fit. Nobody else is.
   bool refuse_large = true;
-  /// Alarms are for cells only; else the whole time counts as one.
+  /// While a cell runs, the system refuses everybody a single allocation that is larger than all that is left
+  /// (RLIMIT_DATA), and after an alarm one that would take half of it. Native libraries may crash then.
+  bool refuse_native = false;
+  /// Cells are begun and ended by the caller; else the whole time counts as one.
   bool cells_only = false;
   /// Called on the thread of the watch when memory comes near a limit. False: could not be taken, try again soon.
-  /// Code that passes it on to another thread calls note_raised() when it arrives there.
+  /// Code that passes it on to another thread calls note_raised() when it arrives there, or take_back_alarm().
   std::function<bool(const WatchAlarm&)> on_alarm = {};
+  /// Called on the thread of the watch when memory runs out and nobody heard the alarm: wakes a thread that saves what
+  /// it can, and that calls saving() and saved(). Between the two, threads that grow are stopped with `pause_signal`,
+  /// which nobody else may use, for 20 seconds at most.
+  std::function<void()> on_emergency = {};
+  int pause_signal = 0;
+  /// Asked in a thread that is about to be stopped, in a signal's handler; null: any may be.
+  bool (*may_stop)() = nullptr;
+  /// Called there when a thread may not be stopped and nobody could save meanwhile: makes a copy of the process that
+  /// saves, waits for it, and says whether it did. Null: nothing is saved then.
+  bool (*save_in_copy)() = nullptr;
 
   bool recorder = true;         ///< keep a flight recorder
   bool signals = true;          ///< record SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL and requests to end
@@ -57,6 +69,14 @@ class Watch {
   bool busy() const;
   /// The alarm has reached the code that runs; if it grows on, the next one follows.
   void note_raised();
+  /// The alarm has reached nobody who could stop: it comes again.
+  void take_back_alarm();
+  /// The alarm has reached somebody who is about to raise it.
+  void note_heard();
+  /// Whoever saves is about to, or gets on with it. False: save_in_copy has, so that nothing is left to do.
+  bool saving();
+  /// `path` is what was written; empty: nothing.
+  void saved(const std::string& path);
   void set_facts(const std::vector<std::pair<std::string, std::string>>& facts);
 
   MemorySample sample() const;                ///< taken now
