@@ -92,6 +92,11 @@ class Calibration {
   std::unique_ptr<Data> data_;
 };
 
+/// The ranges that the file of a model has for its tensors (QuantizeOptions::ranges_only writes them, and TensorFlow's
+/// converter when it only calibrates), as if one sample had said them; it is a calibration of that model. Null means
+/// the budget of the model. Throws Error(kInvalidArgument) when no tensor has a range.
+Calibration calibration_of(const Model& calibrated_model, std::shared_ptr<Budget> budget = nullptr);
+
 struct CalibrateOptions {
   int num_threads = 1;
   std::shared_ptr<Budget> budget;  ///< null: the model's

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "leadline/budget.h"
+#include "leadline/conversion_record.h"
 #include "leadline/error.h"
 #include "leadline/job_plan.h"
 #include "leadline/keras_layer.h"
@@ -37,8 +39,20 @@ struct ConversionOptions {
   /// Ops of TensorFlow that Leadline has no conversion for become custom ops of the same name, with their attributes as
   /// options (a FlexBuffers map), as tf.lite does it. To run the model, register kernels for them.
   bool allow_custom_ops = false;
+  /// Ops of TensorFlow that Leadline has no conversion for stay TensorFlow's own ("Flex"), as with tf.lite's
+  /// SELECT_TF_OPS; so do FLOOR_DIV and POW of int64, which other runtimes have no kernels for. Leadline runs many
+  /// of them itself (docs/flex.md); other runtimes need TensorFlow's ops in them.
+  bool select_tf_ops = false;
   /// Passes over the graph that are not made, by name (passes.h), or "all". Unknown names are Error(kInvalidArgument).
   std::vector<std::string> disabled_passes;
+  /// What the file will say of its making (record()): where the model comes from, unless that is plain; the version of
+  /// TensorFlow that is used beside Leadline, where a SavedModel does not say one.
+  ModelSource source = ModelSource::kUnknown;
+  std::string tensorflow_version = {};
+  /// Of a SavedModel with one signature: its inputs and outputs in this order, each by its name in the signature with
+  /// the name its tensor gets, as TensorFlow names and orders those of bare functions.
+  std::vector<std::pair<std::string, std::string>> plain_inputs = {};
+  std::vector<std::pair<std::string, std::string>> plain_outputs = {};
 };
 
 /// Where a converted model is written: a file takes no memory but that of the tensor on its way.
@@ -64,12 +78,28 @@ class Converter {
 
   /// A SavedModel directory (saved_model.pb and variables/). `signature_keys` chooses signatures; empty means all, and
   /// of a Keras export serving_default. `tags` chooses the graph; empty means "serve". Each signature becomes a
-  /// subgraph with a signature of the same name; functions are written out, variables become constants. Throws Error:
+  /// subgraph with a signature of the same name; functions are written out; variables become constants, or state when
+  /// the model changes and reads them. Throws Error:
   /// kIo, kInvalidModel, kInvalidArgument (no such signature or tags), kUnsupported (naming the node and its op);
   /// BudgetError.
   static Converter from_saved_model(const std::string& path, const std::vector<std::string>& signature_keys = {},
                                     const std::vector<std::string>& tags = {}, std::shared_ptr<Budget> budget = nullptr,
                                     const ConversionOptions& options = {});
+
+  /// What the file says of its making; Leadline writes it into every file.
+  std::optional<ConversionRecord> record() const;
+  /// The same conversion with another record, or none.
+  Converter with_record(const std::optional<ConversionRecord>& record) const;
+
+  /// The same conversion with FILL nodes in place of large constants that have one value everywhere, where no weights.
+  Converter with_unfolded_constants() const;
+  /// The same conversion with TensorFlow's own ops where ConversionOptions::select_tf_ops replaces builtin ones.
+  Converter with_select_tf_ops() const;
+  /// The same conversion of a model without signatures, as TensorFlow makes one of a frozen graph.
+  Converter without_signatures() const;
+
+  /// The same conversion with the largest finite numbers in place of infinite constants, as TensorFlow writes them.
+  Converter with_finite_constants() const;
 
   ConversionPlan plan() const;
   /// What convert_to() (kFile) or the others (kMemory) take, phase by phase: "read" was taken already.

@@ -37,7 +37,8 @@ class DebugJob {
   DebugJob(DebugJob&&) noexcept;
   DebugJob& operator=(DebugJob&&) noexcept;
 
-  /// For the shapes of the model; samples of other shapes are planned when they come, inside the budget.
+  /// For the shapes of the model and, where it leaves sizes open, those of the samples as far as they are known
+  /// (SampleSource::sizes); larger ones are planned when they come, inside the budget.
   JobPlan plan(const SampleSource* samples = nullptr) const;
   /// Throws BudgetError with the plan when it does not fit the budget; run() begins with it.
   void admit(const SampleSource* samples = nullptr) const;

@@ -2,7 +2,9 @@
 // Debug models as TensorFlow has them: a quantized model with NumericVerify nodes, which compare it with float nodes.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -40,6 +42,7 @@ class DebugModelObserver : public Observer {
  private:
   std::vector<VerifiedLayer> layers_;
   std::vector<VerifiedStatistics> sums_;
+  std::vector<std::array<int64_t, 4>> numbers_;  // of each layer: samples for which a statistic is a number
   Callback callback_;
 };
 

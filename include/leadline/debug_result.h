@@ -16,6 +16,7 @@ namespace leadline {
 struct ErrorStatistics {
   int64_t elements = 0;    ///< pairs compared
   int64_t not_finite = 0;  ///< pairs with NaN or infinity
+  int64_t broken = 0;      ///< those of them whose reference is a number
   double mean_error = 0.0;
   double stddev = 0.0;
   double max_abs_error = 0.0;
@@ -81,8 +82,9 @@ struct LayerDebug {
   int float_node = -1;  ///< in the float model; -1: no counterpart
   int float_tensor = -1;
   std::string op;
-  std::string name;   ///< of the tensor in the quantized model
-  std::string layer;  ///< the Keras layer that the name leads back to
+  std::string name;        ///< of the tensor in the quantized model
+  std::string float_name;  ///< in the float model: what recipes and denylists match; empty: no counterpart
+  std::string layer;       ///< the Keras layer that the name leads back to
   DType dtype = DType::kInt8;
   Shape shape;
   std::vector<float> scales;
@@ -90,11 +92,16 @@ struct LayerDebug {
   bool is_output = false;    ///< of the model
   bool quantized = false;    ///< false: computes in float as before
   bool fixed_range = false;  ///< the integer kernels of its op fix the range of the result
+  std::string weakness;      ///< why its op loses more than others in 8 bits, whatever the model; empty: it does not
   std::vector<int> inputs;   ///< layers it reads
   /// What the layer adds by itself: against the float node fed with the same inputs.
   std::optional<ErrorStatistics> own;
   /// All error so far: against the float model.
   std::optional<ErrorStatistics> accumulated;
+  /// What it costs at the model's outputs: the share of the power of their error that goes when this layer, or the
+  /// region it was measured in, computes in float. Below 0: its error makes up for another's. Absent: not measured.
+  std::optional<double> effect;
+  int region = -1;         ///< the smallest of DebugResult::regions that has it; -1: none
   double saturated = 0.0;  ///< share of values whose float value lies outside the range of the integers
   float range_min = 0.0F;  ///< what the integers can hold; both 0 for floats
   float range_max = 0.0F;
@@ -118,12 +125,46 @@ struct DebugSuspect {
   std::string try_this;
 };
 
+/// What a model is worth against the float model, over samples.
+struct DebugMeasure {
+  double error = 0.0;        ///< power of the error over power of the signal, of the worst output
+  double cosine = 1.0;       ///< of the worst output
+  double same_argmax = 1.0;  ///< of the worst output; 1 where there are no rows
+  int64_t rows = 0;          ///< of all outputs
+  int64_t file_bytes = 0;
+  double seconds = 0.0;  ///< CPU time of a run
+};
+
+/// Layers that were measured together: a part of the network by the names of its tensors, or a stretch of it.
+struct DebugRegion {
+  std::string name;         ///< what the names of its tensors begin with, or that of its first and last layer
+  int parent = -1;          ///< the region it is a part of
+  std::vector<int> layers;  ///< in DebugResult::layers
+  int nodes = 0;            ///< of the float model
+  double effect = 0.0;      ///< the share of the power of the outputs' error that goes when it computes in float
+  double cosine = 0.0;      ///< of the worst output, then
+};
+
+/// A change that was made, quantized and measured, and helps.
+struct DebugSuggestion {
+  std::string kind;          ///< "keep_float", "int16", "recalibrate", "method", "equalize", "bias_correction",
+                             ///< "per_channel", "wider_weights", or several of them joined by "+"
+  std::string what;          ///< in words
+  std::string recipe;        ///< JSON in the float model's names that quantize takes as it is
+  bool recalibrate = false;  ///< with the samples that were debugged, or samples like them
+  DebugMeasure before;
+  DebugMeasure after;
+  int64_t samples = 0;   ///< that it was measured on
+  bool held_out = true;  ///< none of which was used to choose or to calibrate
+};
+
 struct DebugOutput {
   std::string name;  ///< in the float model
   int layer = -1;
   ErrorStatistics accumulated;
   double same_argmax = 0.0;  ///< share of rows (along the last axis) whose largest value is at the same place
   int64_t rows = 0;
+  double noise = 0.0;  ///< power of the error relative to what tells the values of a row apart
 };
 
 /// How a result came about, for its page. What is empty or 0 is left out of it.
@@ -144,12 +185,19 @@ struct DebugResult {
   std::vector<LayerDebug> layers;  ///< in the order they run
   std::vector<DebugOutput> outputs;
   std::vector<DebugSuspect> suspects;
-  std::vector<std::string> unmatched;  ///< nodes of the quantized model without a counterpart, and why
+  std::vector<DebugRegion> regions;          ///< whose effect was measured, the largest effect first
+  std::vector<DebugSuggestion> suggestions;  ///< the one that helps most first
+  std::vector<std::string> notes;            ///< what was not measured, and why
+  std::vector<std::string> unmatched;        ///< nodes of the quantized model without a counterpart, and why
 
+  /// In a sentence or two: what the model lost, and the first suggestion.
+  std::string verdict() const;
   std::string to_json() const;
+  /// Error, effect and bytes of each node of the quantized model, for Model Explorer to show over its graph.
+  std::string to_node_data() const;
   /// One line per layer.
   std::string to_csv() const;
-  /// For a terminal: outputs, suspects and the worst layers.
+  /// For a terminal of 80 columns: outputs, parts, layers, suspects, suggestions and, last, the verdict.
   std::string to_text() const;
   /// One self-contained page: verdict, suspects, error along the network, layers, histograms.
   std::string to_html(const DebugRun& run = {}) const;
@@ -165,13 +213,14 @@ struct VerifiedLayer {
   int output_tensor = 0;
   int tensor = 0;  ///< the quantized tensor
   int reference = 0;
-  std::string tensor_name;  ///< as the model without debugging calls it
+  std::string tensor_name;  ///< as the float model calls it
   std::string op;           ///< that computes the tensor
   std::vector<float> scales;
   std::vector<int64_t> zero_points;
 };
 
-/// TensorFlow's five numbers, each the mean over samples. NaN in a sample makes them NaN, and is counted.
+/// TensorFlow's five numbers, each the mean over the samples for which it is a number; values that are not finite are
+/// counted.
 struct VerifiedStatistics {
   int64_t samples = 0;
   int64_t not_finite = 0;

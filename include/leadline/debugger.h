@@ -29,6 +29,11 @@ struct DebugOptions {
   int histograms = 16;      ///< of this many of the worst layers
   bool equalized = false;   ///< the quantized model was made with `equalize`: compare with even channels
   int64_t max_samples = 0;  ///< use at most this many; 0: all
+  /// Of DebugJob, for a model that lost something at its outputs. Both are measured on at most 32 of the samples, which
+  /// are kept (32 MB at most).
+  bool effects = true;      ///< what parts of the network cost at the outputs; otherwise suspects are a guess
+  bool suggestions = true;  ///< changes that were made, quantized and measured
+  int effect_runs = 64;     ///< at most this many parts are measured
 };
 
 /// Runs a float model, its quantized form and, for each quantized node, the float node on the same inputs, all in one

@@ -32,6 +32,8 @@ struct InterpreterOptions {
   /// Float 3x3 convolutions may use Winograd's method where it is faster, up to three times. It rounds elsewhere than
   /// plain sums do, by less than 1e-5 of an output's range. Integer results never depend on this.
   bool winograd = true;
+  /// Keep plans of recent input shapes (Interpreter::resize_input), charged beside the run.
+  bool keep_plans = true;
   /// Passes over the graph that are not made, by name (passes.h), or "all". Passes merge nodes into faster ones;
   /// integer results stay the same, float results up to rounding. Tensors between merged nodes do not exist then.
   /// Interpreters with preserve_all_tensors or observers run the graph as it is in the file. Unknown names are

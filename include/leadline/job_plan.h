@@ -18,7 +18,8 @@ struct JobPhase {
   std::string name;                       ///< "load", "calibrate", "quantize", ...
   std::vector<CategoryBytes> categories;  ///< at the peak, in the order of reports; their sum is peak_bytes
   int64_t peak_bytes = 0;
-  std::string detail;  ///< a few words about it
+  std::string detail;                    ///< a few words about it
+  ByteUnits units = ByteUnits::kBinary;  ///< of sizes in texts: those of the plan
 };
 
 /// Pure data. The same job has the same plan, to the byte, in C++, in Python and on the command line.

@@ -3,9 +3,10 @@
 // library of its own: leadline/guard/guard.h.
 #pragma once
 
-#include "leadline/budget.h"               // IWYU pragma: export
-#include "leadline/calibrate.h"            // IWYU pragma: export
-#include "leadline/calibration.h"          // IWYU pragma: export
+#include "leadline/budget.h"       // IWYU pragma: export
+#include "leadline/calibrate.h"    // IWYU pragma: export
+#include "leadline/calibration.h"  // IWYU pragma: export
+#include "leadline/conversion_record.h"
 #include "leadline/convert.h"              // IWYU pragma: export
 #include "leadline/converter.h"            // IWYU pragma: export
 #include "leadline/custom_op.h"            // IWYU pragma: export

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "leadline/budget.h"
+#include "leadline/conversion_record.h"
 #include "leadline/error.h"
 #include "leadline/model_info.h"
 #include "leadline/progress.h"
@@ -44,6 +45,8 @@ class Model {
   std::vector<SignatureInfo> signatures() const;
   /// Names and bytes of the metadata entries.
   std::vector<std::pair<std::string, int64_t>> metadata() const;
+  /// How the file was made, where it says so.
+  std::optional<ConversionRecord> conversion_record() const;
   /// Ops that cannot run now, in the order of their first use; registered custom ops can.
   std::vector<MissingOp> missing_ops() const;
   /// Bytes of the file.

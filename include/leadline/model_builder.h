@@ -50,6 +50,14 @@ struct BlockwiseQuantization {
   int block_size = 0;
 };
 
+/// The tensors that a node writes.
+struct NodeResults {
+  int count = 1;
+  std::string name;           ///< with a number behind it where there are several; empty: the op's
+  std::vector<DType> dtypes;  ///< one for each; empty: what the op always gives, else the type of the first input
+  std::vector<Shape> shapes;  ///< one for each; empty: inferred
+};
+
 /// A model being built, with an empty subgraph 0. Nothing is inferred: tensors have the type and shape they are
 /// given. All methods throw Error(kInvalidArgument) for a subgraph that does not exist. Not thread-safe.
 class ModelBuilder {
@@ -71,6 +79,10 @@ class ModelBuilder {
   /// Throws Error(kInvalidArgument) for an attribute that the op does not have or a value that does not fit it, and for
   /// a name that seems to be a misspelt op of the format, unless the node says that it is custom.
   void add_node(int subgraph, const NodeSpec& node);
+  /// The same for a node whose `outputs` are empty: makes the tensors it writes, and returns them. When it throws,
+  /// there are none, and no node. Shapes that are not given follow from those of the inputs, and from constants; it is
+  /// an Error(kInvalidArgument) when they depend on other data.
+  std::vector<int> add_node(int subgraph, const NodeSpec& node, const NodeResults& results);
   void set_inputs(int subgraph, std::vector<int> tensors);
   void set_outputs(int subgraph, std::vector<int> tensors);
   void add_signature(SignatureInfo signature);
@@ -80,6 +92,7 @@ class ModelBuilder {
 
  private:
   struct Data;
+  void infer_shapes(int subgraph);
   std::unique_ptr<Data> data_;
 };
 

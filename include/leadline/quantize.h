@@ -45,8 +45,11 @@ class QuantizeJob {
   QuantizeJob(QuantizeJob&&) noexcept;
   QuantizeJob& operator=(QuantizeJob&&) noexcept;
 
-  /// Whether run() has to be given samples: some node gets integer activations, and there is no calibration.
+  /// Whether run() has to be given samples: some node gets integer activations, and there is no calibration, nor does
+  /// the model bring ranges along (Quantizer::needs_calibration()).
   bool needs_samples() const;
+  /// Whether run() reads samples that it is given.
+  bool uses_samples() const;
   /// Every node of the float model and what will become of it, as far as that is known without samples.
   std::vector<QuantizedNode> nodes() const;
   /// Rules of the recipe that match no node.
@@ -71,6 +74,6 @@ class QuantizeJob {
 
 /// The float model with even channels that `equalize` quantizes instead of `model`: it computes the same. `model`
 /// itself when there is nothing to even out.
-Model equalized_model(const Model& model, std::shared_ptr<Budget> budget = nullptr);
+Model equalized_model(const Model& model, const std::shared_ptr<Budget>& budget = nullptr);
 
 }  // namespace leadline

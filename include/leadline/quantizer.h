@@ -39,13 +39,23 @@ struct QuantizeOptions {
   CalibrationRule calibration_rule;                ///< how ranges are chosen from samples
   std::shared_ptr<const Calibration> calibration;  ///< made before, of QuantizeJob::model(), instead of samples
   std::vector<RecipeRule> recipe;                  ///< the last line that matches a node decides; without one: `mode`
-  bool bias_correction = false;        ///< biases make up for the mean error of integer weights (needs ChannelMeans)
+  bool bias_correction = false;  ///< biases make up for the mean error of integer weights (needs ChannelMeans)
+  /// Nothing is quantized: the float model gets the ranges that samples gave its tensors (their min and max), for a
+  /// quantizer that takes them from the file. What tf.lite calls calibrate_only; `mode` and others have no effect.
+  bool ranges_only = false;
   bool equalize = false;               ///< cross-layer equalization before quantizing: see Quantizer::model()
   int64_t min_weight_elements = 1024;  ///< weights of fewer elements stay float in modes that quantize only weights
-  int64_t max_samples = 0;             ///< use at most this many; 0: all
-  int num_threads = 1;                 ///< for runs on samples; -1: as many as CPUs are usable
-  std::shared_ptr<Budget> budget;      ///< null: the model's
+  bool sparsify = false;               ///< weights of dense layers without their zeros, where that is smaller
+  /// Of tensors that floats are quantized into while running; empty: the float tensor's with "_int8" or "_int16".
+  std::string quantized_name;
+  bool keep_state = false;         ///< samples are one stream, as in CalibrateOptions
+  int64_t max_samples = 0;         ///< use at most this many; 0: all
+  int num_threads = 1;             ///< for runs on samples; -1: as many as CPUs are usable
+  std::shared_ptr<Budget> budget;  ///< null: the model's
 };
+
+/// Adds the rules of a recipe to the options; its settings replace theirs.
+void apply(const RecipeDocument& recipe, QuantizeOptions& options);
 
 /// What became of a node.
 struct QuantizedNode {
@@ -96,6 +106,9 @@ class Quantizer {
 
   /// The float model that is quantized, and has to be calibrated: the given one, or with `equalize` its equalized form.
   const Model& model() const;
+  /// Whether quantize() has to be given a calibration: activations become integers, and the model does not bring their
+  /// ranges along (FAKE_QUANT nodes, from training for quantization).
+  bool needs_calibration() const;
   /// Every node of the float model and what will become of it.
   std::vector<QuantizedNode> nodes() const;
   /// Exact with the calibration; without, an upper bound: as if no two values had the same scale. Nodes that have to
@@ -103,7 +116,8 @@ class Quantizer {
   QuantizationPlan plan(const Calibration* calibration = nullptr) const;
   /// A model to plan with: the structure of the quantized model. Its large constants are zeros without memory.
   Model outline() const;
-  /// The quantized file. Modes of full integers need a calibration of model(), and bias correction means of it.
+  /// The quantized file. It takes a calibration of model() where needs_calibration() says so; others refine what the
+  /// model does not bring along. Bias correction takes means of it.
   /// `progress` counts bytes of the file.
   std::vector<std::byte> quantize(const Calibration* calibration = nullptr, const ChannelMeans* means = nullptr,
                                   const Progress& progress = {}) const;

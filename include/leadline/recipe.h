@@ -2,6 +2,7 @@
 // Recipes: which nodes are quantized how, and their JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,26 +16,49 @@ struct RecipeRule {
   std::string name;  ///< regular expression, searched in the names of the node's outputs; empty: any
   int node = -1;     ///< index of the node in subgraph 0; -1: any
   QuantizationMode mode = QuantizationMode::kFloat;
+  bool optional = false;  ///< may match no node; otherwise that is an error
+};
+
+/// What a recipe says about the whole model, beside its rules. What is absent is left to who quantizes.
+struct RecipeSettings {
+  std::optional<QuantizationMode> mode;  ///< of nodes that no rule names
+  std::optional<CalibrationMethod> method;
+  std::optional<double> percentile;
+  std::optional<bool> per_channel;  ///< of all weights, those of dense layers too
+  std::optional<bool> equalize;
+  std::optional<bool> bias_correction;
+
+  bool operator==(const RecipeSettings&) const = default;
 };
 
 /// "op CONV_2D, name 'block1/.*'": how messages call a rule.
 std::string describe(const RecipeRule& rule);
 
+/// Rules and settings.
+struct RecipeDocument {
+  std::vector<RecipeRule> rules;
+  RecipeSettings settings;
+};
+
 /// Reads a recipe in either of two shapes:
 ///  - a list of rules, or an object with the key "rules": {"op": "CONV_2D", "name": "block1/.*", "node": 3,
-///    "mode": "float"}. Conditions may be left out, or be lists of which one must match. Modes are those of names.h;
+///    "mode": "float", "optional": false}. Conditions may be left out, or be lists of which one must match. Modes are
+///    those of names.h. The object may have settings beside its rules: "mode", "method", "percentile", "per_channel",
+///    "equalize", "bias_correction";
 ///  - what ai-edge-quantizer writes: {"regex", "operation", "algorithm_key", "op_config"}. Nodes that it does not name
-///    stay float.
+///    stay float, and its rules are optional.
 /// Patterns are regular expressions without back references and look-around. Throws Error(kInvalidArgument) that names
 /// the line of bad JSON, or the rule and the key.
-std::vector<RecipeRule> parse_recipe(const std::string& json);
+RecipeDocument parse_recipe(const std::string& json);
 
 /// The same from a file. Throws Error(kIo) too.
-std::vector<RecipeRule> load_recipe(const std::string& path);
+RecipeDocument load_recipe(const std::string& path);
 
 /// A recipe that parse_recipe() reads, one rule per line.
-std::string recipe_to_json(const std::vector<RecipeRule>& rules);
+std::string recipe_to_json(const std::vector<RecipeRule>& rules, const RecipeSettings& settings = {});
 /// A rule for the nodes that compute the tensor of this name, and no other.
 RecipeRule rule_for_tensor(const std::string& name, QuantizationMode mode);
+/// A rule for what `name` is the name of: an op ("SOFTMAX"), or else a tensor.
+RecipeRule rule_for(const std::string& name, QuantizationMode mode);
 
 }  // namespace leadline

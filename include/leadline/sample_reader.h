@@ -68,9 +68,14 @@ class SampleReader {
   void look_at(const Calibration& calibration, const std::optional<NotFiniteValue>& first_not_finite);
 
  private:
+  friend std::vector<Shape> sample_shapes(const Model& model, const SampleSource& source);
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The shapes of the main subgraph's inputs in samples of `source`, where the model leaves sizes open and the source
+/// knows them (SampleSource::sizes); else empty. What does not fit is said when the samples are read.
+std::vector<Shape> sample_shapes(const Model& model, const SampleSource& source);
 
 /// Puts a sample of a SampleReader into the inputs of an interpreter of its subgraph: resizes where shapes differ,
 /// allocates, converts types, quantizes floats for integer inputs.

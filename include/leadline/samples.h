@@ -59,6 +59,9 @@ class SampleSource {
   /// The most bytes it holds at a time, charged to its budget from the first sample on. Memory of the caller is not
   /// counted.
   virtual int64_t peak_bytes() const { return 0; }
+  /// Inputs without data, each dimension the largest of any sample, where that is known before they are read; where
+  /// only the first sample is known, its sizes. No inputs: nothing is known.
+  virtual Sample sizes() const { return {}; }
 };
 
 /// Samples of a function that fills in the next one and returns whether there was one. `rewind`: called to begin again;

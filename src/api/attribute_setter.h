@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/join.h"
 #include "ir/attributes.h"
 #include "leadline/model_builder.h"
 
@@ -44,7 +45,7 @@ class AttributeSetter final : public ir::FieldVisitor {
   void require_all_used() const {
     for (const auto& [name, value] : values_) {
       require(known_.contains(name), ErrorCode::kInvalidArgument, "{} has no attribute '{}'; it has: {}", op_, name,
-              known_.empty() ? "none" : fmt::format("{}", fmt::join(known_, ", ")));
+              known_.empty() ? "none" : join(std::vector(known_.begin(), known_.end()), ", "));
     }
   }
 

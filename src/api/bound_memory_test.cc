@@ -361,8 +361,8 @@ TEST(LargeProducts, TakeLittleBesideTheirOperands) {
       const int x = s.input("x", kF32, {2, kSize, kSize});
       const int y = s.input("y", rhs, {kSize, kSize});
       if (rhs == DType::kInt8) {
-        s.subgraph().values[static_cast<size_t>(y)].quantization.scale = {0.5F};
-        s.subgraph().values[static_cast<size_t>(y)].quantization.zero_point = {0};
+        s.subgraph().value(y).quantization.scale = {0.5F};
+        s.subgraph().value(y).quantization.zero_point = {0};
       }
       s.outputs({s.compute("BATCH_MATMUL", {x, y}, "z", kF32, {2, kSize, kSize},
                            {{"adj_x", int64_t{adjoint}}, {"adj_y", int64_t{adjoint}}})});

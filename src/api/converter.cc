@@ -15,8 +15,12 @@
 #include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "ir/graph.h"
+#include "ir/sources.h"
+#include "model/conversion_record.h"
 #include "model/writer.h"
+#include "ops/flex/tensorflow_forms.h"
 #include "passes/passes.h"
+#include "passes/unfold_constants.h"
 #include "runtime/loaded_model.h"
 
 namespace leadline {
@@ -38,6 +42,16 @@ class GivenWeights final : public keras::WeightSource {
  private:
   const Converter::KerasWeights& weights_;
 };
+
+/// Writes how the graph was made into it.
+void note_origin(ir::Graph& graph, const ConversionOptions& options, ModelSource source, std::string_view version) {
+  ConversionRecord record;
+  record.tensorflow_version = version.empty() ? options.tensorflow_version : std::string(version);
+  record.source = options.source == ModelSource::kUnknown ? source : options.source;
+  record.allow_custom_ops = options.allow_custom_ops;
+  record.select_tf_ops = options.select_tf_ops;
+  model::set_conversion_record(graph, record);
+}
 
 passes::PassNames disabled_passes(const ConversionOptions& options) {
   return passes::pass_names(options.disabled_passes, passes::names_for_converters());
@@ -93,6 +107,8 @@ Converter Converter::from_keras(const std::string& path, std::shared_ptr<Budget>
   try {
     std::shared_ptr<ir::Graph> graph = keras::import_keras(file.config(), keras::FileWeights(file));
     passes::run_passes(*graph, disabled);
+    if (conversion.select_tf_ops) ops::use_tensorflow_forms(*graph);
+    note_origin(*graph, conversion, ModelSource::kKerasModel, {});
     return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph), files.take()));
   } catch (const BudgetError&) {
     throw;
@@ -112,6 +128,7 @@ Converter Converter::from_keras_config(const std::string& config, const KerasWei
           "a model in memory needs a function that returns its weights");
   std::shared_ptr<ir::Graph> graph = keras::import_keras(config, GivenWeights(weights));
   passes::run_passes(*graph, disabled);
+  note_origin(*graph, conversion, ModelSource::kKerasModel, {});
   return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph)));
 } catch (...) {
   rethrow_as_error();
@@ -129,8 +146,17 @@ Converter Converter::from_saved_model(const std::string& path, const std::vector
   options.allow_custom_ops = conversion.allow_custom_ops;
   MappedFiles files;
   try {
-    std::shared_ptr<ir::Graph> graph = saved_model::import_saved_model(path, options);
+    std::string version;
+    std::shared_ptr<ir::Graph> graph;
+    {
+      const saved_model::FlatModel flat = saved_model::read_saved_model(path, options);
+      version = flat.meta->tensorflow_version;
+      const saved_model::ForeignOps foreign{conversion.select_tf_ops, conversion.allow_custom_ops};
+      graph = saved_model::import_flat_model(flat, foreign, {conversion.plain_inputs, conversion.plain_outputs});
+    }
     passes::run_passes(*graph, disabled);
+    if (conversion.select_tf_ops) ops::use_tensorflow_forms(*graph);
+    note_origin(*graph, conversion, ModelSource::kSavedModel, version);
     return Converter(std::make_shared<const Data>(std::move(counted), std::move(graph), files.take()));
   } catch (const BudgetError&) {
     throw;
@@ -138,6 +164,61 @@ Converter Converter::from_saved_model(const std::string& path, const std::vector
     Data::check(files.take());
     std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", path, error.what())));
   }
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::optional<ConversionRecord> Converter::record() const { return model::conversion_record(*data_->graph); }
+
+Converter Converter::with_record(const std::optional<ConversionRecord>& record) const try {
+  if (record == this->record()) return *this;
+  auto graph = std::make_shared<ir::Graph>(*data_->graph);
+  model::set_conversion_record(*graph, record);
+  return Converter(std::make_shared<const Data>(data_->budget, std::move(graph), data_->files));
+} catch (...) {
+  rethrow_as_error();
+}
+
+Converter Converter::with_unfolded_constants() const try {
+  auto graph = std::make_shared<ir::Graph>(*data_->graph);
+  if (passes::unfold_constants(*graph, data_->budget) == 0) return *this;
+  return Converter(std::make_shared<const Data>(data_->budget, std::move(graph), data_->files));
+} catch (...) {
+  rethrow_as_error();
+}
+
+Converter Converter::with_select_tf_ops() const try {
+  auto graph = std::make_shared<ir::Graph>(*data_->graph);
+  if (ops::use_tensorflow_forms(*graph) == 0) return *this;
+  return Converter(std::make_shared<const Data>(data_->budget, std::move(graph), data_->files));
+} catch (...) {
+  rethrow_as_error();
+}
+
+Converter Converter::without_signatures() const try {
+  auto graph = std::make_shared<ir::Graph>(*data_->graph);
+  graph->signatures.clear();
+  return Converter(std::make_shared<const Data>(data_->budget, std::move(graph), data_->files));
+} catch (...) {
+  rethrow_as_error();
+}
+
+Converter Converter::with_finite_constants() const try {
+  auto graph = std::make_shared<ir::Graph>(*data_->graph);
+  bool changed = false;
+  for (ir::Subgraph& subgraph : graph->subgraphs) {
+    for (ir::Value& value : subgraph.values) {
+      const bool is_float = value.dtype == DType::kFloat32 || value.dtype == DType::kFloat16 ||
+                            value.dtype == DType::kBFloat16 || value.dtype == DType::kFloat64;
+      if (!value.constant || !is_float || value.sparsity) continue;
+      if (value.source == nullptr && !ir::has_infinities(value.data, value.dtype)) continue;
+      value.source = ir::finite_source(ir::source_of(*graph, value), value.dtype);
+      value.data = {};
+      changed = true;
+    }
+  }
+  if (!changed) return *this;
+  return Converter(std::make_shared<const Data>(data_->budget, std::move(graph), data_->files));
 } catch (...) {
   rethrow_as_error();
 }

@@ -16,8 +16,6 @@ namespace leadline {
 namespace {
 
 constexpr ErrorCode kModel = ErrorCode::kInvalidModel;
-constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
-
 /// Calls code of the user; what it throws gets the node's name in front.
 template <typename Body>
 void call_user(const std::string& node, const Body& body) {
@@ -56,12 +54,12 @@ class Node final : public ops::UserNode {
     const ir::Node& node = subgraph.nodes[static_cast<size_t>(index)];
     info_.op = node.op.name();
     info_.index = index;
-    if (!node.outputs.empty()) info_.name = subgraph.values[static_cast<size_t>(node.outputs[0])].name;
+    if (!node.outputs.empty()) info_.name = subgraph.value(node.outputs[0]).name;
     info_.version = node.version;
     info_.options = OpOptions(node.custom_options);
     call_user(description_, [&] {
       op_ = factory(info_);
-      leadline::require(op_ != nullptr, kArgument, "the factory of the op returned no object");
+      leadline::require(op_ != nullptr, kBadArgument, "the factory of the op returned no object");
     });
   }
 
@@ -106,7 +104,7 @@ void Node::infer(ops::InferContext& context) {
   scratch_bytes_ = call.scratch_bytes();
   kept_bytes_ = call.persistent_bytes();
   if (call.deferred()) {
-    if (all_known) context.fail(kArgument, "the op waits for data though all its inputs are known");
+    if (all_known) context.fail(kBadArgument, "the op waits for data though all its inputs are known");
     context.defer();
     return;
   }
@@ -117,13 +115,13 @@ void Node::take_shapes(const InferCall& call, ops::InferContext& context) const 
   for (int i = 0; i < context.output_count(); ++i) {
     const std::optional<Shape>& shape = call.shapes()[static_cast<size_t>(i)];
     if (!shape) {
-      context.fail(kArgument, "the op returned no shape for output {} '{}'", i, context.output(i).value->name);
+      context.fail(kBadArgument, "the op returned no shape for output {} '{}'", i, context.output(i).value->name);
     }
     context.set_output_shape(i, *shape);
     if (dtype_bits(context.output(i).dtype()) > 0) continue;
     const int64_t bytes = call.string_bytes()[static_cast<size_t>(i)];
     if (bytes < 0) {
-      context.fail(kArgument, "the op returned no size in bytes for output {} '{}' of type {}", i,
+      context.fail(kBadArgument, "the op returned no size in bytes for output {} '{}' of type {}", i,
                    context.output(i).value->name, dtype_name(context.output(i).dtype()));
     }
     context.set_output_bytes(i, bytes);
@@ -171,18 +169,18 @@ void Node::run(ops::RunContext& context) {
 void OpTensor::check_elements(size_t bytes, bool floating) const {
   const bool is_float = dtype == DType::kFloat32 || dtype == DType::kFloat64;
   const bool is_raw = dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype_bits(dtype) < 8;
-  require(known, kArgument, "the data of tensor '{}' is not known yet", name);
+  require(known, kBadArgument, "the data of tensor '{}' is not known yet", name);
   const bool sized = is_raw ? bytes == 1 || bytes * 8 == static_cast<size_t>(dtype_bits(dtype))
                             : bytes * 8 == static_cast<size_t>(dtype_bits(dtype));
-  require((sized && is_float == floating) || (bytes == 1 && !floating), kArgument,
+  require((sized && is_float == floating) || (bytes == 1 && !floating), kBadArgument,
           "tensor '{}' of type {} cannot be taken as {} of {} bytes", name, dtype_name(dtype),
           floating ? "floating-point numbers" : "integers", bytes);
 }
 
 std::vector<std::string_view> OpTensor::strings() const {
-  require(dtype == DType::kString && known, kArgument, "tensor '{}' has no strings that could be read", name);
+  require(dtype == DType::kString && known, kBadArgument, "tensor '{}' has no strings that could be read", name);
   const std::string problem = string_tensor_problem(data, shape.elements());
-  require(problem.empty(), kArgument, "tensor '{}': {}", name, problem);
+  require(problem.empty(), kBadArgument, "tensor '{}': {}", name, problem);
   const StringTensorReader reader(data);
   std::vector<std::string_view> result;
   for (int64_t i = 0; i < reader.size(); ++i) result.push_back(reader[i]);
@@ -192,7 +190,7 @@ std::vector<std::string_view> OpTensor::strings() const {
 void OpOutput::write_strings(std::span<const std::string> strings) const {
   require(dtype == DType::kString && static_cast<int64_t>(strings.size()) == shape.elements() &&
               string_tensor_size(strings) == static_cast<int64_t>(data.size()),
-          kArgument, "{} strings do not fill tensor '{}' of type {}, shape {} and {} bytes", strings.size(), name,
+          kBadArgument, "{} strings do not fill tensor '{}' of type {}, shape {} and {} bytes", strings.size(), name,
           dtype_name(dtype), shape.to_string(), data.size());
   StringTensorWriter writer({address, data.size()}, static_cast<int64_t>(strings.size()));
   for (const std::string& text : strings) writer.add(text);
@@ -202,7 +200,8 @@ int64_t string_tensor_size(std::span<const std::string> strings) {
   int64_t characters = 0;
   for (const std::string& text : strings) characters += static_cast<int64_t>(text.size());
   const auto bytes = string_tensor_bytes(static_cast<int64_t>(strings.size()), characters);
-  require(bytes.has_value(), kArgument, "{} strings of {} bytes do not fit into a tensor", strings.size(), characters);
+  require(bytes.has_value(), kBadArgument, "{} strings of {} bytes do not fit into a tensor", strings.size(),
+          characters);
   return *bytes;
 }
 
@@ -237,19 +236,19 @@ void InferCall::set_output_shape(int i, const Shape& shape) {
 }
 
 void InferCall::set_output_bytes(int i, int64_t bytes) {
-  leadline::require(dtype_bits(output(i).dtype) == 0, kArgument, "output {} of type {} has the size of its shape", i,
+  leadline::require(dtype_bits(output(i).dtype) == 0, kBadArgument, "output {} of type {} has the size of its shape", i,
                     dtype_name(output(i).dtype));
-  leadline::require(bytes >= 0, kArgument, "output {} cannot take {} bytes", i, bytes);
+  leadline::require(bytes >= 0, kBadArgument, "output {} cannot take {} bytes", i, bytes);
   string_bytes_[static_cast<size_t>(i)] = bytes;
 }
 
 void InferCall::request_scratch(int64_t bytes) {
-  leadline::require(bytes >= 0, kArgument, "scratch must have 0 bytes or more, got {}", bytes);
+  leadline::require(bytes >= 0, kBadArgument, "scratch must have 0 bytes or more, got {}", bytes);
   scratch_bytes_ = bytes;
 }
 
 void InferCall::request_persistent(int64_t bytes) {
-  leadline::require(bytes >= 0, kArgument, "kept memory must have 0 bytes or more, got {}", bytes);
+  leadline::require(bytes >= 0, kBadArgument, "kept memory must have 0 bytes or more, got {}", bytes);
   kept_bytes_ = bytes;
 }
 
@@ -266,8 +265,8 @@ const OpOutput& RunCall::output(int i) const {
 }
 
 void register_op(const std::string& name, CustomOpFactory factory) try {
-  require(!name.empty(), kArgument, "an op cannot be registered without a name");
-  require(factory != nullptr, kArgument, "op '{}' cannot be registered without an implementation", name);
+  require(!name.empty(), kBadArgument, "an op cannot be registered without a name");
+  require(factory != nullptr, kBadArgument, "op '{}' cannot be registered without an implementation", name);
   ops::add_user_op(name, [factory = std::move(factory)](const ir::Subgraph& subgraph, int node) {
     return std::make_unique<Node>(factory, subgraph, node);
   });

@@ -35,16 +35,21 @@ Model debug_model_of(const Model& float_model, const Model& quantized_model) try
 
 DebugModelObserver::DebugModelObserver(const Model& debug_model) try
     : layers_(debug::find_verified_layers(*debug_model.loaded()->graph())) {
-  require(
-      !layers_.empty(), ErrorCode::kInvalidArgument,
-      "no NumericVerify in the model: it is not in debug mode. Give the debugger the converter instead, which makes a "
-      "debug model, or compare the float model with this one (leadline.debug)");
+  require(!layers_.empty(), ErrorCode::kInvalidArgument,
+          "Please check if the quantized model is in debug mode: no NumericVerify is in it. Give the debugger the "
+          "converter "
+          "instead, which makes a debug model, or compare the float model with this one (leadline.debug). A "
+          "converter's has "
+          "none when everything was kept in float");
   clear();
 } catch (...) {
   rethrow_as_error();
 }
 
-void DebugModelObserver::clear() try { sums_.assign(layers_.size(), {}); } catch (...) {
+void DebugModelObserver::clear() try {
+  sums_.assign(layers_.size(), {});
+  numbers_.assign(layers_.size(), {});
+} catch (...) {
   rethrow_as_error();
 }
 
@@ -56,13 +61,14 @@ void DebugModelObserver::after_node(const ObservedNode& node) {
   const auto i = static_cast<size_t>(found - layers_.begin());
   const ObservedTensor& difference = node.outputs[0];
   debug::add_differences(
-      sums_[i], {reinterpret_cast<const float*>(difference.data.data()), difference.data.size() / sizeof(float)});
+      sums_[i], numbers_[i],
+      {reinterpret_cast<const float*>(difference.data.data()), difference.data.size() / sizeof(float)});
   if (callback_) callback_(i, difference, node.inputs[0], node.inputs[1]);
 }
 
 std::vector<VerifiedStatistics> DebugModelObserver::statistics() const try {
   std::vector<VerifiedStatistics> result;
-  std::transform(sums_.begin(), sums_.end(), std::back_inserter(result), debug::mean_of);
+  std::transform(sums_.begin(), sums_.end(), numbers_.begin(), std::back_inserter(result), debug::mean_of);
   return result;
 } catch (...) {
   rethrow_as_error();

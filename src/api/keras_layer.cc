@@ -22,7 +22,6 @@
 namespace leadline {
 namespace {
 
-constexpr ErrorCode kArgument = ErrorCode::kInvalidArgument;
 constexpr int kMaxOutputs = 4096;
 
 class LayerCall final : public KerasLayer {
@@ -72,7 +71,7 @@ class LayerCall final : public KerasLayer {
 
   std::vector<int> add_layer(const std::string& part, const std::string& description,
                              const std::vector<int>& inputs) override {
-    require(!part.empty(), kArgument, "a layer inside another needs the attribute that holds it, such as \"dense\"");
+    require(!part.empty(), kBadArgument, "a layer inside another needs the attribute that holds it, such as \"dense\"");
     for (const int tensor : inputs) static_cast<void>(call_.e.builder().dims(tensor));
     const keras::Layer inner = call_.inner(keras::Config::parse(description), part);
     return call_.importer.call(inner, inputs);
@@ -85,15 +84,15 @@ class LayerCall final : public KerasLayer {
 
 std::vector<int> LayerCall::add_node(const KerasNode& node) {
   const ops::OpDef* row = ops::registry().find_named(node.op);
-  require(!node.op.empty(), kArgument, "a node needs the name of its op");
-  require(node.outputs >= 1 && node.outputs <= kMaxOutputs, kArgument, "{}: a node with {} outputs", node.op,
+  require(!node.op.empty(), kBadArgument, "a node needs the name of its op");
+  require(node.outputs >= 1 && node.outputs <= kMaxOutputs, kBadArgument, "{}: a node with {} outputs", node.op,
           node.outputs);
   const auto count = static_cast<size_t>(node.outputs);
-  require(node.dtypes.empty() || node.dtypes.size() == count, kArgument, "{}: {} types for {} outputs", node.op,
+  require(node.dtypes.empty() || node.dtypes.size() == count, kBadArgument, "{}: {} types for {} outputs", node.op,
           node.dtypes.size(), count);
-  require(node.dims.empty() || node.dims.size() == count, kArgument, "{}: {} shapes for {} outputs", node.op,
+  require(node.dims.empty() || node.dims.size() == count, kBadArgument, "{}: {} shapes for {} outputs", node.op,
           node.dims.size(), count);
-  require(row != nullptr || !node.dims.empty(), kArgument,
+  require(row != nullptr || !node.dims.empty(), kBadArgument,
           "the format has no op called '{}': {} A custom op needs the shapes of its outputs", node.op,
           suggest_ops(node.op));
   const DType first = node.inputs.empty() || node.inputs[0] < 0 ? DType::kFloat32 : tensor(node.inputs[0]).dtype;
@@ -102,7 +101,7 @@ std::vector<int> LayerCall::add_node(const KerasNode& node) {
   std::unique_ptr<ir::Attributes> attributes =
       row == nullptr ? std::make_unique<ir::NoAttributes>() : ops::new_attributes(*row);
   if (auto* cast = dynamic_cast<ops::CastAttributes*>(attributes.get())) {
-    require(node.dtypes.size() == 1, kArgument, "CAST: the type of the result is missing");
+    require(node.dtypes.size() == 1, kBadArgument, "CAST: the type of the result is missing");
     cast->in_data_type = first;
     cast->out_data_type = node.dtypes[0];
   }
@@ -141,7 +140,7 @@ std::vector<int> call_function(const KerasLayerFunction& function, keras::Call& 
   } catch (...) {
     std::throw_with_nested(Error(ErrorCode::kRuntime, "the function threw something that is not a std::exception"));
   }
-  require(!outputs.empty(), kArgument, "the function that was registered for the layer returned no tensor");
+  require(!outputs.empty(), kBadArgument, "the function that was registered for the layer returned no tensor");
   for (const int tensor : outputs) static_cast<void>(call.e.builder().dims(tensor));
   return outputs;
 }
@@ -149,7 +148,7 @@ std::vector<int> call_function(const KerasLayerFunction& function, keras::Call& 
 }  // namespace
 
 void register_keras_layer(const std::string& name, KerasLayerFunction function) try {
-  require(function != nullptr, kArgument, "a Keras layer is registered with a function");
+  require(function != nullptr, kBadArgument, "a Keras layer is registered with a function");
   keras::register_custom_layer(
       name, [function = std::move(function)](keras::Call& call) { return call_function(function, call); });
 } catch (...) {

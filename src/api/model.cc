@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "io/output_file.h"
 #include "ir/graph.h"
+#include "model/conversion_record.h"
 #include "model/writer.h"
 #include "ops/registry.h"
 #include "runtime/loaded_model.h"
@@ -46,7 +47,7 @@ NodeInfo node_info(const ir::Subgraph& subgraph, int index) {
   info.attributes = ir::attributes_text(*node.attributes);
   const ops::OpDef* op = ops::row_of(node);
   if (op == nullptr || !op->contraction || node.outputs.empty()) return info;
-  const auto shape = [&](int v) { return subgraph.values[static_cast<size_t>(v)].shape; };
+  const auto shape = [&](int v) { return subgraph.value(v).shape; };
   info.activations = op->contraction.activations;
   info.weights = op->contraction.weights;
   info.macs = ops::multiply_accumulates(op->contraction, shape(node.inputs[static_cast<size_t>(info.activations)]),
@@ -105,6 +106,12 @@ std::vector<std::pair<std::string, int64_t>> Model::metadata() const try {
   for (const ir::Metadata& m : loaded_->graph()->metadata)
     result.emplace_back(m.name, static_cast<int64_t>(m.data.size()));
   return result;
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::optional<ConversionRecord> Model::conversion_record() const try {
+  return model::conversion_record(*loaded_->graph());
 } catch (...) {
   rethrow_as_error();
 }

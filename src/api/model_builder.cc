@@ -12,15 +12,15 @@
 #include "ir/graph.h"
 #include "ir/verifier.h"
 #include "model/writer.h"
+#include "ops/flex/node_def.h"
 #include "ops/graph_builder.h"
+#include "ops/inference.h"
 #include "ops/registry.h"
 #include "ops/user_ops.h"
 #include "ops/verify.h"
 
 namespace leadline {
 namespace {
-
-constexpr ErrorCode kBadArgument = ErrorCode::kInvalidArgument;
 
 std::shared_ptr<const ir::Sparsity> sparsity_of(const std::optional<SparsityInfo>& info) {
   if (!info) return nullptr;
@@ -174,11 +174,76 @@ void ModelBuilder::add_node(int subgraph, const NodeSpec& spec) try {
     setter.require_all_used();
   }
   node.attributes = std::move(attributes);
+  if (node.op.is_custom() && !spec.custom_options.empty()) {
+    node.attributes = ops::custom_attributes(row, spec.custom_options);
+  }
   std::vector<ir::Node>& nodes = data_->subgraph(subgraph).nodes;
   node.custom_options = data_->keep(options_of_custom_op ? encode_options(spec) : spec.custom_options);
   nodes.push_back(std::move(node));
 } catch (...) {
   rethrow_as_error();
+}
+
+std::vector<int> ModelBuilder::add_node(int subgraph, const NodeSpec& spec, const NodeResults& results) try {
+  constexpr int kMaxOutputs = 4096;
+  ir::Subgraph& target = data_->subgraph(subgraph);
+  const size_t values = target.values.size();
+  const size_t nodes = target.nodes.size();
+  const auto count = static_cast<size_t>(std::max(results.count, 0));
+  require(results.count >= 1 && results.count <= kMaxOutputs, kBadArgument, "{}: a node with {} outputs", spec.op,
+          results.count);
+  require(spec.outputs.empty(), kBadArgument, "{}: its outputs are to be made, but {} are given", spec.op,
+          spec.outputs.size());
+  require(results.dtypes.empty() || results.dtypes.size() == count, kBadArgument, "{}: {} types for {} outputs",
+          spec.op, results.dtypes.size(), count);
+  require(results.shapes.empty() || results.shapes.size() == count, kBadArgument, "{}: {} shapes for {} outputs",
+          spec.op, results.shapes.size(), count);
+  for (const int v : spec.inputs) {
+    require(v >= -1 && v < static_cast<int>(values), kBadArgument, "{}: input {} is none of the {} tensors", spec.op, v,
+            values);
+  }
+  try {
+    const ops::OpDef* row = spec.custom ? nullptr : ops::registry().find_named(spec.op);
+    DType usual = DType::kFloat32;
+    if (!spec.inputs.empty() && spec.inputs[0] >= 0) usual = target.value(spec.inputs[0]).dtype;
+    if (row != nullptr) usual = row->result_type.value_or(usual);
+    NodeSpec whole = spec;
+    for (size_t i = 0; i < count; ++i) {
+      TensorInfo info;
+      info.name = results.name.empty() ? spec.op : results.name;
+      if (count > 1) info.name += fmt::format(":{}", i);
+      info.dtype = results.dtypes.empty() ? usual : results.dtypes[i];
+      if (!results.shapes.empty()) info.shape = results.shapes[i];
+      whole.outputs.push_back(add_tensor(subgraph, info));
+    }
+    add_node(subgraph, whole);
+    if (results.shapes.empty()) infer_shapes(subgraph);
+    return whole.outputs;
+  } catch (...) {
+    target.values.resize(values);
+    target.nodes.resize(nodes);
+    throw;
+  }
+} catch (...) {
+  rethrow_as_error();
+}
+
+/// Of what the last node writes.
+void ModelBuilder::infer_shapes(int subgraph) {
+  ir::Subgraph& target = data_->subgraph(subgraph);
+  const int last = static_cast<int>(target.nodes.size()) - 1;
+  const ir::Node& node = target.nodes.back();
+  require(ops::row_of(node) != nullptr && ops::row_of(node)->infer != nullptr, kBadArgument,
+          "{}: Leadline does not know this op and cannot infer the shapes of its outputs: give them", node.op.name());
+  ops::Inference inference(data_->graph, subgraph);
+  for (const int v : node.inputs) {
+    if (v >= 0 && !target.value(v).constant) {
+      inference.set_shape(v, target.value(v).shape);
+    }
+  }
+  require(inference.infer(last), kBadArgument, "{}: the shapes of its outputs depend on data: give them",
+          node.op.name());
+  for (const int v : node.outputs) target.value(v).shape = inference.fact(v).shape;
 }
 
 void ModelBuilder::set_inputs(int subgraph, std::vector<int> tensors) try {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/op_names.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>
 #include <utility>
 
+#include "core/join.h"
 #include "ops/registry.h"
 
 namespace leadline {
@@ -66,7 +67,7 @@ std::string suggest_ops(std::string_view name) {
   std::vector<std::string> quoted;
   for (const std::string& op : similar_ops(name)) quoted.push_back(fmt::format("'{}'", op));
   if (quoted.empty()) return "`leadline ops` lists those it has.";
-  return fmt::format("did you mean {}?", fmt::join(quoted, " or "));
+  return fmt::format("did you mean {}?", join(quoted, " or "));
 }
 
 }  // namespace leadline

@@ -3,12 +3,13 @@
 
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "core/boundary.h"
 #include "core/error.h"
+#include "core/pattern_text.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
+#include "ops/registry.h"
 #include "quantize/recipe.h"
 
 namespace leadline {
@@ -22,14 +23,24 @@ std::string describe(const RecipeRule& rule) {
   return text.empty() ? "any node" : text;
 }
 
-std::string recipe_to_json(const std::vector<RecipeRule>& rules) {
-  std::string text = "{\"rules\": [";
+std::string recipe_to_json(const std::vector<RecipeRule>& rules, const RecipeSettings& settings) {
+  Json beside = Json::object();
+  if (settings.mode) beside["mode"] = quantization_mode_name(*settings.mode);
+  if (settings.method) beside["method"] = calibration_method_name(*settings.method);
+  if (settings.percentile) beside["percentile"] = *settings.percentile;
+  if (settings.per_channel) beside["per_channel"] = *settings.per_channel;
+  if (settings.equalize) beside["equalize"] = *settings.equalize;
+  if (settings.bias_correction) beside["bias_correction"] = *settings.bias_correction;
+  std::string text = beside.dump();
+  text.pop_back();
+  text += text.size() > 1 ? ", \"rules\": [" : "\"rules\": [";
   for (const RecipeRule& rule : rules) {
     Json json = Json::object();
     if (!rule.op.empty()) json["op"] = rule.op;
     if (!rule.name.empty()) json["name"] = rule.name;
     if (rule.node >= 0) json["node"] = rule.node;
     json["mode"] = quantization_mode_name(rule.mode);
+    if (rule.optional) json["optional"] = true;
     text += (&rule == rules.data() ? "\n " : ",\n ") + json.dump();
   }
   return text + "\n]}\n";
@@ -38,30 +49,33 @@ std::string recipe_to_json(const std::vector<RecipeRule>& rules) {
 RecipeRule rule_for_tensor(const std::string& name, QuantizationMode mode) {
   RecipeRule rule;
   rule.mode = mode;
-  rule.name = "^";
-  for (const char c : name) {
-    if (std::string_view("\\.^$*+?()[]{}|").find(c) != std::string_view::npos) rule.name += '\\';
-    rule.name += c;
-  }
-  rule.name += '$';
+  rule.name = exact_pattern(name);
   return rule;
 }
 
-std::vector<RecipeRule> parse_recipe(const std::string& json) try {
-  std::vector<RecipeRule> rules = quantize::read_recipe(json);
-  const quantize::Recipe checked(rules);  // throws for patterns and ops that do not exist
-  return rules;
+RecipeRule rule_for(const std::string& name, QuantizationMode mode) {
+  if (ops::registry().find_named(name) == nullptr) return rule_for_tensor(name, mode);
+  RecipeRule rule;
+  rule.op = name;
+  rule.mode = mode;
+  return rule;
+}
+
+RecipeDocument parse_recipe(const std::string& json) try {
+  RecipeDocument recipe = quantize::read_recipe(json);
+  const quantize::Recipe checked(recipe.rules);  // throws for patterns and ops that do not exist
+  return recipe;
 } catch (...) {
   rethrow_as_error();
 }
 
-std::vector<RecipeRule> load_recipe(const std::string& path) try {
+RecipeDocument load_recipe(const std::string& path) try {
   const std::shared_ptr<ModelBytes> file = ModelBytes::map_file(path);
   const std::span<const std::byte> bytes = file->span();
   try {
-    std::vector<RecipeRule> rules = parse_recipe({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    RecipeDocument recipe = parse_recipe({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     file->require_intact();
-    return rules;
+    return recipe;
   } catch (const Error& error) {
     file->require_intact();
     if (error.code() == ErrorCode::kOutOfMemory) throw;

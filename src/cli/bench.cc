@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline bench`: times a model, alone or in turns with other engines, each of which has a process of its own.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,16 +29,10 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kBenchExamples =
     "  leadline bench model.tflite --threads 1 --profile\n"
     "  leadline bench model.tflite --against litert,openvino\n"
     "  leadline bench model.tflite --against litert --python .venv-bench/bin/python --json";
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 /// Most memory this process had resident, 0 where the system does not say.
 int64_t peak_resident() {
@@ -129,7 +122,7 @@ double compare_output(const TensorMemory& ours, ArrayReader& theirs) {
 class Bench final : public Command {
  public:
   explicit Bench(CLI::App& program)
-      : Command(program, "bench", "Time a model on random data, also beside LiteRT and OpenVINO", kExamples) {
+      : Command(program, "bench", "Time a model on random data, also beside LiteRT and OpenVINO", kBenchExamples) {
     options_.add_to(*this);
     add_timeout();
     add_option("--rounds", rounds_, "Turns per engine").range(1, 10'000).show_default().placeholder("N");
@@ -325,7 +318,7 @@ void Bench::print_text(OpenedModel& opened, const std::vector<NodeProfile>& prof
     const bool ours = &f == figures_.data();
     table.add({name, fmt::format("{:.3f} ms", f.quantile(0)), fmt::format("{:.3f} ms", f.quantile(0.5)),
                fmt::format("{:.3f} ms", f.quantile(0.95)), fmt::format("{:.1f} ms", f.first_ms),
-               format_bytes(f.peak_bytes),
+               format_bytes(f.peak_bytes, plan.units),
                ours ? "" : fmt::format("{:.2f} times as fast", f.quantile(0) / figures_[0].quantile(0)),
                ours || std::isnan(f.difference) ? "" : fmt::format("{:.3g}", f.difference)});
   }

@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <utility>
 
 namespace leadline::cli {
+namespace {
+
+/// CLI11's own words for these name the largest double with all of its digits, and a text as a number out of range.
+template <typename Number>
+CLI::Validator numbers(Number lowest, Number highest, const std::string& expected) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        Number value{};
+        const bool fits = CLI::detail::lexical_cast(text, value) && value >= lowest && value <= highest;
+        return fits ? std::string() : fmt::format("expected {}, got '{}'", expected, text);
+      },
+      "");
+}
+
+}  // namespace
 
 Option& Option::required() {
   option_->required();
@@ -24,12 +40,12 @@ Option& Option::show_default() {
 }
 
 Option& Option::range(int64_t lowest, int64_t highest) {
-  option_->check(CLI::Range(lowest, highest).description(""));
+  option_->check(numbers(lowest, highest, fmt::format("a whole number from {} to {}", lowest, highest)));
   return *this;
 }
 
 Option& Option::non_negative() {
-  option_->check(CLI::NonNegativeNumber.description(""));
+  option_->check(numbers(0.0, std::numeric_limits<double>::max(), "a number of at least 0"));
   return *this;
 }
 

@@ -92,6 +92,7 @@ std::unique_ptr<Command> doctor_command(CLI::App& program);
 std::unique_ptr<Command> evaluate_command(CLI::App& program);
 std::unique_ptr<Command> guard_command(CLI::App& program);
 std::unique_ptr<Command> inspect_command(CLI::App& program);
+std::unique_ptr<Command> kernel_command(CLI::App& program);
 std::unique_ptr<Command> ops_command(CLI::App& program);
 std::unique_ptr<Command> plan_command(CLI::App& program);
 std::unique_ptr<Command> postmortem_command(CLI::App& program);

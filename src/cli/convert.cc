@@ -2,7 +2,7 @@
 // `leadline convert`: Keras models and SavedModels to .tflite.
 #include "leadline/convert.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -23,7 +23,7 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kConvertExamples =
     "  leadline convert model.keras -o model.tflite\n"
     "  leadline convert model.h5 -o model.tflite --memory 200MB\n"
     "  leadline convert model.keras --plan          what it would take\n"
@@ -33,7 +33,8 @@ constexpr const char* kExamples =
 class ConvertCommand final : public Command {
  public:
   explicit ConvertCommand(CLI::App& program)
-      : Command(program, "convert", "Convert a Keras model (.keras, .h5) or a SavedModel to .tflite", kExamples) {
+      : Command(program, "convert", "Convert a Keras model (.keras, .h5) or a SavedModel to .tflite",
+                kConvertExamples) {
     add_option("MODEL", model_path_, "The model: .keras, a whole-model .h5, or the directory of a SavedModel")
         .required();
     add_option("-o,--output", output_path_, "The .tflite file; by default beside the model").placeholder("FILE");
@@ -45,10 +46,15 @@ class ConvertCommand final : public Command {
     quantization_.add_to(*this);
     add_option("--recipe", quantization_.recipe, "How to quantize which nodes: Leadline's JSON or ai-edge-quantizer's")
         .placeholder("FILE");
+    add_option("--keep-float", quantization_.keep_float,
+               "A tensor whose node stays float, or an op; as often as needed")
+        .placeholder("NAME");
     add_flag("--bias-correction", quantization_.bias_correction,
              "Let biases compensate for the mean error of quantized weights");
     add_flag("--allow-custom-ops", options_.conversion.allow_custom_ops,
              "SavedModels: turn ops without a conversion into custom ops");
+    add_flag("--select-tf-ops", options_.conversion.select_tf_ops,
+             "Keep ops without a conversion as TensorFlow's own (Flex) ops, many of which Leadline runs");
     add_option("--without-pass", options_.conversion.disabled_passes,
                "Skip this pass over the graph, or all (an unknown name lists them)")
         .placeholder("NAME")

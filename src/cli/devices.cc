@@ -2,14 +2,14 @@
 // `leadline devices`: what this machine has and what models can run on.
 #include "leadline/guard/devices.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "cli/command.h"
 
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kDevicesExamples =
     "  leadline devices\n"
     "  leadline devices --json\n"
     "  leadline run model.tflite --device /GPU:0 --on-missing fallback";
@@ -29,7 +29,7 @@ Json to_json(const Device& device) {
 class Devices final : public Command {
  public:
   explicit Devices(CLI::App& program)
-      : Command(program, "devices", "List the devices of this machine, named as in TensorFlow", kExamples) {
+      : Command(program, "devices", "List the devices of this machine, named as in TensorFlow", kDevicesExamples) {
     add_option("--timeout", timeout_, "Seconds that a driver may take to answer").show_default().placeholder("SECONDS");
   }
 

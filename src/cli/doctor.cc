@@ -2,7 +2,7 @@
 // `leadline doctor`: what in a Python environment and on this machine is known to kill kernels, and how to fix it.
 #include "leadline/guard/doctor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "cli/command.h"
 #include "cli/printing.h"
@@ -11,9 +11,10 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kDoctorExamples =
     "  leadline doctor\n"
     "  leadline doctor --python .venv/bin/python\n"
+    "  leadline doctor --deep\n"
     "  leadline doctor --site-packages /opt/app/site-packages --no-machine --json\n"
     "\n"
     "Exit codes: 0 no problems (with --strict: and no warnings), 1 otherwise.\n"
@@ -22,7 +23,8 @@ constexpr const char* kExamples =
 class Doctor final : public Command {
  public:
   explicit Doctor(CLI::App& program)
-      : Command(program, "doctor", "Look for what is known to kill kernels: versions, libraries, limits", kExamples) {
+      : Command(program, "doctor", "Look for what is known to kill kernels: versions, libraries, limits",
+                kDoctorExamples) {
     add_option("--python", options_.python,
                "Interpreter or environment (default: VIRTUAL_ENV, CONDA_PREFIX, then PATH)")
         .placeholder("PATH");
@@ -33,6 +35,7 @@ class Doctor final : public Command {
     add_option("--python-version", options_.python_version, "Version of that Python, where files do not say it")
         .placeholder("X.Y");
     add_flag("!--no-machine", options_.machine, "Skip limits, memory and disk of this machine");
+    add_flag("--deep", options_.deep, "Compare every file of every package with its RECORD; reads gigabytes");
     add_flag("--strict", strict_, "Exit code 1 for warnings too");
     add_flag("--list", list_, "List what is checked");
   }

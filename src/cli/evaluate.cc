@@ -2,7 +2,7 @@
 // `leadline evaluate`: how good a model's answers are on a set of samples.
 #include "leadline/evaluate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>
@@ -16,7 +16,7 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kEvaluateExamples =
     "  leadline evaluate model.tflite --data test.npz --labels labels\n"
     "  leadline evaluate model.tflite --data pictures/ --mean 127.5 --scale 0.00784\n"
     "  leadline evaluate model.int8.tflite --data test.npz --metric agreement --reference model.tflite\n"
@@ -25,7 +25,7 @@ constexpr const char* kExamples =
 class EvaluateCommand final : public Command {
  public:
   explicit EvaluateCommand(CLI::App& program)
-      : Command(program, "evaluate", "Run a model over samples and measure its answers", kExamples) {
+      : Command(program, "evaluate", "Run a model over samples and measure its answers", kEvaluateExamples) {
     add_option("MODEL", model_path_, "The .tflite file").required().placeholder("");
     add_sample_options(*this, samples_, "Samples to run");
     add_label_options(*this, samples_);

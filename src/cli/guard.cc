@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline guard`: runs a program under limits and reports how it ended.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kGuardExamples =
     "  leadline guard --memory 2GB -- python train.py\n"
     "  leadline guard --memory 2GB --timeout 3600 --json -- python train.py > report.json\n"
     "\n"
@@ -64,7 +64,7 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-int exit_code_of(const guard::GuardReport& report) {
+int guard_exit_code(const guard::GuardReport& report) {
   switch (report.cause) {
     case guard::GuardCause::kExit:
       return report.exit_code;
@@ -97,7 +97,8 @@ std::vector<std::string> child_environment() {
 class Guard final : public Command {
  public:
   explicit Guard(CLI::App& program)
-      : Command(program, "guard", "Run a program under limits of memory and time, and report how it ended", kExamples) {
+      : Command(program, "guard", "Run a program under limits of memory and time, and report how it ended",
+                kGuardExamples) {
     add_option("--memory", memory_, "Memory limit of the program and all it starts: 2GB, 1.5GiB, 50%");
     add_option("--timeout", limits_.timeout_seconds, "Time limit in seconds").non_negative();
     add_option("--processes", limits_.processes, "Limit of processes at one time (default 1024; 0: no limit)")
@@ -137,7 +138,7 @@ void Guard::run() {
     guard::GuardedProcess process(options);
     supervise(process);
     const guard::GuardReport report = process.report();
-    set_exit_code(exit_code_of(report));
+    set_exit_code(guard_exit_code(report));
     print_report(report);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kIo) throw;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline inspect`: what is in a model file.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -10,12 +9,13 @@
 
 #include "cli/command.h"
 #include "cli/printing.h"
+#include "core/join.h"
 #include "leadline/model.h"
 
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kInspectExamples =
     "  leadline inspect model.tflite\n"
     "  leadline inspect model.tflite --nodes --tensors\n"
     "  leadline inspect model.tflite --json";
@@ -52,14 +52,24 @@ int64_t constant_bytes(const SubgraphInfo& subgraph) {
 std::string operand_list(const std::vector<int>& operands) {
   std::vector<std::string> texts;
   for (const int index : operands) texts.push_back(index < 0 ? "-" : std::to_string(index));
-  return fmt::format("{}", fmt::join(texts, " "));
+  return join(texts, " ");
+}
+
+/// "saved_model, TensorFlow 2.21.0; full_integer".
+std::string record_text(const ConversionRecord& record) {
+  std::string text = source_name(record.source);
+  if (!record.tensorflow_version.empty()) text += ", TensorFlow " + printable(record.tensorflow_version);
+  for (size_t i = 0; i < record.optimizations.size(); ++i) {
+    text += (i == 0 ? "; " : ", ") + optimization_name(record.optimizations[i]);
+  }
+  return text;
 }
 
 class Inspect final : public Command {
  public:
   explicit Inspect(CLI::App& program)
       : Command(program, "inspect", "Show what is in a model: inputs, outputs, signatures, ops, bytes, metadata",
-                kExamples) {
+                kInspectExamples) {
     add_option("MODEL", path_, "The .tflite file").required().placeholder("");
     add_timeout();
     add_flag("--nodes", nodes_, "List every node");
@@ -106,6 +116,13 @@ Json Inspect::document(const Model& model, const std::vector<SubgraphInfo>& subg
   }
   json["metadata"] = Json::array();
   for (const auto& [name, bytes] : model.metadata()) json["metadata"].push_back({{"name", name}, {"bytes", bytes}});
+  if (const auto record = model.conversion_record()) {
+    Json optimizations = Json::array();
+    for (const ModelOptimization done : record->optimizations) optimizations.push_back(optimization_name(done));
+    json["conversion"] = {{"source", source_name(record->source)},
+                          {"tensorflow_version", record->tensorflow_version},
+                          {"optimizations", optimizations}};
+  }
   json["subgraphs"] = Json::array();
   for (const SubgraphInfo& subgraph : subgraphs) {
     Json part = {{"name", subgraph.name},
@@ -154,6 +171,7 @@ void Inspect::print_text(const Model& model, const std::vector<SubgraphInfo>& su
   summary.add({"tensors", std::to_string(tensors)});
   summary.add({"subgraphs", std::to_string(subgraphs.size())});
   if (!model.description().empty()) summary.add({"description", model.description()});
+  if (const auto record = model.conversion_record()) summary.add({"made from", record_text(*record)});
   fmt::print("{}", summary.text());
 
   for (const SubgraphInfo& subgraph : subgraphs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `leadline` program: the list of its commands, and the one place where exceptions become exit codes.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -27,7 +27,7 @@ using leadline::ErrorCode;
 using leadline::Json;
 using leadline::cli::Command;
 
-enum ExitCode { kOk = 0, kRuntimeError = 1, kUsage = 2, kBadModel = 3, kOverBudget = 4, kIoError = 5 };
+enum ExitCode { kOk = 0, kRuntimeError = 1, kUsage = 2, kModelInvalid = 3, kOverBudget = 4, kIoError = 5 };
 
 constexpr const char* kAbout =
     "Leadline loads, verifies, plans and runs .tflite models, and knows how much memory a run needs before it starts.";
@@ -40,6 +40,7 @@ constexpr const char* kFooter =
     "  leadline ops                               which ops run\n"
     "  leadline guard --memory 2GB -- python train.py   run something else under limits\n"
     "  leadline postmortem                        why the last kernel died\n"
+    "  leadline kernel install                    a Jupyter kernel that says why it died, for VS Code\n"
     "  leadline devices                           what it can run on\n"
     "  leadline doctor                            what in this Python environment kills kernels\n"
     "  leadline help run                          options of a command\n"
@@ -66,7 +67,7 @@ ExitCode exit_code_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalidModel:
     case ErrorCode::kUnsupported:
-      return kBadModel;
+      return kModelInvalid;
     case ErrorCode::kInvalidArgument:
       return kUsage;
     case ErrorCode::kBudget:
@@ -165,6 +166,7 @@ int guarded_main(int argc, char** argv) {
   commands.push_back(leadline::cli::ops_command(program));
   commands.push_back(leadline::cli::guard_command(program));
   commands.push_back(leadline::cli::postmortem_command(program));
+  commands.push_back(leadline::cli::kernel_command(program));
   commands.push_back(leadline::cli::devices_command(program));
   commands.push_back(leadline::cli::doctor_command(program));
   std::string help_about;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline ops`: which ops of the format run, for which types. docs/ops.md is its Markdown form.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string>
@@ -14,7 +14,7 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kOpsExamples =
     "  leadline ops\n"
     "  leadline ops --json\n"
     "  leadline ops --markdown > docs/ops.md";
@@ -42,7 +42,7 @@ class Ops final : public Command {
  public:
   explicit Ops(CLI::App& program)
       : Command(program, "ops", "List the ops of the format: which run, for which types, which do not and why",
-                kExamples) {
+                kOpsExamples) {
     add_flag("--markdown", markdown_, "As Markdown tables");
   }
 

@@ -2,7 +2,7 @@
 // `leadline plan`: how much memory a run takes, without running.
 #include "leadline/plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <string>
@@ -15,7 +15,7 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kPlanExamples =
     "  leadline plan model.tflite\n"
     "  leadline plan model.tflite --html plan.html\n"
     "  leadline plan model.tflite --shape input=4,224,224,3 --threads 2\n"
@@ -24,7 +24,7 @@ constexpr const char* kExamples =
 class PlanCommand final : public Command {
  public:
   explicit PlanCommand(CLI::App& program)
-      : Command(program, "plan", "Show how much memory a run takes, without running it", kExamples) {
+      : Command(program, "plan", "Show how much memory a run takes, without running it", kPlanExamples) {
     options_.add_to(*this);
     add_timeout();
     add_option("--html", html_path_, "Also write a page with a picture of the arena to this file").placeholder("FILE");

@@ -2,7 +2,7 @@
 // `leadline postmortem`: how processes that leadline.watch watched came to their end.
 #include "leadline/guard/postmortem.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kPostmortemExamples =
     "  leadline postmortem                 the last process that died\n"
     "  leadline postmortem --all           every process that was watched\n"
     "  leadline postmortem FILE --json\n"
@@ -23,14 +23,14 @@ constexpr const char* kExamples =
     "  0   it runs, ended by itself, or was not watched any more\n"
     "  6   there are no recordings\n"
     "  10  out of memory\n"
-    "  11  killed by another process\n"
+    "  11  killed, asked to end, or replaced by another program (exec)\n"
     "  12  crashed: segmentation fault, abort, illegal instruction, ...\n"
     "  13  the machine was restarted\n"
     "  14  the recording cannot be read";
 
 enum PostmortemExit { kNone = 6, kMemory = 10, kKilledExit = 11, kCrash = 12, kRestart = 13, kUnreadable = 14 };
 
-int exit_code_of(const guard::Postmortem& report) {
+int postmortem_exit_code(const guard::Postmortem& report) {
   switch (report.cause) {
     case guard::DeathCause::kRunning:
     case guard::DeathCause::kExit:
@@ -40,6 +40,7 @@ int exit_code_of(const guard::Postmortem& report) {
       return kMemory;
     case guard::DeathCause::kKilled:
     case guard::DeathCause::kSignal:
+    case guard::DeathCause::kReplaced:
       return kKilledExit;
     case guard::DeathCause::kReboot:
       return kRestart;
@@ -50,7 +51,7 @@ int exit_code_of(const guard::Postmortem& report) {
   }
 }
 
-Json document(const guard::Postmortem& report) {
+Json postmortem_document(const guard::Postmortem& report) {
   Json json = {{"cause", guard::death_cause_name(report.cause)},
                {"confidence", report.confidence},
                {"died", report.died()},
@@ -65,9 +66,11 @@ Json document(const guard::Postmortem& report) {
                {"folder", report.folder},
                {"cell", report.cell > 0 ? Json(report.cell) : Json()},
                {"cell_line", report.cell_line},
+               {"cell_source", report.cell_source},
                {"cell_running", report.cell_running},
                {"op", report.op},
                {"op_running", report.op_running},
+               {"exit_status", report.exit_status ? Json(*report.exit_status) : Json()},
                {"signal", report.signal != 0 ? Json(report.signal) : Json()},
                {"signal_code", report.signal_code},
                {"fault_address", report.fault_address},
@@ -78,6 +81,9 @@ Json document(const guard::Postmortem& report) {
                {"missing_features", report.missing_features},
                {"thread", report.thread},
                {"python_stack", report.python_stack},
+               {"guilty_file", report.guilty.file},
+               {"guilty_line", report.guilty.line > 0 ? Json(report.guilty.line) : Json()},
+               {"guilty_function", report.guilty.function},
                {"peak_resident_bytes", report.peak_resident},
                {"recording", report.path}};
   json["frames"] = Json::array();
@@ -99,7 +105,7 @@ Json document(const guard::Postmortem& report) {
 class PostmortemCommand final : public Command {
  public:
   explicit PostmortemCommand(CLI::App& program)
-      : Command(program, "postmortem", "Explain why a watched process (a Jupyter kernel) died", kExamples) {
+      : Command(program, "postmortem", "Explain why a watched process (a Jupyter kernel) died", kPostmortemExamples) {
     add_option("PATH", path_, "A recording, or a folder of them (default: LEADLINE_FLIGHTS, then the user's)");
     add_flag("--all", all_, "Every recording, newest first; else the newest of a process that died");
   }
@@ -129,10 +135,10 @@ std::vector<guard::Postmortem> PostmortemCommand::collect() const {
 
 void PostmortemCommand::run() {
   const std::vector<guard::Postmortem> found = collect();
-  set_exit_code(found.empty() ? static_cast<int>(kNone) : exit_code_of(found.front()));
+  set_exit_code(found.empty() ? static_cast<int>(kNone) : postmortem_exit_code(found.front()));
   if (json()) {
     Json list = Json::array();
-    for (const guard::Postmortem& report : found) list.push_back(document(report));
+    for (const guard::Postmortem& report : found) list.push_back(postmortem_document(report));
     print_json({{"postmortems", std::move(list)}});
     return;
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/printing.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "core/join.h"
 
 namespace leadline::cli {
 namespace {
@@ -17,6 +18,10 @@ size_t width(std::string_view text) {
 }
 
 }  // namespace
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 void Table::add(std::vector<std::string> cells) {
   for (std::string& cell : cells) cell = printable(cell);
@@ -50,7 +55,7 @@ std::string shape_text(const TensorInfo& tensor) {
   }
   std::vector<std::string> sizes;
   for (const int32_t size : signature) sizes.push_back(size < 0 ? "?" : std::to_string(size));
-  return fmt::format("[{}]", fmt::join(sizes, ", "));
+  return fmt::format("[{}]", join(sizes, ", "));
 }
 
 std::string quantization_text(const TensorInfo& tensor) {

@@ -2,6 +2,7 @@
 // Tables and small texts for the terminal. Text from a model is passed through printable() first.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "leadline/model.h"
 
 namespace leadline::cli {
+
+using Clock = std::chrono::steady_clock;
+double milliseconds_since(Clock::time_point start);
 
 /// Rows of cells, each column as wide as its widest cell. Cells are made printable.
 class Table {

@@ -14,11 +14,28 @@ TEST(ProgressBar, LineFitsTheTerminal) {
   EXPECT_EQ(ProgressBar::line("Converting", 1, 2, 12, 0), "Converting [");
 }
 
-TEST(StopOnSignal, NoticesTheFirstSignal) {
+// A program that was started in the background of a script ignores SIGINT, and so would these tests.
+class StopOnSignalTest : public testing::Test {
+ protected:
+  StopOnSignalTest() : before_(std::signal(SIGINT, SIG_DFL)) {}
+  ~StopOnSignalTest() override { std::signal(SIGINT, before_); }
+
+ private:
+  void (*before_)(int);
+};
+
+TEST_F(StopOnSignalTest, NoticesTheFirstSignal) {
   const StopOnSignal stop;
   EXPECT_FALSE(StopOnSignal::stopped());
   std::raise(SIGINT);
   EXPECT_TRUE(StopOnSignal::stopped());
+}
+
+TEST_F(StopOnSignalTest, LeavesAnIgnoredSignalIgnored) {
+  std::signal(SIGINT, SIG_IGN);
+  const StopOnSignal stop;
+  std::raise(SIGINT);
+  EXPECT_FALSE(StopOnSignal::stopped());
 }
 
 }  // namespace

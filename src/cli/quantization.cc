@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/quantization.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -68,7 +70,7 @@ Json nodes_json(const std::vector<QuantizedNode>& nodes) {
 std::string rules_text(const std::vector<RecipeRule>& unmatched) {
   std::string text;
   for (const RecipeRule& rule : unmatched) {
-    text += fmt::format("Warning: a rule of the recipe matches no node: {}\n", printable(describe(rule)));
+    text += fmt::format("An optional rule of the recipe matches no node: {}\n", printable(describe(rule)));
   }
   return text;
 }
@@ -79,7 +81,32 @@ Json rules_json(const std::vector<RecipeRule>& unmatched) {
   return json;
 }
 
-void write_file(const std::string& path, const std::vector<std::byte>& content) {
+/// The recipe of a suggestion in a report of `leadline debug`.
+RecipeDocument suggested_recipe(const std::string& path, int number) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorCode::kIo, fmt::format("{} cannot be read", path));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  Json report;
+  try {
+    report = parse_json(text);
+  } catch (const JsonError& error) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: not JSON: {}", path, error.what()));
+  }
+  const Json* suggestions = report.is_object() ? report.find("suggestions") : nullptr;
+  if (suggestions == nullptr || !suggestions->is_array()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{} has no suggestions: expected what `leadline debug --report FILE.json` writes", path));
+  }
+  if (number < 1 || static_cast<size_t>(number) > suggestions->size()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{} has {} suggestions, there is no number {}", path, suggestions->size(), number));
+  }
+  const Json* recipe = suggestions->at(static_cast<size_t>(number) - 1).find("recipe");
+  if (recipe == nullptr) throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: a suggestion without recipe", path));
+  return parse_recipe(recipe->dump());
+}
+
+void write_bytes(const std::string& path, const std::vector<std::byte>& content) {
   OutputFile file(path);
   file.write(content);
   file.finish();
@@ -117,18 +144,23 @@ QuantizeOptions QuantizationOptions::parsed() const {
   result.per_channel_dense = !per_tensor;
   result.calibration_rule.method = parse_calibration_method(method, "--method");
   result.calibration_rule.percentile = percentile;
-  if (!recipe.empty()) result.recipe = load_recipe(recipe);
   result.bias_correction = bias_correction;
+  result.ranges_only = ranges_only;
+  result.keep_state = keep_state;
+  result.sparsify = sparsify;
   result.equalize = equalize;
   result.min_weight_elements = min_weight_elements;
   result.max_samples = samples.max_samples;
   result.num_threads = threads;
+  if (!recipe.empty()) apply(load_recipe(recipe), result);
+  if (!apply_path.empty()) apply(suggested_recipe(apply_path, suggestion), result);
+  for (const std::string& name : keep_float) result.recipe.push_back(rule_for(name, QuantizationMode::kFloat));
   return result;
 }
 
 void quantize_and_report(const Model& model, const QuantizationOptions& options, const QuantizationReport& report) {
   QuantizeJob job(model, options.parsed());
-  const bool reads = options.samples && job.needs_samples();
+  const bool reads = options.samples && job.uses_samples();
   const std::unique_ptr<SampleSource> samples = reads ? options.samples.open(model) : nullptr;
   const JobPlan plan = job.plan(samples.get());
   if (!report.json) {
@@ -147,7 +179,7 @@ void quantize_and_report(const Model& model, const QuantizationOptions& options,
     }
     JobBars bars;
     result = job.run(samples.get(), bars.observer());
-    write_file(report.output_path, result.file);
+    write_bytes(report.output_path, result.file);
     print_findings(result.findings, true);
   }
   if (report.json) {
@@ -157,7 +189,7 @@ void quantize_and_report(const Model& model, const QuantizationOptions& options,
       json["counted_peak_bytes"] = result.counted_peak_bytes;
       json["output"] = report.output_path;
       json["result_bytes"] = result.result_bytes;
-      if (job.needs_samples()) json["samples"] = result.samples;
+      if (reads) json["samples"] = result.samples;
       json["findings"] = findings_json(result.findings);
     }
     json["unmatched_rules"] = rules_json(result.unmatched_rules);
@@ -168,7 +200,7 @@ void quantize_and_report(const Model& model, const QuantizationOptions& options,
   fmt::print("\nNodes\n{}{}", nodes_text(result.nodes), rules_text(result.unmatched_rules));
   if (report.plan_only) return;
   fmt::print("\n");
-  if (job.needs_samples()) fmt::print("Calibrated with {} samples\n", result.samples);
+  if (reads) fmt::print("Calibrated with {} samples\n", result.samples);
   fmt::print(
       "Wrote {}: {}, {:.1f} % of the float model\n", printable(report.output_path),
       format_bytes(result.result_bytes, plan.units),

@@ -20,11 +20,17 @@ struct QuantizationOptions {
   std::string input_type = "float32";
   std::string output_type = "float32";
   std::string recipe;
+  std::vector<std::string> keep_float;
+  std::string apply_path;  ///< a report of `debug`
+  int suggestion = 1;      ///< of that report
   std::string method = "min_max";
   double percentile = 99.99;
   bool strict = false;
   bool per_tensor = false;
   bool bias_correction = false;
+  bool ranges_only = false;
+  bool keep_state = false;
+  bool sparsify = false;
   bool equalize = false;
   int64_t min_weight_elements = 1024;
   int threads = -1;

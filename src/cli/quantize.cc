@@ -12,7 +12,7 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kQuantizeExamples =
     "  leadline quantize model.tflite --mode dynamic\n"
     "  leadline quantize model.tflite -o small.tflite --mode int8 --data samples.npz --input-type int8\n"
     "  leadline quantize model.tflite --data samples/ --recipe recipe.json --method percentile\n"
@@ -21,7 +21,7 @@ constexpr const char* kExamples =
 class QuantizeCommand final : public Command {
  public:
   explicit QuantizeCommand(CLI::App& program)
-      : Command(program, "quantize", "Quantize a float .tflite model", kExamples) {
+      : Command(program, "quantize", "Quantize a float .tflite model", kQuantizeExamples) {
     add_option("MODEL", model_path_, "The float .tflite file").required().placeholder("");
     add_option("-o,--output", output_path_, "The quantized file; by default beside the model").placeholder("FILE");
     add_timeout();
@@ -29,8 +29,18 @@ class QuantizeCommand final : public Command {
     options_.add_to(*this);
     add_option("--recipe", options_.recipe, "How to quantize which nodes: Leadline's JSON or ai-edge-quantizer's")
         .placeholder("FILE");
+    add_option("--apply", options_.apply_path, "Do what a report of `leadline debug` (.json) suggests")
+        .placeholder("REPORT");
+    add_option("--suggestion", options_.suggestion, "Which of its suggestions").show_default().placeholder("N");
+    add_option("--keep-float", options_.keep_float, "A tensor whose node stays float, or an op; as often as needed")
+        .placeholder("NAME");
     add_flag("--bias-correction", options_.bias_correction,
              "Let biases compensate for the mean error of quantized weights");
+    add_flag("--keep-state", options_.keep_state, "Samples are one stream: variables keep their values between them");
+    add_flag("--sparsify", options_.sparsify,
+             "Store weights of dense layers without their zeros, where that is smaller");
+    add_flag("--ranges-only", options_.ranges_only,
+             "Quantize nothing: the float model with the ranges of its tensors, for a quantizer that takes them");
     add_option("--threads", options_.threads, "Threads for calibration; -1: all CPUs").show_default().placeholder("N");
     add_option("--memory", memory_, "Refuse to use more memory than this, such as 200MB").placeholder("SIZE");
     add_flag("--plan", plan_only_, "Only print what would be done and how much memory it needs");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `leadline run`: runs a model on data from files or on random data.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,24 +15,19 @@
 #include "cli/profile.h"
 #include "cli/summary.h"
 #include "cli/tensor_io.h"
+#include "core/join.h"
 #include "io/npy.h"
 #include "leadline/error.h"
 
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kRunExamples =
     "  leadline run model.tflite                          random inputs\n"
     "  leadline run model.tflite --input image=cat.npy --output result.npz\n"
     "  leadline run model.tflite --input inputs.npz       arrays named like the inputs\n"
     "  leadline run model.tflite --runs 50 --threads 2 --profile\n"
     "  leadline run model.tflite --memory 200MB --timeout 10 --json";
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 /// Whether the model leaves every size open in which `shape` differs from the input's.
 bool may_become(const TensorInfo& info, const Shape& shape) {
@@ -67,7 +61,7 @@ struct Timing {
 class Run final : public Command {
  public:
   explicit Run(CLI::App& program)
-      : Command(program, "run", "Run a model on data from files or on random data", kExamples) {
+      : Command(program, "run", "Run a model on data from files or on random data", kRunExamples) {
     options_.add_to(*this);
     add_timeout();
     add_option("--input", input_files_, "Data of an input, by name or position: x=x.npy; or one FILE.npz with all")
@@ -184,7 +178,7 @@ void Run::use_array(OpenedModel& opened, size_t input, std::unique_ptr<ArrayRead
                   fmt::format("input '{}' has shape {}, the array of {} has {}; reshape it, or resize the input with "
                               "--shape '{}={}'",
                               named.name, shape_text(info), array->where(), shape.to_string(), named.name,
-                              fmt::join(shape.begin(), shape.end(), ",")));
+                              join(shape.dims(), ",")));
     }
     opened.resize(input, shape);
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/summary.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@
 
 #include "cli/printing.h"
 #include "cli/tensor_io.h"
+#include "core/join.h"
 
 namespace leadline::cli {
 namespace {
@@ -156,7 +156,7 @@ std::string summary_text(const TensorSummary& s) {
     fmt::format_to(out, "    min {}  max {}  mean {}\n", number(s, s.min), number(s, s.max), number(s, s.mean));
     text += "    top";
     for (const TensorSummary::Element& e : s.top) {
-      fmt::format_to(out, "{} {} at [{}]", &e == s.top.data() ? "" : ",", number(s, e.value), fmt::join(e.index, ", "));
+      fmt::format_to(out, "{} {} at [{}]", &e == s.top.data() ? "" : ",", number(s, e.value), join(e.index, ", "));
     }
     text += '\n';
   }

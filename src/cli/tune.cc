@@ -2,7 +2,7 @@
 // `leadline tune`: quantizes, and keeps as few nodes out of it as a target needs.
 #include "leadline/tune.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -24,13 +24,13 @@
 namespace leadline::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTuneExamples =
     "  leadline tune model.tflite --data samples.npz --target 0.999\n"
     "  leadline tune model.tflite --data samples/ --metric same_top --target 0.98 --keep int16x8\n"
     "  leadline tune model.tflite --data samples.npz --save-recipe recipe.json\n"
     "  leadline tune model.tflite --plan                        how much memory it needs";
 
-void write_file(const std::string& path, std::span<const std::byte> content) {
+void write_result(const std::string& path, std::span<const std::byte> content) {
   OutputFile file(path);
   file.write(content);
   file.finish();
@@ -39,7 +39,7 @@ void write_file(const std::string& path, std::span<const std::byte> content) {
 class TuneCommand final : public Command {
  public:
   explicit TuneCommand(CLI::App& program)
-      : Command(program, "tune", "Quantize, and keep as few nodes out of it as a target needs", kExamples) {
+      : Command(program, "tune", "Quantize, and keep as few nodes out of it as a target needs", kTuneExamples) {
     add_option("MODEL", model_path_, "The float .tflite file").required().placeholder("");
     add_option("-o,--output", output_path_, "The quantized file; by default beside the model").placeholder("FILE");
     add_timeout();
@@ -92,9 +92,9 @@ class TuneCommand final : public Command {
     if (output.empty()) {
       output = std::filesystem::path(model_path_).replace_extension(options_.mode + ".tflite").string();
     }
-    write_file(output, result.file);
+    write_result(output, result.file);
     const std::string recipe = recipe_to_json(result.recipe);
-    if (!recipe_path_.empty()) write_file(recipe_path_, std::as_bytes(std::span(recipe)));
+    if (!recipe_path_.empty()) write_result(recipe_path_, std::as_bytes(std::span(recipe)));
     if (json()) {
       Json document = {{"model", model_path_},
                        {"output", output},
