@@ -58,10 +58,11 @@ if TYPE_CHECKING:  # __getattr__ imports these when they are needed: running doe
     from leadline._guard.laps import LapReport, Laps, LiveObject, laps, live_objects
     from leadline._guard.largest import largest_objects
     from leadline._guard.postmortem import all_postmortems, postmortem
+    from leadline._guard.save import restore
     from leadline._guard.watch import MemoryLimitError, Watch, WatchReport, watch
     from leadline.jobs.calibrate import calibrate
     from leadline.jobs.convert import convert
-    from leadline.jobs.debug import DebugResult, debug
+    from leadline.jobs.debug import DebugResult, DebugSuggestion, debug
     from leadline.jobs.evaluate import evaluate
     from leadline.jobs.quantize import quantize
     from leadline.jobs.samples import DatasetWarning, lint_dataset
@@ -77,6 +78,7 @@ __all__ = [
     "DType",
     "DatasetWarning",
     "DebugResult",
+    "DebugSuggestion",
     "Device",
     "DeviceList",
     "DoctorReport",
@@ -131,6 +133,7 @@ __all__ = [
     "register_op",
     "registered_keras_layers",
     "registered_ops",
+    "restore",
     "tf",
     "time_limit",
     "tune",
@@ -142,6 +145,7 @@ __all__ = [
 _LATER = {
     "DatasetWarning": "jobs.samples",
     "DebugResult": "jobs.debug",
+    "DebugSuggestion": "jobs.debug",
     "DeviceList": "_guard.doctor",
     "DoctorReport": "_guard.doctor",
     "GuardError": "_guard.guard",
@@ -166,6 +170,7 @@ _LATER = {
     "live_objects": "_guard.laps",
     "postmortem": "_guard.postmortem",
     "quantize": "jobs.quantize",
+    "restore": "_guard.save",
     "tf": "tf",
     "tune": "jobs.tune",
     "watch": "_guard.watch",

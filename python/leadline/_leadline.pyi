@@ -365,6 +365,10 @@ class Model:
         """Bytes of each metadata entry."""
 
     @property
+    def conversion_record(self) -> object:
+        """How the file was made, where it says so; else None."""
+
+    @property
     def missing_ops(self) -> dict[str, str]:
         """
         Names of the ops that cannot run now, and why; registered custom ops can.
@@ -420,6 +424,25 @@ class ModelBuilder:
         custom: bool = False,
     ) -> None:
         """Version 0: the newest."""
+
+    def add_results(
+        self,
+        subgraph: int,
+        op: str,
+        inputs: Sequence[int],
+        attributes: Mapping[str, bool | int | float | str | Sequence[int] | Sequence[float]],
+        custom_options: bytes,
+        intermediates: Sequence[int],
+        version: int,
+        custom: bool,
+        count: int,
+        name: str,
+        dtypes: Sequence[DType],
+        shapes: Sequence[Sequence[int]],
+    ) -> list[int]:
+        """
+        The same of a node whose outputs are made, and returned; without shapes those are inferred.
+        """
 
     def set_inputs(self, subgraph: int, tensors: Sequence[int]) -> None:
         """Replaces the inputs."""
@@ -527,6 +550,25 @@ def unregister_keras_layer(name: str) -> bool:
 def registered_keras_layers() -> list[str]:
     """Names of the registered layers, sorted."""
 
+class ModelSource(enum.Enum):
+    """What a model was converted from."""
+
+    UNKNOWN = 0
+
+    SAVED_MODEL = 1
+
+    KERAS_MODEL = 2
+
+    CONCRETE_FUNCTIONS = 3
+
+    GRAPH_DEF = 4
+
+    SESSION = 5
+
+    JAX = 6
+
+    PYTORCH = 7
+
 class ConversionPlan:
     """What a conversion makes and needs, known before weights are read."""
 
@@ -555,7 +597,10 @@ class Converter:
 
     @staticmethod
     def from_keras(
-        path: str | os.PathLike[str], budget: Budget | None = None, disabled_passes: Sequence[str] = []
+        path: str | os.PathLike[str],
+        budget: Budget | None = None,
+        disabled_passes: Sequence[str] = [],
+        tensorflow_version: str = "",
     ) -> Converter:
         """
         A Keras model file: .keras or a whole-model .h5. Weights stay in the file.
@@ -567,6 +612,7 @@ class Converter:
         weights: Callable[[str], Sequence[KerasWeight]],
         budget: Budget | None = None,
         disabled_passes: Sequence[str] = [],
+        tensorflow_version: str = "",
     ) -> Converter:
         """
         A Keras model in memory: model.to_json(), and a function from paths of layers to their variables.
@@ -579,10 +625,42 @@ class Converter:
         tags: Sequence[str] = [],
         budget: Budget | None = None,
         allow_custom_ops: bool = False,
+        select_tf_ops: bool = False,
         disabled_passes: Sequence[str] = [],
+        source: ModelSource = ModelSource.UNKNOWN,
+        plain_inputs: Sequence[tuple[str, str]] = [],
+        plain_outputs: Sequence[tuple[str, str]] = [],
     ) -> Converter:
         """
-        A SavedModel directory. No signature keys: all of them; no tags: "serve". With allow_custom_ops, ops without a conversion become custom ops.
+        A SavedModel directory. No signature keys: all of them; no tags: "serve". With allow_custom_ops, ops without a conversion become custom ops; with select_tf_ops they stay TensorFlow's own. plain_inputs and plain_outputs: pairs of the name in the signature and the tensor's, in the order of the model.
+        """
+
+    def with_record(self, allow_custom_ops: bool, select_tf_ops: bool) -> Converter:
+        """
+        The same conversion with these settings in the file's record of its making.
+        """
+
+    def without_record(self) -> Converter:
+        """The same conversion of a file that does not say how it was made."""
+
+    def with_unfolded_constants(self) -> Converter:
+        """
+        The same conversion with FILL nodes in place of large constants of one value.
+        """
+
+    def with_select_tf_ops(self) -> Converter:
+        """
+        The same conversion with TensorFlow's own ops in place of builtin ones that only Leadline computes.
+        """
+
+    def without_signatures(self) -> Converter:
+        """
+        The same conversion of a model without signatures, as TensorFlow makes one of a frozen graph.
+        """
+
+    def with_finite_constants(self) -> Converter:
+        """
+        The same conversion with the largest finite numbers in place of infinite constants.
         """
 
     def plan(self) -> ConversionPlan:
@@ -616,6 +694,7 @@ class ConvertJob:
         path: str | os.PathLike[str],
         signature_keys: Sequence[str] = [],
         allow_custom_ops: bool = False,
+        select_tf_ops: bool = False,
         budget: Budget | None = None,
     ) -> None: ...
     def plan(self) -> JobPlan:
@@ -1150,6 +1229,7 @@ class DebugResult:
     """What debugging found. The public class is leadline.DebugResult."""
 
     def to_json(self) -> str: ...
+    def to_node_data(self) -> str: ...
     def to_csv(self) -> str: ...
     def to_text(self) -> str: ...
     def to_html(self, run: DebugRun) -> str:
@@ -1187,7 +1267,7 @@ class VerifiedLayer:
 
     @property
     def tensor_name(self) -> str:
-        """As the model without debugging calls it."""
+        """As the float model calls it."""
 
     @property
     def op(self) -> str: ...
@@ -1358,12 +1438,16 @@ class NativeWatch:
         fraction: float,
         resident_limit: int,
         refuse_large: bool,
+        refuse_native: bool,
         cells_only: bool,
         recorder: bool,
         signals: bool,
         folder: str,
         stack_signal: int,
         alarm_signal: int,
+        pause_signal: int,
+        save: object | None,
+        save_in_copy: object | None,
         facts: Sequence[tuple[str, str]],
     ) -> None:
         """Starts it. An alarm sends `alarm_signal` to the main thread."""
@@ -1376,6 +1460,12 @@ class NativeWatch:
 
     def note_raised(self) -> None:
         """The alarm is about to be raised."""
+
+    def saving(self) -> None:
+        """Another variable is being saved."""
+
+    def take_back_alarm(self) -> None:
+        """The alarm reached nobody who could stop: it comes again."""
 
     def stop_at_exit(self, last_words: str) -> None:
         """Ends it; the process is about to end by itself."""
@@ -1424,7 +1514,7 @@ class Postmortem:
     @property
     def cause(self) -> str:
         """
-        'running', 'exit', 'unwatched', 'out of memory', 'killed', 'segmentation fault', 'stack overflow', 'abort', 'bus error', 'arithmetic error', 'illegal instruction', 'signal', 'reboot' or 'unknown'.
+        'running', 'exit', 'unwatched', 'out of memory', 'killed', 'segmentation fault', 'stack overflow', 'abort', 'bus error', 'arithmetic error', 'illegal instruction', 'signal', 'replaced', 'reboot' or 'unknown'.
         """
 
     @property
@@ -1480,6 +1570,10 @@ class Postmortem:
         """Its first line."""
 
     @property
+    def cell_source(self) -> str:
+        """All of it, where it is known."""
+
+    @property
     def cell_running(self) -> bool:
         """Whether it was running."""
 
@@ -1490,6 +1584,10 @@ class Postmortem:
     @property
     def op_running(self) -> bool:
         """Whether it was running."""
+
+    @property
+    def exit_status(self) -> int | None:
+        """As its parent saw it: an exit code, or minus a signal; None: unknown."""
 
     @property
     def signal(self) -> int:
@@ -1529,7 +1627,13 @@ class Postmortem:
 
     @property
     def python_stack(self) -> str:
-        """Python's stack."""
+        """Python's stack, as faulthandler wrote it."""
+
+    @property
+    def guilty(self) -> dict[str, Any] | None:
+        """
+        The innermost line of the user's own code: file, line, function, source, in_cell; None: unknown.
+        """
 
     @property
     def samples(self) -> list[tuple[float, int, int, int]]:
@@ -1545,13 +1649,33 @@ class Postmortem:
 
     @property
     def path(self) -> str:
-        """The recording."""
+        """The recording; empty: none."""
+
+    @property
+    def variables_path(self) -> str:
+        """What the watch saved of a notebook's variables; empty: nothing."""
+
+    def brief(self, more: str = "") -> str:
+        """
+        A few lines for the place where it died; `more` says where there is more.
+        """
 
     def __str__(self) -> str: ...
     def __repr__(self) -> str: ...
 
 def postmortem_of(file: str) -> Postmortem:
     """The post-mortem of one recording."""
+
+def postmortem_of_end(known: dict[str, Any]) -> Postmortem:
+    """
+    The post-mortem of a process whose parent saw it end. See leadline.jupyter.life.
+    """
+
+def look_at_process(pid: int) -> dict[str, Any]:
+    """Another process's memory and its control group."""
+
+def note_exec(program: str, failed: bool = False) -> None:
+    """This process is about to become another program, or failed to."""
 
 def postmortems(folder: str = "", most: int = 100) -> list[Postmortem]:
     """Of all recordings in a folder, newest first."""
@@ -1567,8 +1691,27 @@ def mark_reported(file: str) -> None:
 def flights_folder() -> str:
     """Where recordings are kept."""
 
+def raise_in_thread(thread: int, kind: object) -> bool:
+    """Raises an exception of this class in another thread of Python."""
+
 def accounted_bytes() -> int:
     """Bytes charged now to all budgets of this process."""
+
+def guard_python_memory() -> None:
+    """
+    Python's allocators ask the watch from now on. Call it again when other hooks may have replaced ours.
+    """
+
+def guard_numpy_memory(array_api: object) -> bool:
+    """
+    numpy's data allocator asks the watch from now on, in all threads and contexts; False: this numpy is unknown.
+    """
+
+def last_refusal() -> dict[str, Any]:
+    """What the watch refused last: a dict; `count` is 0 when nothing was."""
+
+def admit_allocation(bytes: int) -> bool:
+    """Whether the watch would let Python take as many bytes now."""
 
 class Finding:
     """One thing that doctor found."""
@@ -1634,7 +1777,11 @@ class DoctorReport:
     def to_text(self) -> str: ...
 
 def doctor(
-    python: str = "", site_packages: Sequence[str] = [], python_version: str = "", machine: bool = True
+    python: str = "",
+    site_packages: Sequence[str] = [],
+    python_version: str = "",
+    machine: bool = True,
+    deep: bool = False,
 ) -> DoctorReport:
     """
     Looks at a Python environment and this machine for what is known to kill kernels.
@@ -1684,6 +1831,14 @@ class LapSample:
     def objects(self) -> int:
         """Blocks of Python's allocator."""
 
+    @property
+    def descriptors(self) -> int:
+        """Open files, sockets and pipes."""
+
+    @property
+    def processes(self) -> int:
+        """Child processes, zombies too."""
+
     def __repr__(self) -> str: ...
 
 class LapReport:
@@ -1726,6 +1881,14 @@ class LapReport:
         """Of the number of Python's blocks."""
 
     @property
+    def descriptors(self) -> Growth:
+        """Of the number of open descriptors."""
+
+    @property
+    def processes(self) -> Growth:
+        """Of the number of child processes."""
+
+    @property
     def text(self) -> str:
         """As text."""
 
@@ -1742,6 +1905,9 @@ class Laps:
 
     def lap(self, objects: int = -1) -> None:
         """Ends a round."""
+
+    def sample_last(self, objects: int = -1) -> None:
+        """After the last round."""
 
     @property
     def rounds(self) -> int:
@@ -1882,6 +2048,11 @@ class Calibration:
     def __setstate__(self, arg: bytes, /) -> None: ...
     def __repr__(self) -> str: ...
 
+def calibration_of(calibrated_model: Model, budget: Budget | int | str | None = None) -> Calibration:
+    """
+    The ranges that the file of a calibrated model has for its tensors, as if one sample had said them.
+    """
+
 class Calibrator:
     """
     Runs single samples and records what the tensors hold: what a worker of a cluster does.
@@ -1972,6 +2143,12 @@ class RecipeRule:
     def mode(self) -> QuantizationMode: ...
     @mode.setter
     def mode(self, arg: QuantizationMode, /) -> None: ...
+    @property
+    def optional(self) -> bool:
+        """May match no node; otherwise that is an error."""
+
+    @optional.setter
+    def optional(self, arg: bool, /) -> None: ...
     def __repr__(self) -> str: ...
 
 def parse_quantization_mode(name: str, what: str = "mode") -> QuantizationMode:
@@ -1988,9 +2165,6 @@ def is_integer(mode: QuantizationMode) -> bool:
 
 def needs_histograms(method: CalibrationMethod) -> bool:
     """Whether a method needs the histograms of samples."""
-
-def parse_recipe(json: str) -> list[RecipeRule]:
-    """The rules of a recipe in JSON: Leadline's own or ai-edge-quantizer's."""
 
 class QuantizerOptions:
     """What a quantized model is to be."""
@@ -2038,6 +2212,22 @@ class QuantizerOptions:
     @bias_correction.setter
     def bias_correction(self, arg: bool, /) -> None: ...
     @property
+    def ranges_only(self) -> bool: ...
+    @ranges_only.setter
+    def ranges_only(self, arg: bool, /) -> None: ...
+    @property
+    def keep_state(self) -> bool: ...
+    @keep_state.setter
+    def keep_state(self, arg: bool, /) -> None: ...
+    @property
+    def sparsify(self) -> bool: ...
+    @sparsify.setter
+    def sparsify(self, arg: bool, /) -> None: ...
+    @property
+    def quantized_name(self) -> str: ...
+    @quantized_name.setter
+    def quantized_name(self, arg: str, /) -> None: ...
+    @property
     def equalize(self) -> bool: ...
     @equalize.setter
     def equalize(self, arg: bool, /) -> None: ...
@@ -2054,6 +2244,11 @@ class QuantizerOptions:
     @budget.setter
     def budget(self, arg: Budget | None, /) -> None: ...
     def __repr__(self) -> str: ...
+
+def apply_recipe(json: str, options: QuantizerOptions) -> None:
+    """
+    Adds the rules of a recipe in JSON, Leadline's own or ai-edge-quantizer's; its settings replace those of options.
+    """
 
 class CalibrateJob:
     """leadline.calibrate() before it starts."""
@@ -2083,6 +2278,10 @@ class QuantizeJob:
     @property
     def needs_samples(self) -> bool:
         """Whether run() has to be given samples."""
+
+    @property
+    def uses_samples(self) -> bool:
+        """Whether run() reads samples that it is given."""
 
     @property
     def unmatched_rules(self) -> list[str]:
@@ -2123,6 +2322,8 @@ class DebugJob:
         worst_channels: int = 8,
         histograms: int = 16,
         equalized: bool = False,
+        effects: bool = True,
+        suggestions: bool = True,
     ) -> None: ...
     def run(
         self, samples: SampleSource, observer: Callable[[str, int, int | None], Any] | None = None
@@ -2169,7 +2370,7 @@ class SampleSource:
     def __repr__(self) -> str: ...
 
 def python_samples(reader: object) -> SampleSource:
-    """Samples of an object with the methods next, size and rewind."""
+    """Samples of an object with the methods next, size, sizes and rewind."""
 
 def open_samples(
     path: str,

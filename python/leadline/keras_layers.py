@@ -212,16 +212,17 @@ class KerasLayerBuilder:
         self,
         op: str,
         inputs: Sequence[Any],
+        outputs: int = 1,
         *,
         name: str = "",
-        outputs: int = 1,
         dtype: Any = None,
         shape: Any = None,
         custom_options: bytes = b"",
         version: int = 0,
         **attributes: Any,
     ) -> Any:
-        """A node, and the tensor it computes (a list of them for `outputs` other than 1). Shapes are inferred.
+        """A node, and the tensor it computes (a list of them for `outputs` other than 1). Shapes are inferred. The same
+        as ModelBuilder.node(), but that tensors are not numbers.
 
         `op` is the name of the format ("CONV_2D") or of a custom op, which needs `shape` (None for unknown sizes).
         `inputs` are tensors, arrays and numbers; None is an absent input. `dtype` is that of the result where it is not

@@ -29,6 +29,10 @@ def dtype_of(dtype: Any) -> DType:
     return DType.BFLOAT16 if kind.name == "bfloat16" else _DTYPES[kind]
 
 
+def _is_nested(shape: Any) -> bool:
+    return any(isinstance(size, (list, tuple)) for size in shape)
+
+
 class Subgraph:
     """One subgraph of a model being built. Tensors are known by their indices."""
 
@@ -93,25 +97,55 @@ class Subgraph:
     def node(
         self,
         op: str,
-        inputs: Iterable[int | None],
-        outputs: Iterable[int],
+        inputs: Iterable[Any],
+        outputs: int | Iterable[int] = 1,
         *,
+        name: str = "",
+        dtype: Any = None,
+        shape: Any = None,
         custom_options: bytes = b"",
-        intermediates: Iterable[int] = (),
         version: int = 0,
+        intermediates: Iterable[int] = (),
         custom: bool = False,
         **attributes: Any,
-    ) -> None:
-        """A node. `op` is the name of the format ("CONV_2D") or of a custom op; None or -1 is an absent input.
+    ) -> Any:
+        """A node, and the tensor it computes (a list of them for several). The same as node() of
+        leadline.register_keras_layer's builder, but that tensors are numbers.
 
-        `attributes` have the names of the format (stride_w=2); those not given keep the format's defaults. `custom`
-        says that `op` is a custom op: needed, unless it is registered or has `custom_options`, when its name is in
-        upper case or close to one of the format.
+        `op` is the name of the format ("CONV_2D") or of a custom op. `inputs` are tensors and arrays; None or -1 is an
+        absent input. `outputs` is how many tensors to make, or tensors that were made before. Of those that are made:
+        `name`; `dtype` where it is not that of the first input (a list for several); `shape` where it does not follow
+        from the inputs, as for custom ops (a list of shapes for several). `attributes` have the names of the format
+        (stride_w=2); those not given keep the format's defaults. `custom` says that `op` is a custom op: needed, unless
+        it is registered or has `custom_options`, when its name is in upper case or close to one of the format.
         """
-        numbers = [-1 if tensor is None else tensor for tensor in inputs]
-        self._builder.add_node(
-            self.index, op, numbers, list(outputs), attributes, custom_options, list(intermediates), version, custom
-        )
+        numbers = [self._number(tensor, op) for tensor in inputs]
+        options = (attributes, custom_options, list(intermediates), version, custom)
+        if isinstance(outputs, int):
+            dtypes = [] if dtype is None else list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * outputs
+            shapes = [] if shape is None else list(shape) if outputs != 1 or _is_nested(shape) else [shape]
+            made = self._builder.add_results(
+                self.index,
+                op,
+                numbers,
+                *options,
+                outputs,
+                name,
+                [dtype_of(kind) for kind in dtypes],
+                [[int(size) for size in sizes] for sizes in shapes],
+            )
+        else:
+            # Tensors that were made before have their own: these are attributes, as STABLEHLO_COMPOSITE's name.
+            given = {"name": name or None, "dtype": dtype, "shape": shape}
+            attributes |= {key: value for key, value in given.items() if value is not None}
+            made = list(outputs)
+            self._builder.add_node(self.index, op, numbers, made, *options)
+        return made[0] if len(made) == 1 else made
+
+    def _number(self, tensor: Any, op: str) -> int:
+        if tensor is None:
+            return -1
+        return self.constant(f"{op}/constant", tensor) if isinstance(tensor, np.ndarray) else tensor
 
     def output(self, *tensors: int) -> None:
         """Adds outputs of the subgraph."""
@@ -156,8 +190,7 @@ class ModelBuilder(Subgraph):
 
     >>> builder = leadline.ModelBuilder()
     >>> x = builder.input("x", np.float32, [1, 4])
-    >>> y = builder.tensor("y", np.float32, [1, 4])
-    >>> builder.node("ADD", [x, builder.constant("c", np.ones(4, np.float32))], [y])
+    >>> y = builder.node("ADD", [x, builder.constant("c", np.ones(4, np.float32))], name="y")
     >>> builder.output(y)
     >>> content = builder.to_tflite()
     """

@@ -26,7 +26,7 @@ BytesByName used_by_category(const Budget& budget) {
   return result;
 }
 
-std::string describe(const Budget& budget) {
+std::string describe_budget(const Budget& budget) {
   return "<leadline.Budget: " + budget.format(budget.used()) + " used of " + budget.format(budget.limit()) + ">";
 }
 
@@ -56,7 +56,7 @@ void bind_budget(nb::module_& m) {
       .def("format", &Budget::format, nb::arg("bytes"),
            "Bytes as text, in the units that the limit was given in: MB for '200MB', else MiB.")
       .def("reset_peak", &Budget::reset_peak, "Starts a new measurement: peak = used.")
-      .def("__repr__", &describe);
+      .def("__repr__", &describe_budget);
 }
 
 }  // namespace

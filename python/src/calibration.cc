@@ -46,13 +46,13 @@ nb::bytes to_bytes(const Calibration& self) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-Remembered<Calibration> from_bytes(nb::handle bytes, BudgetArgument budget) {
+Remembered<Calibration> calibration_from_bytes(nb::handle bytes, BudgetArgument budget) {
   const BufferView view(bytes);
   const EngineCall call;
   return {Calibration::from_bytes(view.bytes(), to_budget(std::move(budget)))};
 }
 
-std::string describe(const Calibration& self) {
+std::string describe_calibration(const Calibration& self) {
   return "<leadline.Calibration: " + std::to_string(self.samples()) + " samples, " + (self.histograms() ? "" : "no ") +
          "histograms, " + format_bytes(self.memory_bytes()) + ">";
 }
@@ -70,7 +70,7 @@ std::optional<std::tuple<int64_t, int, int>> first_not_finite(const Calibrator& 
   return std::tuple(found->sample, found->subgraph, found->tensor);
 }
 
-void run_sample(Calibrator& self, int subgraph, nb::handle inputs) {
+void run_calibration_sample(Calibrator& self, int subgraph, nb::handle inputs) {
   const HeldTensors given(inputs);
   const Sample sample = given.sample(subgraph);
   const EngineCall call;
@@ -120,7 +120,7 @@ void init_calibration(nb::module_& m) {
            nb::arg("bits") = 8, nb::arg("symmetric") = false, InEngine(),
            "(min, max) for integers of these bits; None when no sample reached the tensor.")
       .def("to_bytes", &to_bytes, "To be kept or sent to another process. Equal calibrations give equal bytes.")
-      .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("budget").none() = nb::none(),
+      .def_static("from_bytes", &calibration_from_bytes, nb::arg("bytes"), nb::arg("budget").none() = nb::none(),
                   nb::sig("def from_bytes(bytes: typing_extensions.Buffer, budget: Budget | int | str | None = None) "
                           "-> Calibration"),
                   "What to_bytes() returned.")
@@ -130,7 +130,15 @@ void init_calibration(nb::module_& m) {
              const auto* data = reinterpret_cast<const std::byte*>(state.data());
              new (self) Calibration(Calibration::from_bytes({data, state.size()}));
            })
-      .def("__repr__", &describe);
+      .def("__repr__", &describe_calibration);
+  m.def(
+      "calibration_of",
+      [](const Model& model, BudgetArgument budget) {
+        return Remembered<Calibration>{calibration_of(model, to_budget(std::move(budget)))};
+      },
+      nb::arg("calibrated_model"), nb::arg("budget").none() = nb::none(), InEngine(),
+      nb::sig("def calibration_of(calibrated_model: Model, budget: Budget | int | str | None = None) -> Calibration"),
+      "The ranges that the file of a calibrated model has for its tensors, as if one sample had said them.");
   nb::class_<Calibrator>(m, "Calibrator",
                          "Runs single samples and records what the tensors hold: what a worker of a cluster does.")
       .def("__init__", &init_calibrator, nb::arg("model"), nb::arg("num_threads") = 1,
@@ -139,7 +147,7 @@ void init_calibration(nb::module_& m) {
            InEngine(), "To resize the inputs of a subgraph and set their values.")
       .def("add_sample", &Calibrator::add_sample, nb::arg("subgraph") = 0, InEngine(),
            "Runs and records; a run that fails leaves no trace.")
-      .def("run_sample", &run_sample, nb::arg("subgraph"), nb::arg("inputs"),
+      .def("run_sample", &run_calibration_sample, nb::arg("subgraph"), nb::arg("inputs"),
            "The same of inputs as SampleReader.next() returns them.")
       .def(
           "calibration", [](const Calibrator& self) { return Remembered<Calibration>{self.calibration()}; }, InEngine(),

@@ -57,7 +57,7 @@ void bind_observer(nb::module_& m) {
       .def_ro("reference", &VerifiedLayer::reference, "What it is compared with.")
       .def_prop_ro(
           "tensor_name", [](const VerifiedLayer& self) { return to_str(self.tensor_name); },
-          "As the model without debugging calls it.")
+          "As the float model calls it.")
       .def_prop_ro("op", [](const VerifiedLayer& self) { return to_str(self.op); })
       .def_ro("scales", &VerifiedLayer::scales)
       .def_ro("zero_points", &VerifiedLayer::zero_points);
@@ -89,6 +89,7 @@ void init_debugger(nb::module_& m) {
            nb::arg("seconds") = 0.0, nb::arg("counted_bytes") = 0);
   nb::class_<DebugResult>(m, "DebugResult", "What debugging found. The public class is leadline.DebugResult.")
       .def("to_json", [](const DebugResult& self) { return text_in_engine([&] { return self.to_json(); }); })
+      .def("to_node_data", [](const DebugResult& self) { return text_in_engine([&] { return self.to_node_data(); }); })
       .def("to_csv", [](const DebugResult& self) { return text_in_engine([&] { return self.to_csv(); }); })
       .def("to_text", [](const DebugResult& self) { return text_in_engine([&] { return self.to_text(); }); })
       .def(

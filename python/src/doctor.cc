@@ -11,8 +11,8 @@ namespace leadline::python {
 namespace {
 
 guard::DoctorReport examine(const std::string& python, const std::vector<std::string>& site_packages,
-                            const std::string& python_version, bool machine) {
-  return guard::doctor({python, site_packages, python_version, machine});
+                            const std::string& python_version, bool machine, bool deep) {
+  return guard::doctor({python, site_packages, python_version, machine, deep});
 }
 
 }  // namespace
@@ -48,9 +48,9 @@ void init_doctor(nb::module_& m) {
       .def_ro("table_date", &guard::DoctorReport::table_date, "Date of the table of compatible versions.")
       .def("to_text", [](const guard::DoctorReport& self) { return to_str(self.to_text()); });
   m.def("doctor", &examine, nb::arg("python") = "", nb::arg("site_packages") = std::vector<std::string>(),
-        nb::arg("python_version") = "", nb::arg("machine") = true, WithoutGil(),
+        nb::arg("python_version") = "", nb::arg("machine") = true, nb::arg("deep") = false, WithoutGil(),
         nb::sig("def doctor(python: str = '', site_packages: Sequence[str] = [], python_version: str = '', machine: "
-                "bool = True) -> DoctorReport"),
+                "bool = True, deep: bool = False) -> DoctorReport"),
         "Looks at a Python environment and this machine for what is known to kill kernels.");
 }
 

@@ -53,7 +53,7 @@ EvaluateResult run(EvaluateJob& self, SampleSource& samples, const nb::object& c
   return self.run(samples, observer);
 }
 
-Score run_sample(Evaluator& self, int64_t index, int subgraph, nb::handle inputs, nb::handle targets) {
+Score run_evaluation_sample(Evaluator& self, int64_t index, int subgraph, nb::handle inputs, nb::handle targets) {
   const HeldTensors given(inputs), wanted(targets);
   Sample sample = given.sample(subgraph);
   sample.targets = wanted.tensors;
@@ -109,7 +109,7 @@ void init_evaluate(nb::module_& m) {
             new (self) Evaluator(model, options);
           },
           nb::arg("model"), nb::arg("options"))
-      .def("run", &run_sample, nb::arg("index"), nb::arg("subgraph"), nb::arg("inputs"), nb::arg("targets"),
+      .def("run", &run_evaluation_sample, nb::arg("index"), nb::arg("subgraph"), nb::arg("inputs"), nb::arg("targets"),
            "The score of a sample: value, pairs of label and answer, how many are right.");
   nb::class_<ScoreSum>(m, "ScoreSum", "Sums up scores in the order of the samples.")
       .def(nb::init<const EvaluateOptions&>(), nb::arg("options"))

@@ -29,7 +29,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return PyBuffer_FillInfo(view, self, data, bytes, tensor->read_only ? 1 : 0, flags);
 }
 
-SharedTensor tensor(const Interpreter& interpreter, int index) {
+SharedTensor shared_tensor(const Interpreter& interpreter, int index) {
   TensorMemory memory = interpreter.tensor(index);
   const bool read_only = memory.read_only;
   return {std::move(memory), read_only};
@@ -65,9 +65,10 @@ Plan plan_for(const Interpreter& interpreter, const std::map<int, std::vector<in
   return interpreter.plan(given);
 }
 
-void init(Interpreter* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget, int subgraph,
-          bool preserve_all_tensors, const Interpreter* shares_state_with, bool plan_only, const std::string& device,
-          MissingDevice on_missing, bool winograd, int64_t max_loop_rounds, std::vector<std::string> disabled_passes) {
+void init_instance(Interpreter* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget, int subgraph,
+                   bool preserve_all_tensors, const Interpreter* shares_state_with, bool plan_only,
+                   const std::string& device, MissingDevice on_missing, bool winograd, int64_t max_loop_rounds,
+                   std::vector<std::string> disabled_passes) {
   InterpreterOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
@@ -105,8 +106,8 @@ void init_interpreter(nb::module_& m) {
 
   nb::class_<Interpreter>(m, "Interpreter",
                           "Runs one subgraph of a Model. The public class is leadline.lite.Interpreter.")
-      .def("__init__", &init, nb::arg("model"), nb::arg("num_threads") = 1, nb::arg("budget").none() = nb::none(),
-           nb::arg("subgraph") = 0, nb::arg("preserve_all_tensors") = false,
+      .def("__init__", &init_instance, nb::arg("model"), nb::arg("num_threads") = 1,
+           nb::arg("budget").none() = nb::none(), nb::arg("subgraph") = 0, nb::arg("preserve_all_tensors") = false,
            nb::arg("shares_state_with").none() = nb::none(), nb::arg("plan_only") = false, nb::arg("device") = "",
            nb::arg("on_missing") = MissingDevice::kError, nb::arg("winograd") = true,
            nb::arg("max_loop_rounds") = InterpreterOptions().max_loop_rounds,
@@ -143,7 +144,7 @@ void init_interpreter(nb::module_& m) {
            "Lets an input, output or variable live in this buffer, which is held; its element type is not checked.")
       .def("unbind_tensor", &Interpreter::unbind, nb::arg("index"), InEngine(),
            "Moves a tensor back to memory of the interpreter.")
-      .def("tensor", &tensor, nb::arg("index"), InEngine(), "The memory of a tensor.")
+      .def("tensor", &shared_tensor, nb::arg("index"), InEngine(), "The memory of a tensor.")
       .def(
           "invoke", [](Interpreter& self) { self.invoke(); }, InEngine(),
           "Runs once. To be ended by signals and by time_limit().")

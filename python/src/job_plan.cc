@@ -18,8 +18,8 @@ void init_job_plan(nb::module_& m) {
       .def_ro("peak_bytes", &JobPhase::peak_bytes)
       .def_ro("detail", &JobPhase::detail)
       .def("__repr__", [](const JobPhase& self) {
-        return to_str("<leadline.JobPhase " + self.name + ": " + format_bytes(self.peak_bytes) + ", " + self.detail +
-                      ">");
+        return to_str("<leadline.JobPhase " + self.name + ": " + format_bytes(self.peak_bytes, self.units) + ", " +
+                      self.detail + ">");
       });
   nb::class_<JobPlan>(m, "JobPlan", "What a job takes, known before it takes anything.")
       .def_ro("job", &JobPlan::job)

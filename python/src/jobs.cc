@@ -92,7 +92,8 @@ nb::typed<nb::list, nb::str> unmatched_rules(const QuantizeJob& self) {
 }
 
 void init_debug(DebugJob* self, const Model& float_model, const Model& quantized_model, int num_threads,
-                std::shared_ptr<Budget> budget, bool own_error, int worst_channels, int histograms, bool equalized) {
+                std::shared_ptr<Budget> budget, bool own_error, int worst_channels, int histograms, bool equalized,
+                bool effects, bool suggestions) {
   DebugOptions options;
   options.num_threads = num_threads;
   options.budget = std::move(budget);
@@ -100,6 +101,8 @@ void init_debug(DebugJob* self, const Model& float_model, const Model& quantized
   options.worst_channels = worst_channels;
   options.histograms = histograms;
   options.equalized = equalized;
+  options.effects = effects;
+  options.suggestions = suggestions;
   const EngineCall call;
   new (self) DebugJob(float_model, quantized_model, std::move(options));
 }
@@ -202,6 +205,7 @@ void init_jobs(nb::module_& m) {
       nb::class_<QuantizeJob>(m, "QuantizeJob", "leadline.quantize() before it starts.")
           .def(nb::init<const Model&, QuantizeOptions>(), nb::arg("model"), nb::arg("options"), InEngine())
           .def_prop_ro("needs_samples", &QuantizeJob::needs_samples, "Whether run() has to be given samples.")
+          .def_prop_ro("uses_samples", &QuantizeJob::uses_samples, "Whether run() reads samples that it is given.")
           .def_prop_ro("unmatched_rules", &unmatched_rules, "Rules of the recipe that match no node.")
           .def("run", &run_quantize, nb::arg("samples").none() = nb::none(), nb::arg("observer").none() = nb::none(),
                nb::sig("def run(self, samples: SampleSource | None = None, observer: typing.Callable[[str, int, int | "
@@ -217,15 +221,16 @@ void init_jobs(nb::module_& m) {
   with_plan(quantize);
   m.def(
       "equalized_model",
-      [](const Model& model, std::shared_ptr<Budget> budget) {
-        return Remembered<Model>{equalized_model(model, std::move(budget))};
+      [](const Model& model, const std::shared_ptr<Budget>& budget) {
+        return Remembered<Model>{equalized_model(model, budget)};
       },
       nb::arg("model"), nb::arg("budget").none() = nb::none(), InEngine(),
       "The float model with even channels that quantizing with `equalize` begins with.");
   auto debug = nb::class_<DebugJob>(m, "DebugJob", "leadline.debug() before it starts.")
                    .def("__init__", &init_debug, nb::arg("float_model"), nb::arg("quantized_model"),
                         nb::arg("num_threads") = 1, nb::arg("budget").none() = nb::none(), nb::arg("own_error") = true,
-                        nb::arg("worst_channels") = 8, nb::arg("histograms") = 16, nb::arg("equalized") = false)
+                        nb::arg("worst_channels") = 8, nb::arg("histograms") = 16, nb::arg("equalized") = false,
+                        nb::arg("effects") = true, nb::arg("suggestions") = true)
                    .def("run", &run_debug, nb::arg("samples"), nb::arg("observer").none() = nb::none(),
                         nb::sig("def run(self, samples: SampleSource, observer: typing.Callable[[str, int, int | "
                                 "None], typing.Any] | None = None) -> tuple[DebugResult, int]"),

@@ -57,16 +57,16 @@ nb::bytearray read(const KerasWeight& self) {
   return result;
 }
 
-int add_constant(const LayerCall& self, const std::string& name, DType dtype, const std::vector<int64_t>& shape,
-                 const nb::object& data) {
+int add_layer_constant(const LayerCall& self, const std::string& name, DType dtype, const std::vector<int64_t>& shape,
+                       const nb::object& data) {
   const BufferView view(data);
   return self.get().add_constant(name, dtype, Shape(shape), view.bytes());
 }
 
-std::vector<int> add_node(const LayerCall& self, std::string op, std::vector<int> inputs, std::string name, int outputs,
-                          std::vector<DType> dtypes, std::vector<std::vector<int64_t>> dims,
-                          std::map<std::string, AttributeValue> attributes, const nb::bytes& custom_options,
-                          int version) {
+std::vector<int> add_layer_node(const LayerCall& self, std::string op, std::vector<int> inputs, std::string name,
+                                int outputs, std::vector<DType> dtypes, std::vector<std::vector<int64_t>> dims,
+                                std::map<std::string, AttributeValue> attributes, const nb::bytes& custom_options,
+                                int version) {
   const auto* begin = static_cast<const std::byte*>(custom_options.data());
   KerasNode node{std::move(op),
                  std::move(inputs),
@@ -80,7 +80,7 @@ std::vector<int> add_node(const LayerCall& self, std::string op, std::vector<int
   return self.get().add_node(node);
 }
 
-nb::tuple tensor(const LayerCall& self, int index) {
+nb::tuple layer_tensor(const LayerCall& self, int index) {
   const KerasTensor found = self.get().tensor(index);
   nb::list dims;
   for (const int64_t size : found.dims) {
@@ -145,7 +145,7 @@ void init_keras_layer(nb::module_& m) {
       .def(
           "weights", [](const LayerCall& self, const std::string& part) { return self.get().weights(part); },
           nb::arg("part") = "")
-      .def("tensor", &tensor, nb::arg("index"),
+      .def("tensor", &layer_tensor, nb::arg("index"),
            nb::sig("def tensor(self, index: int) -> tuple[str, DType, tuple[int | None, ...]]"),
            "Its name, type and sizes.")
       .def(
@@ -154,8 +154,8 @@ void init_keras_layer(nb::module_& m) {
             return self.get().add_constant(name, weight);
           },
           nb::arg("name"), nb::arg("weight"), "A constant whose values are read when the model is written.")
-      .def("add_constant", &add_constant, nb::arg("name"), nb::arg("dtype"), nb::arg("shape"), nb::arg("data"))
-      .def("add_node", &add_node, nb::arg("op"), nb::arg("inputs"), nb::arg("name"), nb::arg("outputs"),
+      .def("add_constant", &add_layer_constant, nb::arg("name"), nb::arg("dtype"), nb::arg("shape"), nb::arg("data"))
+      .def("add_node", &add_layer_node, nb::arg("op"), nb::arg("inputs"), nb::arg("name"), nb::arg("outputs"),
            nb::arg("dtypes"), nb::arg("dims"), nb::arg("attributes"), nb::arg("custom_options"), nb::arg("version"))
       .def(
           "add_layer",

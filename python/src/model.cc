@@ -26,7 +26,7 @@ Remembered<Model> load(const std::filesystem::path& path, BudgetArgument budget)
   return {Model::load(path.string(), to_budget(std::move(budget)))};
 }
 
-Remembered<Model> from_bytes(const nb::object& content, BudgetArgument budget) {
+Remembered<Model> model_from_bytes(const nb::object& content, BudgetArgument budget) {
   const BufferView view(content);
   // Only `bytes` cannot change under the model; it is borrowed, everything else is copied.
   std::shared_ptr<const void> owner = nb::isinstance<nb::bytes>(content) ? keep_alive(content) : nullptr;
@@ -34,7 +34,7 @@ Remembered<Model> from_bytes(const nb::object& content, BudgetArgument budget) {
   return {Model::from_bytes(view.bytes(), std::move(owner), to_budget(std::move(budget)))};
 }
 
-nb::bytes to_tflite(const Model& model) {
+nb::bytes model_file(const Model& model) {
   std::vector<std::byte> file;
   {
     const EngineCall call;
@@ -43,7 +43,7 @@ nb::bytes to_tflite(const Model& model) {
   return nb::bytes(file.data(), file.size());
 }
 
-nb::str to_text(const Model& model) {
+nb::str model_text(const Model& model) {
   return text_in_engine([&] { return model.to_text(); });
 }
 
@@ -52,6 +52,22 @@ nb::typed<nb::dict, nb::str, nb::bytes> metadata(const Model& model) {
   for (const auto& [name, bytes] : model.metadata()) {
     result[to_str(name)] = bytes;
   }
+  return result;
+}
+
+nb::object conversion_record(const Model& model) {
+  const std::optional<ConversionRecord> record = model.conversion_record();
+  if (!record) return nb::none();
+  nb::dict result;
+  result["tensorflow_version"] = to_str(record->tensorflow_version);
+  result["api_version"] = record->api_version;
+  result["source"] = source_name(record->source);
+  nb::list optimizations;
+  for (const ModelOptimization done : record->optimizations) optimizations.append(optimization_name(done));
+  result["optimizations"] = optimizations;
+  result["allow_custom_ops"] = record->allow_custom_ops;
+  result["select_tf_ops"] = record->select_tf_ops;
+  result["only_select_tf_ops"] = record->only_select_tf_ops;
   return result;
 }
 
@@ -131,7 +147,7 @@ void init_model(nb::module_& m) {
                   nb::sig("def load(path: str | os.PathLike, budget: Budget | int | str | None = None) -> Model"),
                   "Maps the file (no copy) and verifies it. The file must not change while the model lives.")
       .def_static(
-          "from_bytes", &from_bytes, nb::arg("content"), nb::arg("budget").none() = nb::none(),
+          "from_bytes", &model_from_bytes, nb::arg("content"), nb::arg("budget").none() = nb::none(),
           nb::sig(
               "def from_bytes(content: typing_extensions.Buffer, budget: Budget | int | str | None = None) -> Model"),
           "The same from memory: `bytes` are borrowed, any other buffer is copied.")
@@ -141,6 +157,7 @@ void init_model(nb::module_& m) {
       .def("sparsity", &Model::sparsity, nb::arg("subgraph"), nb::arg("tensor"), "None for a dense tensor.")
       .def_prop_ro("signatures", &Model::signatures, InEngine())
       .def_prop_ro("metadata", &metadata, "Bytes of each metadata entry.")
+      .def_prop_ro("conversion_record", &conversion_record, "How the file was made, where it says so; else None.")
       .def_prop_ro(
           "missing_ops",
           [](const Model& model) {
@@ -154,10 +171,10 @@ void init_model(nb::module_& m) {
       .def_prop_ro("file_bytes", &Model::file_bytes)
       .def_prop_ro("memory_bytes", &Model::memory_bytes,
                    "Bytes charged now for the file, the graph and packed weights.")
-      .def("to_text", &to_text, "One line per node, to be read.")
-      .def("to_tflite", &to_tflite, "The model as the bytes of a new .tflite file.")
+      .def("to_text", &model_text, "One line per node, to be read.")
+      .def("to_tflite", &model_file, "The model as the bytes of a new .tflite file.")
       .def_prop_ro("budget", &Model::budget, "What this model is charged to.")
-      .def("__str__", &to_text)
+      .def("__str__", &model_text)
       .def("__repr__", [](const Model& model) {
         return "<leadline.Model: " + format_bytes(model.file_bytes()) + ", " + std::to_string(model.subgraph_count()) +
                " subgraphs>";

@@ -48,12 +48,31 @@ void add_node(ModelBuilder& self, int subgraph, std::string op, std::vector<int>
                            custom});
 }
 
+std::vector<int> add_results(ModelBuilder& self, int subgraph, std::string op, std::vector<int> inputs,
+                             std::map<std::string, AttributeValue> attributes, const nb::bytes& custom_options,
+                             std::vector<int> intermediates, int version, bool custom, int count, std::string name,
+                             std::vector<DType> dtypes, const std::vector<std::vector<int64_t>>& shapes) {
+  const auto* begin = static_cast<const std::byte*>(custom_options.data());
+  NodeResults results{count, std::move(name), std::move(dtypes), {}};
+  for (const auto& sizes : shapes) results.shapes.push_back(Shape(sizes));
+  return self.add_node(subgraph,
+                       {std::move(op),
+                        std::move(inputs),
+                        {},
+                        std::move(intermediates),
+                        std::move(attributes),
+                        {begin, begin + custom_options.size()},
+                        version,
+                        custom},
+                       results);
+}
+
 int add_constant(ModelBuilder& self, int subgraph, const TensorInfo& info, const nb::object& data,
                  const std::optional<SparsityInfo>& sparsity) {
   return self.add_constant(subgraph, info, BufferView(data).bytes(), sparsity);
 }
 
-nb::bytes to_tflite(const ModelBuilder& self) {
+nb::bytes built_file(const ModelBuilder& self) {
   const std::vector<std::byte> file = self.to_tflite();
   return nb::bytes(file.data(), file.size());
 }
@@ -82,11 +101,15 @@ void init_model_builder(nb::module_& m) {
       .def("add_node", &add_node, nb::arg("subgraph"), nb::arg("op"), nb::arg("inputs"), nb::arg("outputs"),
            nb::arg("attributes"), nb::arg("custom_options"), nb::arg("intermediates"), nb::arg("version"),
            nb::arg("custom") = false, "Version 0: the newest.")
+      .def("add_results", &add_results, nb::arg("subgraph"), nb::arg("op"), nb::arg("inputs"), nb::arg("attributes"),
+           nb::arg("custom_options"), nb::arg("intermediates"), nb::arg("version"), nb::arg("custom"), nb::arg("count"),
+           nb::arg("name"), nb::arg("dtypes"), nb::arg("shapes"),
+           "The same of a node whose outputs are made, and returned; without shapes those are inferred.")
       .def("set_inputs", &ModelBuilder::set_inputs, nb::arg("subgraph"), nb::arg("tensors"), "Replaces the inputs.")
       .def("set_outputs", &ModelBuilder::set_outputs, nb::arg("subgraph"), nb::arg("tensors"), "Replaces the outputs.")
       .def("add_signature", &add_signature, nb::arg("key"), nb::arg("subgraph"), nb::arg("inputs"), nb::arg("outputs"),
            "Names a way to call a subgraph.")
-      .def("to_tflite", &to_tflite, "The verified model as the bytes of a .tflite file.");
+      .def("to_tflite", &built_file, "The verified model as the bytes of a .tflite file.");
   m.def("make_tensor_info", &make_info, nb::arg("name"), nb::arg("dtype"), nb::arg("shape"), nb::arg("signature"),
         nb::arg("scales"), nb::arg("zero_points"), nb::arg("quantized_dimension"), nb::arg("variable"),
         "The description of a tensor, for ModelBuilder.");

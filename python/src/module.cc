@@ -26,6 +26,7 @@ NB_MODULE(_leadline, m) {
   leadline::python::init_debugger(m);
   leadline::python::init_guard(m);
   leadline::python::init_watch(m);
+  leadline::python::init_allocators(m);
   leadline::python::init_doctor(m);
   leadline::python::init_laps(m);
   leadline::python::init_live_objects(m);

@@ -38,6 +38,7 @@ void init_debugger(nb::module_& m);
 void init_evaluate(nb::module_& m);
 void init_guard(nb::module_& m);
 void init_watch(nb::module_& m);
+void init_allocators(nb::module_& m);
 void init_devices(nb::module_& m);
 void init_doctor(nb::module_& m);
 void init_laps(nb::module_& m);

@@ -13,7 +13,7 @@
 namespace leadline::python {
 namespace {
 
-nb::str to_text(const Plan& plan) {
+nb::str plan_text(const Plan& plan) {
   return text_in_engine([&] { return plan.to_text(); });
 }
 
@@ -93,14 +93,14 @@ void init_plan(nb::module_& m) {
       .def_ro("steps", &Plan::steps)
       .def_ro("tensors", &Plan::tensors)
       .def_ro("segments", &Plan::segments)
-      .def("to_text", &to_text, "A table to be read.")
+      .def("to_text", &plan_text, "A table to be read.")
       .def("to_json", &to_json, "The whole plan as JSON text.")
       .def(
           "to_dict", [](const Plan& plan) { return nb::module_::import_("json").attr("loads")(to_json(plan)); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The whole plan as dicts and lists.")
       .def("to_html", &to_html, nb::arg("title") = "Memory plan",
            "One self-contained page: a summary, and the tensors as bars over time.")
-      .def("__str__", &to_text)
+      .def("__str__", &plan_text)
       .def("__repr__",
            [](const Plan& plan) {
              return "<leadline.Plan: peak " + format_bytes(plan.peak_bytes, plan.units) + ", arena " +

@@ -40,7 +40,7 @@ struct PythonTimeLimit {
   std::shared_ptr<TimeLimit> limit = std::make_shared<TimeLimit>();
 };
 
-void init(PythonTimeLimit* self, std::optional<double> seconds) {
+void make_time_limit(PythonTimeLimit* self, std::optional<double> seconds) {
   const double timeout = seconds.value_or(kNoTimeout);
   if (!(timeout >= 0)) {
     throw Error(ErrorCode::kInvalidArgument, "a time limit is a number of seconds, 0 or more, or None");
@@ -125,7 +125,7 @@ void init_time_limit(nb::module_& m) {
       "In a `with` block, whatever Leadline does on this thread (load, plan, run, convert, calibrate, quantize, debug) "
       "ends with TimeLimitError when `seconds` have passed since the block began; None: never. The message names the "
       "node it was at. Interpreters can be used again. Blocks nest.")
-      .def("__init__", &init, nb::arg("seconds").none())
+      .def("__init__", &make_time_limit, nb::arg("seconds").none())
       .def(
           "__enter__",
           [](nb::handle self) {

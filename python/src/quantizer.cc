@@ -31,7 +31,8 @@ void init_quantizer(nb::module_& m) {
       .def_rw("op", &RecipeRule::op, "Name of an op; empty or '*': any.")
       .def_rw("name", &RecipeRule::name, "Pattern, searched in the names of a node's outputs; empty: any.")
       .def_rw("node", &RecipeRule::node, "Number of a node in subgraph 0; -1: any.")
-      .def_rw("mode", &RecipeRule::mode);
+      .def_rw("mode", &RecipeRule::mode)
+      .def_rw("optional", &RecipeRule::optional, "May match no node; otherwise that is an error.");
   m.def("parse_quantization_mode", &parse_quantization_mode, nb::arg("name"), nb::arg("what") = "mode",
         "The mode called so; '-' and '_' are the same.");
   m.def("parse_calibration_method", &parse_calibration_method, nb::arg("name"), nb::arg("what") = "method",
@@ -40,8 +41,6 @@ void init_quantizer(nb::module_& m) {
         "The type called so, of a quantized model's inputs or outputs.");
   m.def("is_integer", &is_integer, nb::arg("mode"), "Whether a mode has integer activations, and so needs samples.");
   m.def("needs_histograms", &needs_histograms, nb::arg("method"), "Whether a method needs the histograms of samples.");
-  m.def("parse_recipe", &parse_recipe, nb::arg("json"), InEngine(),
-        "The rules of a recipe in JSON: Leadline's own or ai-edge-quantizer's.");
 
   nb::class_<QuantizeOptions>(m, "QuantizerOptions", "What a quantized model is to be.")
       .def(nb::init<>())
@@ -61,10 +60,19 @@ void init_quantizer(nb::module_& m) {
           "Made before, instead of samples.")
       .def_rw("recipe", &QuantizeOptions::recipe, "Assign a list; changes to the list that is read have no effect.")
       .def_rw("bias_correction", &QuantizeOptions::bias_correction)
+      .def_rw("ranges_only", &QuantizeOptions::ranges_only)
+      .def_rw("keep_state", &QuantizeOptions::keep_state)
+      .def_rw("sparsify", &QuantizeOptions::sparsify)
+      .def_rw("quantized_name", &QuantizeOptions::quantized_name)
       .def_rw("equalize", &QuantizeOptions::equalize)
       .def_rw("min_weight_elements", &QuantizeOptions::min_weight_elements)
       .def_rw("num_threads", &QuantizeOptions::num_threads)
       .def_rw("budget", &QuantizeOptions::budget, nb::arg().none());
+  m.def(
+      "apply_recipe", [](const std::string& json, QuantizeOptions& options) { apply(parse_recipe(json), options); },
+      nb::arg("json"), nb::arg("options"), InEngine(),
+      "Adds the rules of a recipe in JSON, Leadline's own or ai-edge-quantizer's; its settings replace those of "
+      "options.");
 }
 
 }  // namespace leadline::python

@@ -24,7 +24,7 @@ bool is_property(nb::handle member) { return PyObject_TypeCheck(member.ptr(), &P
 
 nb::object members(nb::handle type) { return type.attr("__dict__").attr("items")(); }
 
-nb::str describe(nb::handle self) {
+nb::str describe_record(nb::handle self) {
   std::string text = std::string("<leadline.") + nb::str(self.type().attr("__name__")).c_str();
   std::string separator = ": ";
   for (const nb::handle item : members(self.type())) {
@@ -53,7 +53,7 @@ void init_records(nb::module_& m) {
   for (const nb::handle thing : nb::object(m.attr("__dict__").attr("values")())) {
     if (nb::isinstance<nb::type_object>(thing) && nb::type_check(thing) && is_record(thing)) {
       nb::setattr(thing, "__repr__",
-                  nb::cpp_function(&describe, nb::is_method(), nb::name("__repr__"), nb::scope(thing)));
+                  nb::cpp_function(&describe_record, nb::is_method(), nb::name("__repr__"), nb::scope(thing)));
     }
   }
 }

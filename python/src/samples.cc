@@ -62,7 +62,7 @@ Sample HeldTensors::sample(int subgraph) const {
 namespace {
 
 /// Samples of a Python object: next() returns (signature, inputs, targets), or None at the end; size() an int or None;
-/// rewind() whether it begins again.
+/// rewind() whether it begins again; sizes() (signature, names and shapes of inputs), or None.
 class PythonSource final : public SampleSource {
  public:
   explicit PythonSource(nb::object reader) : reader_(std::move(reader)) {}
@@ -86,6 +86,19 @@ class PythonSource final : public SampleSource {
     const nb::gil_scoped_acquire gil;
     held_.clear();
     return nb::cast<bool>(reader_.get().attr("rewind")());
+  }
+
+  Sample sizes() const override {
+    const nb::gil_scoped_acquire gil;
+    Sample sample;
+    const nb::object known = reader_.get().attr("sizes")();
+    if (known.is_none()) return sample;
+    const auto fields = nb::cast<nb::tuple>(known);
+    sample.signature = nb::cast<std::string>(fields[0]);
+    for (const nb::handle item : fields[1]) {
+      sample.inputs.push_back({.name = nb::cast<std::string>(item[0]), .shape = shape_of(item[1])});
+    }
+    return sample;
   }
 
  private:
@@ -161,7 +174,7 @@ void init_samples(nb::module_& m) {
       [](nb::object reader) -> std::unique_ptr<SampleSource> {
         return std::make_unique<PythonSource>(std::move(reader));
       },
-      nb::arg("reader"), "Samples of an object with the methods next, size and rewind.");
+      nb::arg("reader"), "Samples of an object with the methods next, size, sizes and rewind.");
   m.def("open_samples", &open, nb::arg("path"), nb::arg("model"), nb::arg("budget").none(), nb::arg("image_size"),
         nb::arg("mean"), nb::arg("scale"), nb::arg("colors"), nb::arg("resize"), nb::arg("labels"), nb::arg("classes"),
         "Samples of numpy's files or pictures.");

@@ -96,6 +96,7 @@ def doctor(
     *,
     site_packages: Sequence[str | os.PathLike[str]] = (),
     machine: bool = True,
+    deep: bool = False,
 ) -> DoctorReport:
     """Looks for what is known to kill kernels: versions that do not fit, broken installations, limits.
 
@@ -105,6 +106,7 @@ def doctor(
       python: an interpreter or the folder of an environment. None: the Python that runs this.
       site_packages: folders to look at instead of that Python's own.
       machine: also look at limits, memory and disk of this machine.
+      deep: also compare every file of every package with what was installed (RECORD); takes seconds per gigabyte.
     """
     folders = [os.fspath(folder) for folder in site_packages]
     version = ""
@@ -112,7 +114,7 @@ def doctor(
         python, version = sys.executable, platform.python_version()
         # What this process really imports from, in its order.
         folders = [path for path in sys.path if path and _holds_packages(path)]
-    return DoctorReport(_leadline.doctor(os.fspath(python or ""), folders, version, machine))
+    return DoctorReport(_leadline.doctor(os.fspath(python or ""), folders, version, machine, deep))
 
 
 def _holds_packages(path: str) -> bool:

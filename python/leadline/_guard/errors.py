@@ -16,26 +16,27 @@ from typing import Any
 
 from leadline._guard import transport
 
+Packed = tuple[list[bytes], list[tuple[str, str]], str]
 
-def pack(error: BaseException) -> tuple[bytes | None, list[tuple[str, str]], str]:
-    """In the guarded process: the pickle of an exception, if there is one, the names of its classes, its words."""
+
+def pack(error: BaseException) -> Packed:
+    """In the guarded process: pickles of an exception, the best first, the names of its classes, its words."""
     try:
         words = str(error)
     except Exception as failure:
         words = f"(its text cannot be had: {failure})"
     names = [(kind.__module__, kind.__qualname__) for kind in type(error).__mro__]
-    for thing in (error, _Stripped(error)):
-        if (data := _dumps(thing)) is not None:
-            return data, names, words
-    return None, names, words
+    # Many classes cannot be made again from `args`: their __init__ takes something else.
+    pickles = [data for thing in (error, _Stripped(error)) if (data := _dumps(thing)) is not None]
+    return pickles, names, words
 
 
-def unpack(packed: tuple[bytes | None, list[tuple[str, str]], str]) -> BaseException:
+def unpack(packed: Packed) -> BaseException:
     """In the caller: the exception, or what looks like it."""
-    data, names, words = packed
-    if data is not None:
+    pickles, names, words = packed
+    for data in pickles:
         try:
-            error = _NothingNew(io.BytesIO(data)).load()
+            error = KnownOnly(io.BytesIO(data)).load()
             if isinstance(error, BaseException):
                 return error
         except Exception:
@@ -82,7 +83,7 @@ def _restore(kind: type[BaseException], args: tuple[Any, ...], state: dict[str, 
     return error
 
 
-class _NothingNew(pickle.Unpickler):
+class KnownOnly(pickle.Unpickler):
     """Finds only what belongs to a package that is imported already."""
 
     def find_class(self, module: str, name: str) -> object:

@@ -6,9 +6,14 @@ The child is a fresh Python, kept for the next call. Its limits and its end are 
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import codecs
+import contextlib
 import functools
+import inspect
+import math
+import numbers
 import os
 import signal
 import socket
@@ -19,8 +24,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from leadline._guard import errors, transport
-from leadline._leadline import Error, GuardedProcess, GuardReport, InvalidArgumentError, parse_bytes
+from leadline._guard import errors, front_end, transport
+from leadline._leadline import Error, GuardedProcess, GuardReport, InvalidArgumentError, IoError, parse_bytes
 
 _STACK_SIGNAL = signal.SIGRTMIN + 7
 _INTERRUPT_SECONDS = 3.0  # for the function to end after Ctrl-C, before it is killed
@@ -81,9 +86,11 @@ def guard(
         @leadline.guard(memory="2GB")       # without a function: a decorator
         def train(data): ...
 
-    What `fn` raises is raised here. When the process dies, takes more than `memory` (bytes, or "2GB", "50%") with all
-    it starts, has more than `processes` processes or takes longer than `timeout` seconds, GuardError says why; the
-    caller continues. Output appears as it is written. Arrays travel in shared memory. Ctrl-C interrupts `fn`.
+    An `async def` is awaited in the child; what the decorator makes of one is awaited here. Displays and figures arrive
+    in the notebook, and input() asks here. What `fn` raises is raised here. When the process dies, takes more than
+    `memory` (bytes, or "2GB", "50%") with all it starts, has more than `processes` processes or takes longer than
+    `timeout` seconds, GuardError says why; the caller continues. Output appears as it is written. Arrays travel in
+    shared memory. Ctrl-C interrupts `fn`.
 
     The child is kept for the next call with the same limits: what it has imported stays imported. It protects from
     accidents, not from malice.
@@ -92,9 +99,9 @@ def guard(
     limit: int | str = _parse_memory(memory)
     if isinstance(memory, str):
         limit = memory.strip()  # reports use its units; "50%" is of what there is when a child starts
-    if timeout is not None and not 0 < timeout < float("inf"):
+    if timeout is not None and not (_is_number(timeout) and 0 < timeout < math.inf):
         raise InvalidArgumentError(f"timeout must be a positive number of seconds, not {timeout!r}")
-    if processes < 1:
+    if not isinstance(processes, int) or processes < 1:
         raise InvalidArgumentError(f"processes must be positive, not {processes!r}")
     if fn is None:
         if args or kwargs:
@@ -108,6 +115,15 @@ def guard(
 def _decorate(
     fn: Callable[..., Any], *, memory: int | str, timeout: float | None, processes: int
 ) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(fn):
+
+        @functools.wraps(fn)
+        async def guarded_coroutine(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            return await asyncio.to_thread(_call, fn, args, kwargs, memory, timeout, processes)
+
+        return guarded_coroutine
+
     @functools.wraps(fn)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -120,10 +136,17 @@ def _parse_memory(memory: int | str | None) -> int:
     """In bytes; 0: no limit."""
     if memory is None:
         return 0
+    if not isinstance(memory, str) and not (_is_number(memory) and memory < math.inf):
+        raise InvalidArgumentError(f"memory must be a number of bytes or a text such as '2GB', not {memory!r}")
     limit = parse_bytes(memory) if isinstance(memory, str) else int(memory)
     if limit <= 0:
         raise InvalidArgumentError(f"memory must be positive, not {memory!r}")
     return limit
+
+
+def _is_number(value: Any) -> bool:
+    """A real number, numpy's too; not NaN, and not a bool."""
+    return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
 
 
 def _name(fn: Any) -> str:
@@ -140,11 +163,21 @@ def _call(
     processes: int,
 ) -> Any:
     __tracebackhide__ = True  # notebooks leave such frames out: the guard's own are not the user's
-    worker = _take(memory, processes)
-    try:
-        kind, value, text = worker.call(fn, args, kwargs, timeout)
-    finally:
-        _give_back(worker)
+    if sys.is_finalizing():
+        raise Error(
+            f"guard cannot run '{_name(fn)}': this Python is shutting down (a __del__, or a thread that is still at "
+            "work). Do it before the end of the program, or with atexit.register."
+        )
+    kind = "stale"
+    value: Any = None
+    text: str | None = None
+    while kind == "stale":  # once at most: a child that has just been started has no old code
+        surroundings = _surroundings()
+        worker = _take(memory, processes)
+        try:
+            kind, value, text = worker.call(fn, args, kwargs, surroundings, timeout)
+        finally:
+            _give_back(worker)
     if kind == "result":
         return value
     if kind == "error":
@@ -163,19 +196,22 @@ class _Worker:
     def __init__(self, memory: int | str, processes: int, environment: dict[bytes, bytes]):
         self.memory = _parse_memory(memory or None)
         self.settings = (memory, processes, environment, sys.executable)
-        self._stack = os.memfd_create("leadline-guard-stack")
+        self._stack = -1
         try:
+            self._stack = os.memfd_create("leadline-guard-stack")
             self._connection, other = socket.socketpair()
-        except OSError:
-            os.close(self._stack)
-            raise
+        except OSError as error:
+            if self._stack >= 0:
+                os.close(self._stack)
+            raise IoError(f"guard cannot start a process: {error.strerror}") from error
         self._decoders: dict[int, codecs.IncrementalDecoder] = {}
         self.in_step = False  # the child waits for a call
         self._process: GuardedProcess | None = None
         try:
             fds = (other.fileno(), self._stack)
             code = (
-                f"import sys; sys.path[:] = {sys.path!r}; from leadline._guard.worker import main; "
+                f"import sys; sys.path[:] = {sys.path!r}; sys.dont_write_bytecode = {bool(sys.dont_write_bytecode)}; "
+                f"from leadline._guard.worker import main; "
                 f"main({fds[0]}, {fds[1]}, {int(_STACK_SIGNAL)}, {os.getpid()})"
             )
             # Options such as -X and -W, as multiprocessing passes them on.
@@ -200,13 +236,18 @@ class _Worker:
         return self._process
 
     def call(
-        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None
+        self,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        surroundings: dict[str, Any],
+        timeout: float | None,
     ) -> tuple[str, Any, str | None]:
         __tracebackhide__ = True
         os.ftruncate(self._stack, 0)
         os.lseek(self._stack, 0, os.SEEK_SET)  # the child writes at the same position
         self._decoders = {}
-        message = (fn, args, kwargs, os.getcwd(), sys.path)
+        message = (fn, args, kwargs, surroundings)
         self.process.start_call(timeout or 0.0)
         self.in_step = False
         try:
@@ -215,6 +256,10 @@ class _Worker:
             pass  # it is dead: the wait says how
         except (KeyboardInterrupt, SystemExit):
             raise
+        except MemoryError as error:
+            self.process.end_call()
+            self.in_step = True
+            raise MemoryError(f"there is no memory to send the arguments of '{_name(fn)}' with") from error
         except Exception as error:
             self.process.end_call()
             self.in_step = True  # nothing was sent
@@ -250,11 +295,15 @@ class _Worker:
                     self._show(stream, data)
                 if readable and watched >= 0:
                     try:
-                        reply: tuple[str, Any, str | None] = transport.receive(self._connection)
+                        with transport.uninterrupted():
+                            reply: tuple[str, Any, Any] = transport.receive(self._connection)
                     except (EOFError, ConnectionError):
                         # Dead, or about to be; a child that only closed its socket cannot be helped.
                         watched = -1
                         kill_at = min(kill_at, time.monotonic() + 5.0)
+                        continue
+                    if reply[0] == "request":
+                        self._answer(reply[1], reply[2])
                         continue
                     if self.process.end_call():
                         break
@@ -275,17 +324,30 @@ class _Worker:
             if time.monotonic() > kill_at:
                 self.process.kill()
         self._drain()
-        self.in_step = True
+        self.in_step = reply[0] != "stale"
         if interrupted:
             raise KeyboardInterrupt from _ChildTraceback(reply[2] or "the function ended")
         return reply
 
-    def _drain(self) -> None:
+    def _answer(self, kind: str, arguments: tuple[Any, ...]) -> None:
+        """Does what the child asks for, after what it printed before."""
+        self._drain(final=False)
+        try:
+            answer = ("answer", front_end.serve(kind, *arguments))
+        except BaseException as error:
+            answer = ("refused", errors.pack(error))
+        # A child that died while somebody was typing is found by whoever waits for it.
+        with contextlib.suppress(ConnectionError), transport.uninterrupted():
+            transport.send(self._connection, answer)
+
+    def _drain(self, *, final: bool = True) -> None:
         for _ in range(10_000):
             stream, data, _, _ = self.process.wait(0.0)
             if not stream:
                 break
             self._show(stream, data)
+        if not final:
+            return
         for stream in tuple(self._decoders):
             self._show(stream, b"", final=True)
 
@@ -300,7 +362,10 @@ class _Worker:
         except UnicodeEncodeError:  # a terminal with few characters must not end the call
             encoding = getattr(target, "encoding", None) or "ascii"
             target.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        target.flush()
+        except ValueError as error:  # of a file that is closed
+            raise IoError(f"the output of the guarded process cannot be written: {error}") from error
+        if hasattr(target, "flush"):
+            target.flush()
 
     def _death(self, name: str) -> GuardError:
         report: GuardReport = self.process.report()
@@ -324,14 +389,26 @@ class _Worker:
         return GuardError("\n".join(text), details)
 
 
+def _surroundings() -> dict[str, Any]:
+    """Of the caller, for the child to be in."""
+    try:
+        folder = os.getcwd()
+    except OSError as error:
+        raise IoError(
+            "guard cannot run in a working folder that was deleted: os.chdir() to one that is there, and call again"
+        ) from error
+    return {"folder": folder, "path": sys.path, "notebook": front_end.shell() is not None}
+
+
 def _own_frames(stack: str) -> str:
     """What faulthandler wrote, without the frames of the worker below the function's."""
-    below = ("_guard/worker.py", 'File "<string>"', "in _run_cell")
+    below = ("_guard/worker.py", 'File "<string>"', "/leadline/notebook/", "/IPython/core/")
     return "\n".join(line for line in stack.splitlines() if not any(text in line for text in below)).strip()
 
 
 _lock = threading.Lock()
 _idle: list[_Worker] = []  # at most one: threads that guard at the same time have a child each
+_keeps = True  # until the end of this process
 
 
 def _take(memory: int | str, processes: int) -> _Worker:
@@ -348,7 +425,7 @@ def _take(memory: int | str, processes: int) -> _Worker:
 
 
 def _give_back(worker: _Worker) -> None:
-    if worker.usable_again():
+    if _keeps and worker.usable_again():
         with _lock:
             if not _idle:
                 _idle.append(worker)
@@ -356,13 +433,20 @@ def _give_back(worker: _Worker) -> None:
     worker.close()
 
 
-@atexit.register
 def _close_idle() -> None:
+    """Ends the child that is kept for the next call."""
     with _lock:
         workers = _idle[:]
         _idle.clear()
     for worker in workers:
         worker.close()
+
+
+@atexit.register
+def _close_for_good() -> None:
+    global _keeps
+    _keeps = False
+    _close_idle()
 
 
 def _forget_after_fork() -> None:

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 from leadline import _leadline
+from leadline._guard import openings
+from leadline._guard.openings import OpenThings
 from leadline._leadline import LapSample, format_bytes
 from leadline.notebook.html import escape, html_table
 
@@ -108,14 +110,21 @@ class LapReport:
 
     `verdict` is 'grows', 'flat' or 'too few rounds'; `bytes_per_round` the growth, with its 95 % interval `low` to
     `high`; `rounds` how many there were; `live` the objects of Leadline's whose number grew, with the lines that made
-    them; `types` the Python types that have more objects than after the third round. `memory`, `allocated`, `accounted`
-    and `objects` are the growth of the process, of its heap, of Leadline's bytes and of Python's blocks, each for
-    itself.
+    them; `types` the Python types that have more objects than after the third round; `opened` the files, sockets and
+    child processes that stay, with the lines that opened them. `memory`, `allocated`, `accounted`, `objects`,
+    `descriptors` and `processes` are the growth of the process, of its heap, of Leadline's bytes, of Python's blocks,
+    of open descriptors and of child processes, each for itself.
     """
 
     __module__ = "leadline"  # where users find it
 
-    def __init__(self, native: _leadline.LapReport, live: list[GrownObjects], types: dict[str, int]):
+    def __init__(
+        self,
+        native: _leadline.LapReport,
+        live: list[GrownObjects],
+        types: dict[str, int],
+        opened: list[OpenThings],
+    ):
         self._native = native
         self.verdict: str = native.verdict
         self.bytes_per_round: float = native.bytes_per_round
@@ -124,11 +133,14 @@ class LapReport:
         self.rounds: int = native.rounds
         self.live = live
         self.types = types
+        self.opened = opened
 
     memory = property(lambda self: self._native.memory, doc="Growth of the process's memory.")
     allocated = property(lambda self: self._native.allocated, doc="Growth of what is in use in the heap.")
     accounted = property(lambda self: self._native.accounted, doc="Growth of Leadline's own bytes.")
     objects = property(lambda self: self._native.objects, doc="Growth of the number of Python's blocks.")
+    descriptors = property(lambda self: self._native.descriptors, doc="Growth of the number of open descriptors.")
+    processes = property(lambda self: self._native.processes, doc="Growth of the number of child processes.")
 
     @property
     def grows(self) -> bool:
@@ -138,7 +150,7 @@ class LapReport:
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""
         parts = {}
-        for name in ("memory", "allocated", "accounted", "objects"):
+        for name in ("memory", "allocated", "accounted", "objects", "descriptors", "processes"):
             growth = getattr(self._native, name)
             parts[name] = {key: getattr(growth, key) for key in ("verdict", "per_round", "low", "high")}
         return {
@@ -150,6 +162,7 @@ class LapReport:
             **parts,
             "live": [asdict(grown) for grown in self.live],
             "types": dict(self.types),
+            "opened": [asdict(thing) for thing in self.opened],
         }
 
     def _types_text(self) -> str:
@@ -157,6 +170,7 @@ class LapReport:
 
     def __str__(self) -> str:
         lines = [f"leadline: {self._native.text}"]
+        lines += [f"  {thing.text(_where)}" for thing in self.opened]
         lines += [f"  {grown}" for grown in self.live]
         if self.types:
             lines.append(f"  since round {_BASELINE_ROUND}: {self._types_text()}")
@@ -166,7 +180,8 @@ class LapReport:
 
     def _repr_html_(self) -> str:
         head, *details = self._native.text.splitlines()
-        items = [*(line.strip() for line in details), *map(str, self.live)]
+        opened = (thing.text(_where) for thing in self.opened)
+        items = [*(line.strip() for line in details), *opened, *map(str, self.live)]
         if self.types:
             items.append(f"since round {_BASELINE_ROUND}: {self._types_text()}")
         body = "".join(f"<li>{escape(item)}</li>" for item in items)
@@ -191,6 +206,8 @@ class Laps:
         self._collect = collect
         self._types: dict[str, int] | None = None
         self._live: Counter[tuple[str, str | None, int]] = Counter()
+        self._open: openings.Snapshot | None = None
+        openings.watch(self)
 
     def lap(self) -> None:
         """Ends a round: takes a sample of the process. From round 25 on only now and then, about 5 % of the time."""
@@ -200,6 +217,7 @@ class Laps:
             if self.rounds == _BASELINE_ROUND - 1:
                 self._types = _leadline.count_objects()
                 self._live = _count_live()
+                self._open = openings.snapshot()
             self._native.lap(sys.getallocatedblocks())
         else:
             self._native.lap()
@@ -217,12 +235,16 @@ class Laps:
     def report(self) -> LapReport:
         """What the rounds so far show. What grew is looked for only when something does."""
         native = self._native.report()
-        if native.verdict != "grows" or self._types is None:
-            return LapReport(native, [], {})
+        if native.verdict != "grows" or self._types is None or self._open is None:
+            return LapReport(native, [], {}, [])
         if self._collect:
             gc.collect()
         least = _LEAST_SHARE * (native.rounds - _BASELINE_ROUND)
-        return LapReport(native, _grown_live(self._live, least), _grown_types(self._types, least))
+        opened = []
+        if "grows" in (native.descriptors.verdict, native.processes.verdict):
+            fewest = min(least, 0.5 * max(native.descriptors.per_round, native.processes.per_round) * native.rounds)
+            opened = openings.opened_since(self._open, fewest)[:_MOST_SHOWN]
+        return LapReport(native, _grown_live(self._live, least), _grown_types(self._types, least), opened)
 
     def __repr__(self) -> str:
         return f"<leadline.Laps: {self.rounds} rounds>"
@@ -287,7 +309,14 @@ class LoopLaps(Laps, Generic[T]):
         except GeneratorExit:  # break
             self._tell()
             raise
+        self._end()
         self._tell()
+
+    def _end(self) -> None:
+        """The last round has a sample: nobody knew that it was the last."""
+        if self._collect:
+            gc.collect()
+        self._native.sample_last(sys.getallocatedblocks())
 
     def _tell(self) -> None:
         if not self._tells or self.rounds == 0:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import math
 import sys
 import time
 import types
@@ -11,8 +13,8 @@ from typing import Any, NamedTuple
 
 from leadline._leadline import format_bytes
 
-# Their `nbytes` is cheap and true.
-_ARRAY_MODULES = ("numpy", "jax", "jaxlib", "torch", "tensorflow", "cupy", "pyarrow", "array")
+# What they say about their sizes is cheap and true.
+_ARRAY_MODULES = ("numpy", "jax", "jaxlib", "torch", "tensorflow", "cupy", "pyarrow", "array", "keras", "tf_keras")
 _PLAIN = (str, bytes, bytearray)
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 _DEPTH = 4
@@ -34,6 +36,7 @@ class _Search:
     def __init__(self, seconds: float) -> None:
         self.deadline = time.monotonic() + seconds
         self.seen: set[int] = set()
+        self.packages: set[str] = set()  # of the arrays that were met
 
     def over(self) -> bool:
         return time.monotonic() > self.deadline
@@ -43,13 +46,17 @@ class _Search:
         if isinstance(thing, _PLAIN):
             return sys.getsizeof(thing, 0)
         module = type(thing).__module__
-        if not isinstance(module, str) or module.partition(".")[0] not in _ARRAY_MODULES:
+        package = module.partition(".")[0] if isinstance(module, str) else ""
+        if package not in _ARRAY_MODULES:
             return 0
+        self.packages.add(package)
         try:
             base = getattr(thing, "base", None)
             if base is not None and module.startswith("numpy"):
                 return self.bytes_of(base, _DEPTH)
-            size = getattr(thing, "nbytes", 0)
+            size = getattr(thing, "nbytes", None)
+            if size is None and package in ("tensorflow", "keras", "tf_keras"):  # whose tensors have none
+                size = math.prod(thing.shape) * thing.dtype.size
         except Exception:  # an object that cannot say its size has none here
             return 0
         return size if isinstance(size, int) and size > 0 else 0
@@ -81,6 +88,12 @@ class _Search:
         except Exception:  # changed by another thread, or a strange class
             pass
         return total
+
+
+def bytes_of(thing: Any, seconds: float = 0.5) -> tuple[int, set[str]]:
+    """About how much memory an object and what is in it take, found within about `seconds`; packages of its arrays."""
+    search = _Search(seconds)
+    return search.bytes_of(thing), search.packages
 
 
 def _describe(thing: Any) -> tuple[str, str]:
@@ -126,6 +139,14 @@ def largest_objects(count: int = 10, seconds: float = 2.0) -> list[LargeObject]:
     search.seen.update(id(space) for space in spaces)
     search.seen.update((id(sys.modules), id(search.seen)))
     found: list[LargeObject] = []
+    with contextlib.suppress(MemoryError):  # where memory is short, what was found so far has to do
+        _add_named(search, spaces, found)
+        _add_unnamed(search, found)
+    found.sort(key=lambda item: -item.bytes)
+    return found[:count]
+
+
+def _add_named(search: _Search, spaces: list[dict[str, Any]], found: list[LargeObject]) -> None:
     for space in spaces:
         # Names that IPython and Python keep for themselves come last: the same objects have better ones.
         for name, thing in sorted(space.copy().items(), key=lambda item: str(item[0]).startswith("_")):
@@ -136,9 +157,6 @@ def largest_objects(count: int = 10, seconds: float = 2.0) -> list[LargeObject]:
             size = search.bytes_of(thing)
             if size >= 1 << 16:
                 found.append(LargeObject(size, str(name), *_describe(thing)))
-    _add_unnamed(search, found)
-    found.sort(key=lambda item: -item.bytes)
-    return found[:count]
 
 
 def _add_unnamed(search: _Search, found: list[LargeObject]) -> None:

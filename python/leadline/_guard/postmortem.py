@@ -30,4 +30,4 @@ def tell_previous_death(session: str) -> str | None:
     if not found:
         return None
     mark_reported(found[0].path)
-    return f"leadline: the kernel before this one died: {found[0].summary}. See `leadline postmortem`."
+    return f"leadline: the kernel before this one died: {found[0].summary}. `%postmortem` shows all of it."

@@ -3,23 +3,29 @@
 
 A message is a header, a table that says where the pickle and each buffer are, and the parts that are too small for
 shared memory. Shared memory is anonymous (memfd) and travels as a descriptor: it has no name, and is gone with its last
-user. The receiver maps it and copies nothing.
+user. The receiver maps it and copies nothing. Where it cannot be had (a limit of file sizes is one of shared memory
+too), all parts go through the socket.
 """
 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dis
+import errno
 import importlib
 import io
 import itertools
 import marshal
 import os
 import pickle
+import signal
 import socket
 import struct
 import sys
+import threading
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from leadline._leadline import SharedMapping
@@ -29,8 +35,11 @@ _ROW = struct.Struct("<iQQ")  # descriptor (-1: in the message), offset, bytes
 _MAGIC = b"LLG1"
 _SMALL = 64 << 10  # buffers below stay in the pickle
 _OWN = 1 << 20  # buffers from here on have a descriptor each, so that each can be freed by itself
+_MOST_INLINE = 1 << 46
 _MOST_DESCRIPTORS = 64  # the kernel passes at most 253 in one message
 _ALIGN = 64
+# What memfd_create, or writing to one, says where RLIMIT_FSIZE, the descriptors or the kernel forbid it.
+_NO_SHARED_MEMORY = (errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOSYS, errno.EPERM, errno.ENOSPC)
 
 
 class ProtocolError(RuntimeError):
@@ -53,26 +62,49 @@ def send(connection: socket.socket, message: object) -> None:
     parts = [file.getbuffer(), *buffers]
     descriptors: list[int] = []
     try:
-        rows, inline = _place(parts, descriptors)
-        header = _HEADER.pack(_MAGIC, len(descriptors), len(rows), len(inline))
+        try:
+            rows, inline = _place(parts, descriptors)
+        except OSError as error:
+            if error.errno not in _NO_SHARED_MEMORY:
+                raise
+            while descriptors:
+                os.close(descriptors.pop())
+            rows, inline = _place_inline(parts)
+        header = _HEADER.pack(_MAGIC, len(descriptors), len(rows), sum(part.nbytes for part in inline))
         head = header + b"".join(_ROW.pack(*row) for row in rows)
         sent = socket.send_fds(connection, [head], descriptors) if descriptors else connection.send(head)
         connection.sendall(memoryview(head)[sent:])
-        connection.sendall(inline)
+        for part in inline:
+            connection.sendall(part)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _place(parts: list[memoryview], descriptors: list[int]) -> tuple[list[tuple[int, int, int]], bytes | memoryview]:
-    """Writes large parts to shared memory. Returns the table, and the bytes that go with the message."""
+_Rows = list[tuple[int, int, int]]
+
+
+def _place_inline(parts: list[memoryview]) -> tuple[_Rows, list[memoryview]]:
     rows = []
-    inline: bytes | memoryview = b""
+    placed = []
+    offset = 0
+    for part in parts:
+        padding = -part.nbytes % _ALIGN
+        rows.append((-1, offset, part.nbytes))
+        placed += [part, memoryview(bytes(padding))]
+        offset += part.nbytes + padding
+    return rows, placed
+
+
+def _place(parts: list[memoryview], descriptors: list[int]) -> tuple[_Rows, list[memoryview]]:
+    """Writes large parts to shared memory. Returns the table, and the parts that go with the message."""
+    rows = []
+    inline: list[memoryview] = []
     common = -1  # index of the descriptor that smaller buffers share
     common_size = 0
     for part in parts:
         if part.nbytes < _OWN and part is parts[0]:
-            inline = part
+            inline = [part]
             rows.append((-1, 0, part.nbytes))
         elif part.nbytes >= _OWN and len(descriptors) < _MOST_DESCRIPTORS - 1:
             descriptors.append(os.memfd_create("leadline-guard"))
@@ -96,13 +128,23 @@ def _write(descriptor: int, part: memoryview, offset: int) -> None:
 
 def receive(connection: socket.socket) -> Any:
     """The next object. EOFError when the other side is gone; ProtocolError when what comes makes no sense."""
+    return loads(receive_parts(connection))
+
+
+def loads(parts: list[memoryview]) -> Any:
+    """The object of a message."""
+    return pickle.loads(parts[0], buffers=parts[1:])
+
+
+def receive_parts(connection: socket.socket) -> list[memoryview]:
+    """The next message, which is not looked into: loads() imports what it names."""
     head, descriptors, _, _ = socket.recv_fds(connection, _HEADER.size, _MOST_DESCRIPTORS)
     try:
         if not head:
             raise EOFError
         head += _read(connection, _HEADER.size - len(head))
         magic, count, row_count, inline_size = _HEADER.unpack(head)
-        if magic != _MAGIC or count != len(descriptors) or not 1 <= row_count < 1 << 24 or inline_size >= _OWN:
+        if magic != _MAGIC or count != len(descriptors) or not 1 <= row_count < 1 << 24 or inline_size >= _MOST_INLINE:
             raise ProtocolError("the guarded process sent something that is not a result")
         rows = list(_ROW.iter_unpack(_read(connection, row_count * _ROW.size)))
         sources = [memoryview(SharedMapping(fd, os.fstat(fd).st_size)) for fd in descriptors]
@@ -115,7 +157,23 @@ def receive(connection: socket.socket) -> Any:
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-    return pickle.loads(parts[0], buffers=parts[1:])
+    return parts
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Keeps Ctrl-C for later: half a message would be taken for the next one."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield
+        return
+    pressed = []
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _read(connection: socket.socket, size: int) -> bytearray:
@@ -158,10 +216,16 @@ else:
     _Base = object
 
 
+_FILES = (io.TextIOWrapper, io.BufferedReader, io.BufferedWriter, io.BufferedRandom, io.FileIO)
+
+
 class _Unwrapping(_Base):
-    """A decorated function is found under its name, the function inside it is not: send its wrapper."""
+    """A decorated function is found under its name, the function inside it is not: send its wrapper. Open files do not
+    travel as copies of what is in them, as cloudpickle would have it."""
 
     def reducer_override(self, thing: Any) -> Any:
+        if isinstance(thing, _FILES) and thing not in (sys.stdin, sys.stdout, sys.stderr):
+            raise pickle.PicklingError(f"the open file {getattr(thing, 'name', thing)!r} cannot be sent")
         if isinstance(thing, types.FunctionType):
             found = _find(thing.__module__, thing.__qualname__)
             if found is not thing and getattr(found, "__wrapped__", None) is thing:

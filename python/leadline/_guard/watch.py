@@ -4,17 +4,31 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import types
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from leadline._leadline import Error, InvalidArgumentError, NativeWatch, accounted_bytes, format_bytes, parse_bytes
+from leadline._guard import save as save_file
+from leadline._guard.alarm import MemoryLimitError, explain_refusal, handle, size_text
+from leadline._guard.exec_note import note_execs
+from leadline._leadline import (
+    InvalidArgumentError,
+    NativeWatch,
+    guard_numpy_memory,
+    guard_python_memory,
+    last_refusal,
+    parse_bytes,
+)
 from leadline.notebook.html import escape, html_table
 
 if TYPE_CHECKING:
     from leadline._guard.laps import Laps
+
+__all__ = ["DEFAULT_FRACTION", "MemoryLimitError", "Watch", "WatchReport", "explain_refusal", "watch"]
 
 DEFAULT_FRACTION = 0.92
 _stack: list[Watch] = []  # the last one watches; earlier ones continue when it stops
@@ -24,21 +38,6 @@ _LIBRARIES = (
     "numpy", "tensorflow", "keras", "tf_keras", "jax", "torch", "ai_edge_litert", "tflite_runtime", "scipy", "pandas",
     "sklearn", "h5py", "google.protobuf", "cv2", "IPython", "ipykernel",
 )  # fmt: skip
-
-
-class MemoryLimitError(Error, MemoryError):
-    """Memory came near its limit while this code made it grow.
-
-    `largest` lists the largest Python objects (see leadline.largest_objects); `sample` has the memory of that moment.
-    """
-
-    __module__ = "leadline"  # where users find it
-    code = "memory_limit"
-
-    def __init__(self, message: str = "", largest: Sequence[Any] = (), sample: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.largest = list(largest)
-        self.sample = dict(sample or {})
 
 
 def _limits(limit: float | str) -> tuple[float, int]:
@@ -59,9 +58,37 @@ def _limits(limit: float | str) -> tuple[float, int]:
     return (float(limit), 0) if limit <= 1 else (DEFAULT_FRACTION, int(limit))
 
 
-def _size(count: int, limit: float | str) -> str:
-    """In the units that the limit was given in."""
-    return format_bytes(count, limit if isinstance(limit, str) else "")
+def _save_bytes(save: bool | str | int | None, *, notebook: bool) -> int:
+    """The most bytes of saved variables; 0: none are saved."""
+    if save is None:
+        save = os.environ.get("LEADLINE_SAVE") or notebook
+    if save in (False, "off", "no", 0):
+        return 0
+    if save in (True, "on", "yes"):
+        return save_file.DEFAULT_BYTES
+    return parse_bytes(save) if isinstance(save, str) else int(save)
+
+
+def _save_variables() -> str:
+    """Called in a thread of its own when death is near. The file that was written; empty: none."""
+    watch = _stack[-1] if _stack else None
+    if watch is None or watch._native is None or not (recording := watch._native.recorder_path):
+        return ""
+    path = save_file.path_beside(recording)
+    save_file.save(watch._variables(), path, watch._save_bytes, watch._native.saving)
+    return path
+
+
+_to_save: tuple[dict[str, Any], str, int] | None = None  # for copies of the process, which have no watch
+
+
+def _save_variables_in_copy() -> bool:
+    """The same, called in a copy of the process. Whether anything was written."""
+    gc.disable()  # it would touch every object, and so copy all memory
+    if _to_save is None:
+        return False
+    namespace, path, most_bytes = _to_save
+    return bool(save_file.save(namespace, path, most_bytes))
 
 
 class Watch:
@@ -74,19 +101,30 @@ class Watch:
         limit: float | str = DEFAULT_FRACTION,
         *,
         refuse_large: bool = True,
+        refuse_native: bool = False,
         recorder: bool = True,
         signals: bool = True,
+        save: bool | str | int | None = None,
         folder: str | os.PathLike[str] | None = None,
         session: str = "",
         _cells_only: bool = False,
+        _namespace: dict[str, Any] | None = None,
     ) -> None:
         self.limit = limit
         self._fraction, self._bytes = _limits(limit)
-        self._limit_text = _size(self._bytes, self.limit) if self._bytes else f"{100 * self._fraction:g} %"
-        self._options = {"refuse_large": refuse_large, "recorder": recorder, "signals": signals}
+        self._limit_text = size_text(self._bytes, self.limit) if self._bytes else f"{100 * self._fraction:g} %"
+        self._options = {
+            "refuse_large": refuse_large,
+            "refuse_native": refuse_native,
+            "recorder": recorder,
+            "signals": signals,
+        }
         self._folder = os.fspath(folder) if folder is not None else ""
         self._session = session
         self._cells_only = _cells_only
+        self._namespace = _namespace  # of the notebook
+        self._save_bytes = _save_bytes(save, notebook=_namespace is not None) if recorder else 0
+        self._refusals = 0  # when the cell or the watch began
         self._native: NativeWatch | None = None
         self._past: list[dict[str, Any]] = []
         self._cell: tuple[int, str] | None = None
@@ -113,15 +151,29 @@ class Watch:
             folder=self._folder,
             stack_signal=stack_signal,
             alarm_signal=_signal("alarm", _on_alarm),
+            pause_signal=_signal("pause") if self._save_bytes else 0,
+            save=_save_variables if self._save_bytes else None,
+            save_in_copy=_save_variables_in_copy if self._save_bytes else None,
             facts=self._facts(),
             **self._options,
         )
+        if self._save_bytes and self._native.recorder_path:
+            global _to_save
+            _to_save = (self._variables(), save_file.path_beside(self._native.recorder_path), self._save_bytes)
         if stack_signal and self._native.recorder_descriptor >= 0:
             import faulthandler
 
             faulthandler.register(stack_signal, self._native.recorder_descriptor, all_threads=True, chain=False)
+        if self._options["recorder"]:
+            note_execs()
+        if self._options["refuse_large"]:
+            guard_allocators()
+        self._refusals = last_refusal()["count"]
         if self._cell is not None:
             self._native.begin_cell(*self._cell)
+
+    def _variables(self) -> dict[str, Any]:
+        return self._namespace if self._namespace is not None else vars(sys.modules["__main__"])
 
     def _suspend(self) -> None:
         assert self._native is not None
@@ -165,12 +217,21 @@ class Watch:
     def __enter__(self) -> Watch:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, MemoryError) and self.refused() and hasattr(error, "add_note"):
+            error.add_note(explain_refusal(self, ours=True))
         self.stop()
+
+    def refused(self) -> bool:
+        """Whether an allocation was refused since the cell, or else the watch, began."""
+        return bool(last_refusal()["count"] > self._refusals)
 
     def begin_cell(self, number: int, first_line: str = "") -> None:
         """A cell, or any stretch of code that is to have a line of its own in the report, begins."""
         self._cell = (number, first_line[:200])
+        self._refusals = last_refusal()["count"]
+        if self._options["refuse_large"]:
+            guard_allocators()
         self._thread.begin_cell(*self._cell)
 
     def end_cell(self) -> dict[str, Any] | None:
@@ -244,25 +305,25 @@ class WatchReport:
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for cell in self.cells:
-            growth = _size(cell["after"] - cell["before"], self.limit)
+            growth = size_text(cell["after"] - cell["before"], self.limit)
             yield (
                 str(cell["number"]),
                 f"{cell['seconds']:.1f}",
-                _size(cell["peak"], self.limit),
+                size_text(cell["peak"], self.limit),
                 growth,
                 cell["first_line"],
             )
 
     def _lines(self) -> list[str]:
         now = self.now
-        lines = [f"resident {_size(now['resident'], self.limit)}, peak {_size(self.peak, self.limit)}"]
+        lines = [f"resident {size_text(now['resident'], self.limit)}, peak {size_text(self.peak, self.limit)}"]
         if now["capacity"]:
             where = "container" if now["container"] else "machine"
             share = 100 * now["used"] / now["capacity"]
-            used, capacity = _size(now["used"], self.limit), _size(now["capacity"], self.limit)
+            used, capacity = size_text(now["used"], self.limit), size_text(now["capacity"], self.limit)
             lines.append(f"{where}: {used} of {capacity} in use ({share:.0f} %)")
         lines.append(
-            f"limit {self.limit}, alarms {self.alarms}, accounted to Leadline {_size(now['accounted'], self.limit)}"
+            f"limit {self.limit}, alarms {self.alarms}, accounted to Leadline {size_text(now['accounted'], self.limit)}"
         )
         if self.seconds > 0:
             lines.append(f"the watch itself: {100 * self.cpu_seconds / self.seconds:.2f} % of a core")
@@ -289,7 +350,11 @@ def watch(limit: float | str = DEFAULT_FRACTION, **options: Any) -> Watch:
     grew and the largest objects. `limit` is a part of what the container or machine can give (0.92), or an amount of
     this process's resident memory ("3GB"; the part is then 0.92). Options:
 
-    refuse_large: let the system refuse a single allocation that is larger than all that is left (default True).
+    refuse_large: refuse Python and numpy what is more than is left, as MemoryError (default True).
+    refuse_native: let the system refuse it to everybody (RLIMIT_DATA). Libraries that do not expect that crash:
+        TensorFlow is one of them (default False).
+    save: when death is near, write variables to a private file of at most as many bytes, for `leadline.restore()` and
+        `%restore` (default: True in notebooks, False in scripts).
     recorder, signals: keep a flight recorder; record crashes in it (default True). See leadline.postmortem.
     folder: of the recorder's file.
     session: a name by which a later process recognizes this one's death as its own.
@@ -297,6 +362,15 @@ def watch(limit: float | str = DEFAULT_FRACTION, **options: Any) -> Watch:
     The watch runs until stop(), the end of a `with` block, or the end of the process.
     """
     return Watch(limit, **options)
+
+
+def guard_allocators() -> None:
+    """Python and numpy ask the watch before they take memory. Cheap when they do already."""
+    guard_python_memory()
+    for name in ("numpy._core.multiarray", "numpy.core.multiarray"):  # since numpy 2, and before
+        if (module := sys.modules.get(name)) is not None and hasattr(module, "_ARRAY_API"):
+            guard_numpy_memory(module._ARRAY_API)
+            return
 
 
 _signals: dict[str, int] = {}
@@ -332,7 +406,10 @@ def _stop_at_exit() -> None:
     error = getattr(sys, "last_value", None)
     if error is not None and not _in_ipython():
         words = f"{type(error).__name__}: {error}"[:200]
+    recording = _stack[-1]._thread.recorder_path
     _stack[-1]._thread.stop_at_exit(words)
+    if recording and any(watch_._save_bytes for watch_ in _stack):
+        save_file.forget(save_file.path_beside(recording))  # it was not needed
     for watch_ in _stack:
         watch_._native = None
     _stack.clear()
@@ -342,62 +419,7 @@ def _in_ipython() -> bool:
     return "IPython" in sys.modules and getattr(sys.modules["IPython"], "get_ipython", lambda: None)() is not None
 
 
-def _on_alarm(_signum: int, _frame: Any) -> None:
+def _on_alarm(_signum: int, frame: types.FrameType | None) -> None:
     """Called in the main thread, wherever it is."""
-    native = _stack[-1]._native if _stack else None
-    if native is None or (alarm := native.take_alarm()) is None:
-        return
-    from leadline._guard.largest import largest_objects
-
-    largest = largest_objects(10, seconds=0.5)
-    native.note_raised()
-    raise MemoryLimitError(_message(_stack[-1], alarm, largest), largest, alarm["sample"])
-
-
-def _message(watch: Watch, alarm: dict[str, Any], largest: list[Any]) -> str:
-    sample, cell = alarm["sample"], alarm["cell"]
-    if alarm["own_limit"]:
-        first = (
-            f"this process has {_size(sample['resident'], watch.limit)}, which is its limit "
-            f"({_size(alarm['limit'], watch.limit)}); it was stopped before it took more"
-        )
-    else:
-        where = "the container" if sample["container"] else "the machine"
-        share = 100 * sample["used"] / max(sample["capacity"], 1)
-        used, capacity, own = (_size(sample[key], watch.limit) for key in ("used", "capacity", "resident"))
-        first = (
-            f"{share:.0f} % of the memory of {where} are in use ({used} of {capacity}, {own} by this process); stopped "
-            "before the OOM killer would have"
-        )
-    since = f"since cell {cell['number']} began" if cell["number"] else "since the watch began"
-    line = f"it grew by {_size(alarm['growth'], watch.limit)} in {alarm['since']:.1f} s, {since}"
-    if cell["first_line"]:
-        line += f" (`{cell['first_line'][:80]}`)"
-    if alarm["bytes_per_second"] > 0:
-        line += f"; lately {_size(int(alarm['bytes_per_second']), watch.limit)} a second"
-    lines = [first, line]
-    if largest:
-        lines.append("the largest Python objects:")
-        lines += [f"  {item}" for item in largest]
-    lines.append(f"accounted to Leadline: {_size(accounted_bytes(), watch.limit)}")
-    return "\n".join(lines)
-
-
-def explain_refusal(current: Watch) -> str:
-    """For a MemoryError that a library raised because the system refused it memory."""
-    from leadline._guard.largest import largest_objects
-
-    sample = current.sample()
-    where = "the container" if sample["container"] else "the machine"
-    first = (
-        f"leadline: an allocation was refused. This process has {_size(sample['resident'], current.limit)}; "
-        f"{_size(sample['available'], current.limit)} of {where}'s {_size(sample['capacity'], current.limit)} are left."
-    )
-    if current._bytes:
-        first += f" Limit of this watch: {_size(current._bytes, current.limit)}."
-    lines = [first]
-    if largest := largest_objects(10, seconds=0.5):
-        lines.append("the largest Python objects:")
-        lines += [f"  {item}" for item in largest]
-    lines.append(f"accounted to Leadline: {_size(sample['accounted'], current.limit)}")
-    return "\n".join(lines)
+    if _stack and _stack[-1]._native is not None:
+        handle(_stack[-1], frame)

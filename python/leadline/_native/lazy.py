@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from leadline._leadline import Error
+
 
 def lazy_names(
     package: str, later: Mapping[str, str], public: Sequence[str]
@@ -18,6 +20,8 @@ def lazy_names(
     def __getattr__(name: str) -> Any:
         if name not in later:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if sys.is_finalizing():  # in a __del__, say: nothing can be imported any more
+            raise Error(f"{package}.{name} cannot be imported: this Python is shutting down")
         module = import_module(f"{package}.{later[name]}")
         return module if later[name] == name else getattr(module, name)
 

@@ -71,6 +71,7 @@ class Session:
         self._description: _leadline.SubgraphInfo | None = None
         self._tensors: list[_leadline.TensorInfo] | None = None
         self._specs: dict[int, TensorSpec] = {}
+        self._views: list[weakref.ref[np.ndarray]] = []  # that view() gave
 
     @property
     def description(self) -> _leadline.SubgraphInfo:
@@ -171,6 +172,17 @@ class Session:
                 f"Tensor data is null. Run allocate_tensors() first; tensor {index}, name: {tensors.shown(spec.name)}"
             )
         return tensors.to_numpy(self.native.tensor(index), spec)
+
+    def view(self, index: int) -> np.ndarray:
+        """The same for a caller who may keep it: has_views() knows of it and of what is sliced from it."""
+        array = self.array(index)
+        if len(self._views) >= 32:
+            self._views = [held for held in self._views if held() is not None]
+        self._views.append(weakref.ref(array))
+        return array
+
+    def has_views(self) -> bool:
+        return any(held() is not None for held in self._views)
 
     def get(self, index: int) -> np.ndarray:
         array = self.array(index)

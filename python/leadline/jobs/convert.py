@@ -19,6 +19,7 @@ def convert(
     *,
     signature_keys: Sequence[str] = (),
     allow_custom_ops: bool = False,
+    select_tf_ops: bool = False,
     budget: Budget | int | str | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
     timeout: float | None = None,
@@ -34,11 +35,12 @@ def convert(
       model: a .keras file, a whole-model .h5 file, or the folder of a SavedModel.
       output: the .tflite file, which appears whole or not at all.
       signature_keys, allow_custom_ops: of a SavedModel; no keys: all signatures.
+      select_tf_ops: ops without a conversion stay TensorFlow's own ("Flex"), many of which Leadline runs.
       budget: the most memory to take.
       progress, timeout: as in leadline.calibrate; counts bytes.
     """
     del timeout  # kept by Job
-    job = ConvertJob(model, list(signature_keys), allow_custom_ops, as_budget(budget))
+    job = ConvertJob(model, list(signature_keys), allow_custom_ops, select_tf_ops, as_budget(budget))
     yield job.plan
     with observing(progress, convert="Converting") as observer:
         job.run_to_file(output, observer)

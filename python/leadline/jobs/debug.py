@@ -18,8 +18,22 @@ from leadline.jobs.progress import observing
 from leadline.jobs.samples import sample_source
 
 
+class DebugSuggestion(dict[str, Any]):
+    """A change that was made, quantized and measured; its keys are attributes too: `kind`, `what`, `recipe` (for
+    leadline.quantize), `recalibrate`, `before` and `after` (`cosine`, `same_argmax`, `file_bytes`, `seconds`),
+    `samples`, `held_out`."""
+
+    __module__ = "leadline"  # where users find it
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
 class DebugResult:
-    """What debugging found, as data: `layers`, `outputs`, `suspects`, each a list of dicts.
+    """What debugging found, as data: `layers`, `outputs`, `suspects`, `regions`, `suggestions`, each a list of dicts.
 
     A layer has the error it adds by itself (`own`: against the float node on the same inputs) and all error so far
     (`accumulated`: against the float model). `rmse_over_scale` counts in quantization steps: rounding alone costs
@@ -58,6 +72,21 @@ class DebugResult:
         return self.to_dict()["suspects"]
 
     @property
+    def regions(self) -> list[dict[str, Any]]:
+        """Parts of the network by their `effect`: the share of the outputs' error that goes when they compute in float.
+        Measured where the model lost something."""
+        return self.to_dict()["regions"]
+
+    @property
+    def suggestions(self) -> list[DebugSuggestion]:
+        """Changes that were tried and help, the best first: leadline.quantize(..., recipe=suggestions[0].recipe)."""
+        return [DebugSuggestion(suggestion) for suggestion in self.to_dict()["suggestions"]]
+
+    @property
+    def verdict(self) -> str:
+        return self.to_dict()["verdict"]
+
+    @property
     def samples(self) -> int:
         return self.to_dict()["samples"]
 
@@ -67,6 +96,10 @@ class DebugResult:
     def to_csv(self) -> str:
         """One line per layer."""
         return self._native.to_csv()
+
+    def to_node_data(self) -> str:
+        """Error, effect and bytes of each node, for Model Explorer to show over the quantized model's graph."""
+        return self._native.to_node_data()
 
     def to_html(self) -> str:
         """One self-contained page: verdict, suspects, error along the network, all layers, histograms."""
@@ -100,6 +133,8 @@ def debug(
     *,
     own_error: bool = True,
     equalized: bool = False,
+    effects: bool = True,
+    suggestions: bool = True,
     num_threads: int | None = None,
     budget: Budget | int | str | None = None,
     worst_channels: int = 8,
@@ -112,8 +147,9 @@ def debug(
 
         print(leadline.debug.plan("model.tflite", "model_int8.tflite"))  # what it will take, phase by phase
         result = leadline.debug("model.tflite", "model_int8.tflite", [[image] for image in images])
-        print(result.suspects[0]["why"])
+        print(result.verdict)
         result.save("report.html")
+        content = leadline.quantize("model.tflite", "int8", images, recipe=result.suggestions[0].recipe)
 
     Both models run side by side in one planned graph, one node at a time in memory. Every quantization mode will do.
 
@@ -123,6 +159,9 @@ def debug(
       own_error: also report what each layer adds by itself, which takes a second run of each float node.
       equalized: the quantized model was made with equalize=True, which scales the channels of float layers before they
         are quantized: layers are compared with those. Otherwise that scaling would look like an error.
+      effects: of a model that lost something, measure what parts of the network cost at its outputs, on up to 32 of
+        the samples, which are kept (32 MB at most).
+      suggestions: and change how it is quantized, in all ways that may help, quantize and measure again.
       progress, timeout, pictures: as in leadline.calibrate.
     """
     del timeout  # kept by Job
@@ -139,6 +178,8 @@ def debug(
         worst_channels=worst_channels,
         histograms=histograms,
         equalized=equalized,
+        effects=effects,
+        suggestions=suggestions,
     )
     yield lambda: job.plan(source)
     with observing(progress, compare="Debugging") as observer:

@@ -19,8 +19,9 @@ Planned: TypeAlias = Generator[Callable[[], JobPlan], None, _R]
 
 
 class Job(Generic[_P, _R]):
-    """Calls a function; `plan` takes the same arguments and takes nothing else: no sample is read. The argument
-    `timeout` is kept here: after that many seconds the work ends with TimeLimitError."""
+    """Calls a function; `plan` takes the same arguments and takes nothing else: of samples no more than the
+    sizes is read, where the model leaves sizes open. The argument `timeout` is kept here: after that many seconds the
+    work ends with TimeLimitError."""
 
     __name__: str
     __qualname__: str  # of the function, as update_wrapper() copies it

@@ -34,8 +34,13 @@ def weights_by_path(model: Any) -> dict[str, list[KerasWeight]]:
     result = {}
     for path, variables in store.contents.items():
         if not path.startswith("optimizer"):
-            result[path] = [_weight(variables[key]) for key in sorted(variables, key=_order)]
+            result[path] = [array_weight(variables[key]) for key in sorted(variables, key=_order)]
     return result
+
+
+def weights_below(layer: Any, path: str) -> dict[str, list[KerasWeight]]:
+    """The same of a layer that has `path` in the model."""
+    return {f"{path}/{part}".rstrip("/"): weights for part, weights in weights_by_path(layer).items()}
 
 
 def _order(key: str) -> tuple[bool, int, str]:
@@ -43,8 +48,9 @@ def _order(key: str) -> tuple[bool, int, str]:
     return (not key.isdigit(), int(key) if key.isdigit() else 0, key)
 
 
-def _weight(variable: Any) -> KerasWeight:
-    dtype = getattr(variable.dtype, "name", str(variable.dtype))
+def array_weight(variable: Any) -> KerasWeight:
+    """A variable, array or tensor of the backend, read when it is needed."""
+    dtype = getattr(variable.dtype, "name", str(variable.dtype)).removeprefix("torch.")
     name = getattr(variable, "name", "")
     kind = DType.BFLOAT16 if dtype == "bfloat16" else dtype_of(dtype)
     shape = [int(size) for size in variable.shape]

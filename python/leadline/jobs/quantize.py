@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from leadline._native.arguments import as_budget, as_method, as_mode, as_model
 from leadline.jobs.calibrate import calibrate_on
 from leadline.jobs.job import Job, Planned
 from leadline.jobs.progress import observing
-from leadline.jobs.samples import sample_source, warn_of
+from leadline.jobs.samples import check_picture_arguments, sample_source, warn_of
 
 _R = TypeVar("_R")
 
@@ -32,12 +32,18 @@ def quantize(
     per_channel: bool = True,
     per_channel_dense: bool = True,
     recipe=None,
+    denylisted_nodes: Iterable[str] = (),
+    denylisted_ops: Iterable[str] = (),
     method: str = "min_max",
     percentile: float | None = None,
     calibration=None,
     allow_float: bool = True,
     bias_correction: bool = False,
     equalize: bool = False,
+    ranges_only: bool = False,
+    keep_state: bool = False,
+    sparsify: bool = False,
+    quantized_name: str = "",
     min_weight_elements: int = 1024,
     executor=None,
     budget: Budget | str | int | None = None,
@@ -58,14 +64,23 @@ def quantize(
         'int8', 'uint8' or 'int16', or the same as a dtype of numpy, TensorFlow or Leadline.
     recipe: which nodes are quantized how: a list of rules, {'rules': [...]}, such JSON, or the path of such a file; a
         rule is {'op': ..., 'name': regular expression, 'node': number, 'mode': 'float' or a mode}. Recipes of
-        ai-edge-quantizer are taken as they are. The last rule that matches a node decides; without one: mode.
+        ai-edge-quantizer are taken as they are. The last rule that matches a node decides; without one: mode. A rule
+        that matches no node is an error, unless it is 'optional'. Settings that stand beside 'rules' (mode, method,
+        percentile, per_channel, equalize, bias_correction) replace the arguments of the same names.
+    denylisted_nodes, denylisted_ops: names of tensors whose nodes stay float, and of ops that do.
     method: how ranges are chosen from the samples: 'min_max', 'moving_average', 'percentile', 'mse' or
         'kl'; percentile: the share of values inside the range, 99.99 if not given.
     calibration: a leadline.Calibration made before, instead of representative_dataset.
     allow_float: nodes without an integer form stay float; otherwise they are an error that lists them.
-    executor, budget, progress, timeout, pictures: as in leadline.calibrate.
+    ranges_only: quantizes nothing; the float model gets the ranges that samples gave its tensors, for a quantizer that
+        takes them from the file (tf.lite's calibrate_only).
+    sparsify: weights of dense layers are stored without their zeros, where that is smaller; with mode 'float' that is
+        all that is done.
+    quantized_name: of tensors that floats are quantized into; otherwise the float tensor's with '_int8' or '_int16'.
+    keep_state, executor, budget, progress, timeout, pictures: as in leadline.calibrate.
     """
     del timeout  # kept by Job
+    check_picture_arguments(pictures)
     options = make_options(
         mode,
         input_type=input_type,
@@ -73,11 +88,17 @@ def quantize(
         per_channel=per_channel,
         per_channel_dense=per_channel_dense,
         recipe=recipe,
+        denylisted_nodes=denylisted_nodes,
+        denylisted_ops=denylisted_ops,
         method=method,
         percentile=percentile,
         allow_float=allow_float,
         bias_correction=bias_correction,
         equalize=equalize,
+        ranges_only=ranges_only,
+        keep_state=keep_state,
+        sparsify=sparsify,
+        quantized_name=quantized_name,
         min_weight_elements=min_weight_elements,
         budget=as_budget(budget),
     )
@@ -113,8 +134,6 @@ def _quantize(
     source = None if dataset is None else sample_source(dataset, None, model, budget=options.budget, **pictures)
     job = QuantizeJob(model, options)
     yield lambda: job.plan(source)
-    for rule in job.unmatched_rules:
-        warnings.warn(f"a rule of the recipe matches no node: {rule}", stacklevel=4)
     if job.needs_samples and source is None:
         raise InvalidArgumentError(
             f"mode '{options.mode.name.lower()}' needs representative_dataset: samples of what the model will see"
@@ -124,7 +143,9 @@ def _quantize(
     if options.bias_correction and hasattr(dataset, "__next__"):
         dataset = list(dataset)  # it is read twice
         source = sample_source(dataset, None, model)
-    if executor is not None and source is not None and job.needs_samples and calibration is None:
+    if executor is not None and source is not None and job.uses_samples and calibration is None:
+        if options.keep_state:
+            raise InvalidArgumentError("samples with keep_state are one stream, which an executor cannot split")
         if options.equalize:
             given = model = _leadline.equalized_model(model, options.budget)
             options.equalize = False
@@ -149,6 +170,8 @@ def make_options(
     input_type=None,
     output_type=None,
     recipe=None,
+    denylisted_nodes: Iterable[str] = (),
+    denylisted_ops: Iterable[str] = (),
     method: str = "min_max",
     percentile: float | None = None,
     **settings,
@@ -158,7 +181,6 @@ def make_options(
     options.mode = as_mode(mode)
     options.input_type = _io_type("input_type", input_type)
     options.output_type = _io_type("output_type", output_type)
-    options.recipe = read_recipe(recipe)
     rule = _leadline.CalibrationRule()
     rule.method = as_method(method)
     if percentile is not None:
@@ -168,13 +190,31 @@ def make_options(
         if not hasattr(options, name):
             raise TypeError(f"unexpected keyword argument {name!r}")
         setattr(options, name, value)
+    apply_recipe(recipe, options)
+    options.recipe = [*options.recipe, *keep_float_rules(denylisted_nodes, denylisted_ops)]
     return options
 
 
-def read_recipe(recipe) -> list[_leadline.RecipeRule]:
-    """Rules from a list or dict, JSON text, or the path of a JSON file."""
+def keep_float_rules(nodes: Iterable[str], ops: Iterable[str], optional: bool = False) -> list[_leadline.RecipeRule]:
+    """Rules that keep the nodes that write these tensors, and these ops, in float. `optional`: ops that a model does
+    not have are no error."""
+    for what, names in (("denylisted_nodes", nodes), ("denylisted_ops", ops)):
+        if isinstance(names, str):
+            raise TypeError(f"{what} should be a list of names; got the text {names!r}")
+    rules = []
+    for key, names in (("op", ops), ("name", nodes)):
+        for name in names:
+            rule = _leadline.RecipeRule()
+            setattr(rule, key, name if key == "op" else f"^{re.escape(name)}$")
+            rule.optional = optional and key == "op"
+            rules.append(rule)
+    return rules
+
+
+def apply_recipe(recipe, options: QuantizerOptions) -> None:
+    """Adds what a recipe says to options: a list or dict, JSON text, or the path of a JSON file."""
     if recipe is None:
-        return []
+        return
     if isinstance(recipe, os.PathLike) or (isinstance(recipe, str) and recipe.lstrip()[:1] not in ("[", "{", "")):
         try:
             recipe = Path(recipe).read_text(encoding="utf-8")
@@ -183,14 +223,15 @@ def read_recipe(recipe) -> list[_leadline.RecipeRule]:
         except UnicodeDecodeError as error:
             raise InvalidArgumentError(f"recipe '{recipe}' is not UTF-8 text") from error
     elif not isinstance(recipe, str):
-        rules = recipe.get("rules", recipe) if isinstance(recipe, dict) else list(recipe)
-        if all(isinstance(rule, _leadline.RecipeRule) for rule in rules):
-            return list(rules)
+        recipe = recipe if isinstance(recipe, dict) else list(recipe)
+        if isinstance(recipe, list) and all(isinstance(rule, _leadline.RecipeRule) for rule in recipe):
+            options.recipe = [*options.recipe, *recipe]
+            return
         try:
-            recipe = json.dumps(rules)
+            recipe = json.dumps(recipe)
         except TypeError as error:
             raise InvalidArgumentError(f"recipe: {error}") from error
-    return _leadline.parse_recipe(recipe)
+    _leadline.apply_recipe(recipe, options)
 
 
 def type_name(dtype) -> str:

@@ -10,6 +10,7 @@ none is kept.
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from leadline._native import tensors
 from leadline._native.arguments import as_model
 
 _TYPES = {dtype.name.lower(): dtype for dtype in DType}
+_MOST_SIZES = 10_000  # of a list's samples, whose sizes are looked at before
 _Tensor = tuple[str, DType, tuple[int, ...], Any, str]
 # How pictures become values; arguments of every job that takes samples.
 PICTURE_ARGUMENTS = ("image_size", "mean", "scale", "colors", "resize", "classes")
@@ -72,12 +74,17 @@ def lint_dataset(
     return [*(Finding(*finding) for finding in (reader.findings if reader else ())), *failed]
 
 
+def check_picture_arguments(pictures: dict[str, Any]) -> None:
+    """Whatever a job does not know itself arrives here: a misspelled argument too."""
+    if unknown := [name for name in pictures if name not in PICTURE_ARGUMENTS]:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+
+
 def sample_source(
     dataset: Any, labels: Any, model: Model, *, budget: Budget | None = None, **pictures: Any
 ) -> SampleSource:
     """The samples of `dataset`, each with what `labels` has for it. Nothing but headers of files is read yet."""
-    if unknown := [name for name in pictures if name not in PICTURE_ARGUMENTS]:
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    check_picture_arguments(pictures)
     if isinstance(dataset, (str, os.PathLike)):
         return _open_files(os.fspath(dataset), labels, model, budget, **pictures)
     if any(name not in ("colors", "resize") and value is not None for name, value in pictures.items()):
@@ -197,12 +204,41 @@ class _Reader:
         self._open()
         return self._size
 
+    def sizes(self) -> tuple[str, list[tuple[str, tuple[int, ...]]]] | None:
+        """The largest sizes of the inputs, for models that leave sizes open: of all samples of a list, else of the
+        first one, which is not lost."""
+        if self._dataset is None or self._number >= 0:
+            return None
+        try:
+            if isinstance(self._dataset, (list, tuple)):
+                pairs: Iterator[tuple[Any, Any]] = itertools.islice(
+                    _Reader(self._dataset, None, self._model)._open(), _MOST_SIZES
+                )
+            else:
+                samples = self._open()
+                first = list(itertools.islice(samples, 1))
+                self._samples = itertools.chain(first, samples)
+                pairs = iter(first)
+            signature, shapes, named = "", dict[str, tuple[int, ...]](), False
+            for pair in pairs:
+                signature, inputs, _ = self._taken(pair[0], None)
+                for position, (name, _, shape, _, _) in enumerate(inputs):
+                    key, named = name or str(position), bool(name)
+                    known = shapes.get(key, shape)
+                    largest = tuple(max(sizes) for sizes in zip(known, shape, strict=False))
+                    shapes[key] = largest if len(known) == len(shape) else shape
+        except Error:  # what is wrong with a sample is said when it is read
+            return None
+        return (signature, [(key if named else "", shape) for key, shape in shapes.items()]) if shapes else None
+
     def next(self) -> tuple[str, list[_Tensor], list[_Tensor]] | None:
         pair = next(self._open(), None)
         if pair is None:
             return None
-        raw, target = pair
         self._number += 1
+        return self._taken(*pair)
+
+    def _taken(self, raw: Any, target: Any) -> tuple[str, list[_Tensor], list[_Tensor]]:
         signature = ""
         if _has_key(raw):
             signature, raw = raw[0] or "", raw[1]

@@ -10,14 +10,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadline._native.lazy import lazy_names
-from leadline.lite.interpreter import Interpreter, OpResolverType, SignatureRunner, load_delegate
+from leadline.lite.interpreter import (
+    Delegate,
+    Interpreter,
+    InterpreterWithCustomOps,
+    OpResolverType,
+    SignatureRunner,
+    load_delegate,
+)
 
 if TYPE_CHECKING:  # __getattr__ imports these when they are needed: running does without, and they take time
-    from leadline.lite import experimental
+    from leadline.lite import convert, experimental, metrics
     from leadline.lite.converter import OpsSet, Optimize, RepresentativeDataset, TargetSpec, TFLiteConverter
+    from leadline.lite.installer import install, is_installed, uninstall
 
 __all__ = [
+    "Delegate",
     "Interpreter",
+    "InterpreterWithCustomOps",
     "OpResolverType",
     "OpsSet",
     "Optimize",
@@ -25,8 +35,13 @@ __all__ = [
     "SignatureRunner",
     "TFLiteConverter",
     "TargetSpec",
+    "convert",
     "experimental",
+    "install",
+    "is_installed",
     "load_delegate",
+    "metrics",
+    "uninstall",
 ]
 
 _LATER = {
@@ -35,7 +50,12 @@ _LATER = {
     "RepresentativeDataset": "converter",
     "TFLiteConverter": "converter",
     "TargetSpec": "converter",
+    "convert": "convert",
     "experimental": "experimental",
+    "install": "installer",
+    "is_installed": "installer",
+    "metrics": "metrics",
+    "uninstall": "installer",
 }
 
 

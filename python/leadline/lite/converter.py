@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import difflib
 import enum
+import functools
 import os
-import re
-import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +20,7 @@ from leadline._leadline import (
     Converter,
     Error,
     InvalidArgumentError,
+    ModelSource,
     UnsupportedError,
     remember_object,
 )
@@ -28,7 +28,7 @@ from leadline._native.arguments import as_budget
 from leadline._native.files import write_file
 from leadline.jobs.live_keras import weights_by_path
 from leadline.jobs.progress import progress_of, with_timeout
-from leadline.lite import converter_quantization
+from leadline.lite import concrete_functions, converter_quantization, debug_info, switches
 
 if TYPE_CHECKING:
     from leadline.tf.export import FunctionConverter
@@ -123,38 +123,39 @@ class TFLiteConverter(_Settings):
 
     `optimizations`, `representative_dataset`, `target_spec` and the inference types ask for quantization as in
     TensorFlow; convert() changes none of them. Attributes of tf.lite's that choose between its own converters
-    (experimental_new_converter and the like) are accepted and mean nothing here. With allow_custom_ops, ops of a
-    SavedModel that Leadline has no conversion for become custom ops of the same name; without, convert() names the
-    first of them in an error. Leadline writes no conversion metadata, so
-    exclude_conversion_metadata has nothing to leave out.
+    (experimental_new_converter and the like) are accepted and mean nothing here. Ops of a SavedModel that Leadline has
+    no conversion for stay TensorFlow's own with OpsSet.SELECT_TF_OPS in target_spec.supported_ops, and become custom
+    ops of the same name with allow_custom_ops; without, convert() names the first of them in an error. The file says
+    how it was made, as TensorFlow's do, unless exclude_conversion_metadata is set. Switches that ask for what Leadline
+    does not do are named in a warning (leadline.lite.switches).
     """
 
     __module__ = "leadline.lite"  # where users find it
 
-    _ignored = frozenset(
-        {
-            "experimental_new_converter",
-            "experimental_new_quantizer",
-            "experimental_enable_resource_variables",
-            "experimental_lower_to_saved_model",
-            "experimental_new_dynamic_range_quantizer",
-            "experimental_preserve_assert_op",
-            "experimental_default_to_single_batch_in_tensor_list_ops",
-            "experimental_use_stablehlo_quantizer",
-            "experimental_use_buffer_offset",
-            "unfold_batchmatmul",
-            "unfold_large_splat_constant",
-            "allow_all_select_tf_ops",
-            "saved_model_dir",
-        }
-    )
+    _ignored = frozenset({*switches.NOTHING_TO_DO, *switches.NOT_DONE})
 
     def __init__(
-        self, converter: Converter | FunctionConverter, folder: tempfile.TemporaryDirectory[str] | None = None
+        self,
+        funcs: Any,
+        trackable_obj: Any = None,
+        *,
+        folder: tempfile.TemporaryDirectory[str] | None = None,
+        refusal: UnsupportedError | None = None,
     ) -> None:
-        self._converter = converter
+        """Concrete functions, as from_concrete_functions() takes them."""
+        self._converter: Converter | FunctionConverter
         self._folder = folder  # what the weights are read from, as long as this converter exists
-        self._refusal: UnsupportedError | None = None  # of an op that may become a custom op
+        self._refusal = refusal  # of an op that may become a custom op, or stay TensorFlow's own
+        self._with_tensorflow_ops: Callable[[bool], Converter] | None = None  # reads the model again, with such ops
+        self._plain: Callable[[], TFLiteConverter] | None = None  # the same without a signature
+        self._find_debug_info: Callable[[], Any] = lambda: None
+        if hasattr(funcs, "convert_to_model"):
+            self._converter = funcs
+        else:
+            made = self._from_functions(funcs, trackable_obj, None)
+            self._converter, self._folder, self._refusal = made._converter, made._folder, made._refusal
+            self._plain, self._find_debug_info = made._plain, made._find_debug_info
+            self._with_tensorflow_ops = made._with_tensorflow_ops
         self.optimizations: list[Optimize] = []
         self.representative_dataset: RepresentativeDataset | Callable[[], Iterable[Any]] | None = None
         self.target_spec = TargetSpec()
@@ -162,6 +163,10 @@ class TFLiteConverter(_Settings):
         self.inference_output_type: Any = None
         self.allow_custom_ops = False
         self.exclude_conversion_metadata = False
+        self.canonicalizing_inf_as_min_max_float = False
+        self.experimental_lower_to_saved_model = True
+        self._experimental_unfold_large_splat_constant = False
+        switches.add_attributes(self)
         converter_quantization.add_attributes(self)
         self._made = True
         remember_object(self)
@@ -171,15 +176,16 @@ class TFLiteConverter(_Settings):
         """A live model of Keras 3 (any backend) or tf_keras. `budget` as in Interpreter.
 
         Weights of Keras 3 are read from the model itself, those of tf_keras through a temporary file. A subclassed
-        model has no graph to read, and a layer of a class of your own only its code; with TensorFlow such models are
-        exported to a temporary SavedModel and converted from there.
+        model has no graph to read, and a layer of a class of your own only its code. With TensorFlow such models are
+        exported to a temporary SavedModel and converted from there; with other backends their code is called with
+        symbolic tensors, and what it asks of keras.ops and of Keras's layers is converted.
         """
         budget = as_budget(budget)
         outline = getattr(type(model), "leadline_description", None)  # of leadline.tf, where Keras was not needed yet
         if outline is not None:
             if (described := outline(model)) is not None:
                 config, weights = described
-                return cls(Converter.from_keras_config(config, lambda path: weights.get(path, []), budget))
+                return cls(_of_config(config, weights, budget))
             model = model._real()
         if not hasattr(model, "save") or not hasattr(model, "get_config"):
             raise InvalidArgumentError(f"expected a Keras model, got {type(model).__name__}")
@@ -188,13 +194,15 @@ class TFLiteConverter(_Settings):
         try:
             return cls._from_layers(model, budget)
         except UnsupportedError as error:
-            if not _runs_on_tensorflow(model):
-                raise
             refusal = error.with_traceback(None)  # which would hold what failed
+        if not _runs_on_tensorflow(model):
+            return cls._from_code(model, budget, refusal)
         try:
             made = cls._from_export(model, budget)
         except Exception as failure:
-            raise refusal from failure.with_traceback(None)  # first what the model itself was refused for
+            if not _is_keras_3(model):
+                raise refusal from failure.with_traceback(None)  # first what the model itself was refused for
+            return cls._from_code(model, budget, refusal)
         warnings.warn(
             f"not every layer could be converted by itself ({refusal}): the model is exported to a temporary "
             "SavedModel and converted from that",
@@ -213,26 +221,48 @@ class TFLiteConverter(_Settings):
             except Exception:  # another version of Keras 3: its files are all that can be relied on
                 pass
             else:
-                return cls(Converter.from_keras_config(config, lambda path: weights.get(path, []), budget))
+                return cls(_of_config(config, weights, budget))
         folder = tempfile.TemporaryDirectory(prefix="leadline-")
         path = Path(folder.name) / ("model.keras" if _is_keras_3(model) else "model.h5")
         model.save(path)
-        return cls(Converter.from_keras(path, budget), folder)
+        return cls(Converter.from_keras(path, budget, tensorflow_version=_tensorflow_version()), folder=folder)
+
+    @classmethod
+    def _from_code(cls, model: Any, budget: Budget | None, refusal: UnsupportedError | None = None) -> TFLiteConverter:
+        """What the model's layers ask of Keras when they are called; `refusal` is why they could not be read."""
+        from leadline.jobs.traced_config import traced_model
+        from leadline.jobs.traced_keras import has_own_code
+
+        if refusal is not None and not has_own_code(model):
+            raise refusal
+        try:
+            config, weights = traced_model(model)
+            return cls(Converter.from_keras_config(config, lambda path: weights.get(path, []), budget))
+        except UnsupportedError as error:
+            if refusal is None:
+                raise
+            failure = error.with_traceback(None)
+        raise UnsupportedError(f"{refusal}. Its code was called, too, and is no help: {failure}") from failure
 
     @classmethod
     def _from_subclassed(cls, model: Any, budget: Budget | None) -> TFLiteConverter:
         name = type(model).__name__
         if not _runs_on_tensorflow(model):
-            raise UnsupportedError(
-                f"the model is of class '{name}', whose code Leadline cannot read; write it as a Functional or "
-                "Sequential model, or use Keras's TensorFlow backend, through which it is converted as a SavedModel"
-            )
+            return cls._from_code(model, budget)
         warnings.warn(
             f"{name} is a subclassed model, which has no graph of layers: it is exported to a temporary SavedModel and "
             "converted from that",
             stacklevel=3,
         )
-        return cls._from_export(model, budget)
+        try:
+            return cls._from_export(model, budget)
+        except Exception as failure:
+            if not _is_keras_3(model):
+                raise
+            try:  # code that TensorFlow cannot follow, but Keras can
+                return cls._from_code(model, budget)
+            except Exception:
+                raise failure from None
 
     @classmethod
     def _from_export(cls, model: Any, budget: Budget | None) -> TFLiteConverter:
@@ -241,10 +271,10 @@ class TFLiteConverter(_Settings):
         path = Path(folder.name) / "model"
         try:
             if _is_keras_3(model):
-                model.export(path, verbose=False)
+                _export_for_inference(model, path)
             else:
                 model.save(path, save_format="tf")
-            return cls._from_folder(path, ["serving_default"], [], budget, folder)
+            return cls._from_folder(path, ["serving_default"], [], budget, folder, source=ModelSource.KERAS_MODEL)
         except BaseException:
             folder.cleanup()
             raise
@@ -257,27 +287,62 @@ class TFLiteConverter(_Settings):
         tags: list[str],
         budget: Budget | None,
         folder: tempfile.TemporaryDirectory[str] | None = None,
+        **details: Any,
     ) -> TFLiteConverter:
-        """allow_custom_ops is set later, so an op without a conversion is not an error before convert()."""
+        """allow_custom_ops and SELECT_TF_OPS are set later, so an op without a conversion is not an error before
+        convert()."""
+
+        def read(allow_custom_ops: bool = False, select_tf_ops: bool = False) -> Converter:
+            return Converter.from_saved_model(path, keys, tags, budget, allow_custom_ops, select_tf_ops, **details)
+
         try:
-            return cls(Converter.from_saved_model(path, keys, tags, budget), folder)
+            return cls(read(), folder=folder)
         except UnsupportedError as error:
             refusal = error.with_traceback(None)  # which would hold what failed
-        made = cls(Converter.from_saved_model(path, keys, tags, budget, True), folder)
-        made._refusal = refusal
+        try:
+            made = cls(read(allow_custom_ops=True), folder=folder, refusal=refusal)
+        except UnsupportedError:  # it has other troubles, too
+            made = cls(_Refused(refusal), folder=folder, refusal=refusal)
+        made._with_tensorflow_ops = lambda allow_custom_ops: read(allow_custom_ops, select_tf_ops=True)
         return made
 
+    def _leave_signatures_out(self) -> None:
+        if isinstance(self._converter, Converter):
+            self._converter = self._converter.without_signatures()
+        again = self._with_tensorflow_ops
+        if again is not None:
+            self._with_tensorflow_ops = lambda allow_custom_ops: again(allow_custom_ops).without_signatures()
+
     def _ready(self) -> Converter | FunctionConverter:
-        if self._refusal is not None and not self.allow_custom_ops:
+        if not self.experimental_lower_to_saved_model and self._plain is not None:
+            made = self._plain()
+            self._refusal, self._plain = made._refusal, None
+            self._converter, self._with_tensorflow_ops = made._converter, made._with_tensorflow_ops
+            self._leave_signatures_out()
+        ready = self._converter
+        ops = {getattr(value, "name", str(value)) for value in self.target_spec.supported_ops}
+        if "SELECT_TF_OPS" in ops and self._with_tensorflow_ops is not None:
+            ready = self._with_tensorflow_ops(bool(self.allow_custom_ops))
+        elif self._refusal is not None and not self.allow_custom_ops:
             raise self._refusal
-        return self._converter
+        if not isinstance(ready, Converter):
+            return ready
+        if "SELECT_TF_OPS" in ops:
+            ready = ready.with_select_tf_ops()
+        if self._experimental_unfold_large_splat_constant:
+            ready = ready.with_unfolded_constants()
+        if self.canonicalizing_inf_as_min_max_float:
+            ready = ready.with_finite_constants()
+        if self.exclude_conversion_metadata:
+            return ready.without_record()
+        return ready.with_record(bool(self.allow_custom_ops), "SELECT_TF_OPS" in ops)
 
     @classmethod
     def from_keras_file(
         cls, path: str | os.PathLike[str], *, budget: Budget | int | str | None = None
     ) -> TFLiteConverter:
         """A saved model: .keras, or a whole-model .h5."""
-        return cls(Converter.from_keras(path, as_budget(budget)))
+        return cls(Converter.from_keras(path, as_budget(budget), tensorflow_version=_tensorflow_version()))
 
     @classmethod
     def from_saved_model(
@@ -291,7 +356,9 @@ class TFLiteConverter(_Settings):
         """A SavedModel directory. Without signature_keys: all signatures, of a Keras export serving_default."""
         keys = [signature_keys] if isinstance(signature_keys, str) else list(signature_keys or [])
         chosen = [tags] if isinstance(tags, str) else sorted(tags or [])
-        return cls._from_folder(saved_model_dir, keys, chosen, as_budget(budget))
+        made = cls._from_folder(saved_model_dir, keys, chosen, as_budget(budget))
+        made._find_debug_info = lambda: debug_info.of_saved_model(saved_model_dir)
+        return made
 
     @classmethod
     def from_concrete_functions(
@@ -302,15 +369,15 @@ class TFLiteConverter(_Settings):
 
         One becomes the signature serving_default, several become signatures with their names. `trackable_obj` holds
         their variables and tables; it may be left out or be anything else, as long as the functions need no tables.
+        Without it, or where TensorFlow cannot save them with it, a single function becomes a model without a signature
+        whose inputs are the function's arguments, in their order and with their names, as in TensorFlow.
         """
+        return cls._from_functions(funcs, trackable_obj, as_budget(budget))
+
+    @classmethod
+    def _from_functions(cls, funcs: Any, trackable_obj: Any, budget: Budget | None) -> TFLiteConverter:
         functions: list[Any] = list(funcs) if isinstance(funcs, (list, tuple)) else [funcs]
-        if not functions:
-            raise InvalidArgumentError("from_concrete_functions() needs at least one function")
-        for function in functions:
-            if not hasattr(function, "structured_input_signature"):
-                raise InvalidArgumentError(
-                    f"expected concrete functions (function.get_concrete_function(...)), got {type(function).__name__}"
-                )
+        concrete_functions.check(functions)
         own = sys.modules.get("leadline.tf.functions")  # not imported: then none of them is of leadline.tf
         if own is not None and all(isinstance(function, own.ConcreteFunction) for function in functions):
             from leadline.tf.export import converter_of
@@ -318,11 +385,23 @@ class TFLiteConverter(_Settings):
             return cls(converter_of(functions))
         import tensorflow as tf  # concrete functions exist, so it is loaded already
 
-        names = ["serving_default"] if len(functions) == 1 else _function_names(functions)
         folder = tempfile.TemporaryDirectory(prefix="leadline-")
         path = Path(folder.name) / "model"
-        _save_functions(tf, trackable_obj, path, dict(zip(names, functions, strict=True)))
-        return cls._from_folder(path, names, [], as_budget(budget), folder)
+        saved = concrete_functions.save(tf, functions, trackable_obj, path)
+        source = ModelSource.CONCRETE_FUNCTIONS
+
+        def plain() -> TFLiteConverter:
+            names = {"plain_inputs": saved.plain_inputs, "plain_outputs": saved.plain_outputs}
+            return cls._from_folder(path, saved.keys, [], budget, folder, source=source, **names)
+
+        if len(functions) == 1 and saved.bare:
+            made = plain()
+            made._leave_signatures_out()
+        else:
+            made = cls._from_folder(path, saved.keys, [], budget, folder, source=source)
+        made._plain = plain if len(functions) == 1 else None
+        made._find_debug_info = lambda: debug_info.of_functions(functions)
+        return made
 
     @classmethod
     def experimental_from_jax(cls, serving_funcs: Any, inputs: Any) -> TFLiteConverter:
@@ -332,6 +411,11 @@ class TFLiteConverter(_Settings):
             "functions of JAX are not converted directly: export them as a SavedModel (jax.experimental."
             "jax2tf.convert, then tf.saved_model.save) and use from_saved_model()"
         )
+
+    @property
+    def _debug_info(self) -> Any:
+        """Where the nodes were made, as far as TensorFlow knows: its GraphDebugInfo, or None."""
+        return self._find_debug_info()
 
     def plan(self) -> ConversionPlan:
         """What the conversion makes and needs, before weights are read."""
@@ -352,6 +436,7 @@ class TFLiteConverter(_Settings):
         the conversion when it returns False. After `timeout` seconds it ends with TimeLimitError.
         """
         del timeout  # kept by with_timeout
+        switches.warn(self, 3)
         asked = converter_quantization.request(self)
         with progress_of(progress, "Converting") as report:
             if asked is None:
@@ -376,44 +461,59 @@ class TFLiteConverter(_Settings):
         if converter_quantization.request(self) is not None:
             write_file(path, self.convert(progress=progress))
             return
+        switches.warn(self, 3)
         with progress_of(progress, "Converting") as report:
             self._ready().convert_to(path, report)
 
 
-def _save_functions(tf: Any, trackable: Any, path: Path, functions: dict[str, Any]) -> None:
-    """Saves them with `trackable` where TensorFlow can: it takes no tf.function, and of a loaded SavedModel nothing
-    that was not traced. Else with the variables they refer to, which is all that most need.
-    """
-    if trackable is not None:
-        try:
-            tf.saved_model.save(trackable, str(path), signatures=functions)
-        except Exception:
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            return
-    holder = tf.Module()
-    holder.variables_of_functions = [variable for function in functions.values() for variable in function.variables]
-    tf.saved_model.save(holder, str(path), signatures=functions)
+class _Refused:
+    """Stands for a model that cannot be read: what it was refused for is said when it is converted."""
+
+    def __init__(self, refusal: UnsupportedError) -> None:
+        self._refusal = refusal
+
+    def plan(self, *_: Any) -> Any:
+        raise self._refusal
+
+    convert = convert_to = convert_to_model = plan
 
 
-def _function_names(functions: Sequence[Any]) -> list[str]:
-    """The names that users gave them: "__inference_add_12" was add."""
-    names: list[str] = []
-    for function in functions:
-        given = function.name.decode() if isinstance(function.name, bytes) else str(function.name)
-        name = unique = re.sub(r"^__inference_|_\d+$", "", given)
-        count = 0
-        while unique in names:
-            count += 1
-            unique = f"{name}_{count}"
-        names.append(unique)
-    return names
+def _of_config(config: str, weights: dict[str, Any], budget: Budget | None) -> Converter:
+    version = _tensorflow_version()
+    return Converter.from_keras_config(config, lambda path: weights.get(path, []), budget, tensorflow_version=version)
+
+
+def _tensorflow_version() -> str:
+    """Of TensorFlow, where the program uses it."""
+    return str(getattr(sys.modules.get("tensorflow"), "__version__", ""))
 
 
 def _is_keras_3(model: Any) -> bool:
     """Whether it is a model of Keras 3, and not of tf_keras or an older Keras."""
     keras = sys.modules.get("keras")  # loaded, if this is a model of Keras 3
     return keras is not None and keras.__version__.startswith("3.") and isinstance(model, keras.Model)
+
+
+def _export_for_inference(model: Any, path: Path) -> None:
+    """A SavedModel as Keras writes it for LiteRT. Keras's plain export does not say that the model is not trained, and
+    then a layer such as Resizing puts the layers after it in training: their batches would be normalized.
+    """
+    import keras
+
+    try:
+        from keras.src.export.export_utils import get_input_signature
+    except ImportError:  # before Keras 3.7
+        model.export(path, verbose=False)
+        return
+    signature = get_input_signature(model)
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    archive.add_endpoint(
+        "serve",
+        functools.partial(model.__call__, training=False),
+        input_signature=signature if isinstance(signature, (list, tuple)) else [signature],
+    )
+    archive.write_out(str(path), verbose=False)
 
 
 def _has_graph(model: Any) -> bool:

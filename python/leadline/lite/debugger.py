@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import csv
 import os
-import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any, TypeVar
 
@@ -21,9 +21,19 @@ from leadline.jobs.calibrate import calibrate
 from leadline.jobs.progress import progress_of, tell, with_timeout
 from leadline.jobs.quantize import quantize, quantize_to_model
 from leadline.jobs.samples import open_dataset, to_array
-from leadline.lite import converter_quantization
+from leadline.lite import converter_quantization, metrics
+from leadline.lite.convert import has_integers, recipe_of_denylists
 
 T = TypeVar("T")
+
+
+def _get_quant_params(tensor_detail: Mapping[str, Any]) -> tuple[float, int] | None:
+    """The first scale and zero point in the details of a tensor, as scripts ask tf.lite's debugger for them."""
+    found = tensor_detail["quantization_parameters"]
+    if not found or not len(found["scales"]) or not len(found["zero_points"]):
+        return None
+    return found["scales"][0], found["zero_points"][0]
+
 
 _LAYER_METRICS = ("num_elements", "stddev", "mean_error", "max_abs_error", "mean_squared_error")
 
@@ -41,6 +51,8 @@ class QuantizationDebugOptions:
         denylisted_ops: list[str] | None = None,
         denylisted_nodes: list[str] | None = None,
         fully_quantize: bool = False,
+        *,
+        recipe: Any = None,
     ) -> None:
         """
         Args:
@@ -51,6 +63,7 @@ class QuantizationDebugOptions:
           denylisted_ops: names of ops that stay float.
           denylisted_nodes: names of tensors whose nodes stay float.
           fully_quantize: inputs and outputs are int8 too.
+          recipe: which nodes are quantized how, as leadline.quantize takes it.
 
         Raises ValueError when two metrics have the same name.
         """
@@ -60,10 +73,18 @@ class QuantizationDebugOptions:
         self.denylisted_ops = denylisted_ops
         self.denylisted_nodes = denylisted_nodes
         self.fully_quantize = fully_quantize
+        self.recipe = recipe
         metrics = (layer_debug_metrics, model_debug_metrics, layer_direct_compare_metrics)
         names = [name for functions in metrics for name in functions or ()]
         if len(names) != len(set(names)):
             raise InvalidArgumentError("Provided metrics have duplicate keys.")
+
+    def _choice(self) -> dict[str, Any]:
+        """Which nodes are quantized how, as arguments of leadline.quantize."""
+        if self.recipe is None:
+            return {"recipe": recipe_of_denylists(self.denylisted_ops, self.denylisted_nodes)}
+        lists = {"denylisted_ops": self.denylisted_ops or (), "denylisted_nodes": self.denylisted_nodes or ()}
+        return {"recipe": self.recipe, **lists}
 
     def __repr__(self) -> str:
         given = {name: value for name, value in vars(self).items() if value}
@@ -74,8 +95,9 @@ class QuantizationDebugger:
     """Runs a debug model (a quantized model with NumericVerify nodes) and gathers statistics; as tf.lite's.
 
     Made from a converter it calibrates once, on a float model that is converted once; the converter stays as it is.
-    Differences are taken while a node's values are in memory. NaN is not hidden: it makes a statistic NaN, and
-    `not_finite` counts it by layer. Subgraphs other than the main one are watched too.
+    Differences are taken while a node's values are in memory. Samples for which a metric is NaN are left out of its
+    mean, as tf.lite does it, but not silently: run() warns, and `not_finite` counts the values by layer. Other
+    subgraphs than the main one are watched too.
     """
 
     __module__ = "leadline.lite.experimental"  # where users find it
@@ -136,7 +158,7 @@ class QuantizationDebugger:
             raise InvalidArgumentError("converter object must set optimizations to lite.Optimize.DEFAULT")
         if not converter.representative_dataset:
             raise InvalidArgumentError("converter object must set representative_dataset")
-        self._request = converter_quantization.request(converter)
+        self._request = converter_quantization.request(converter, quantizes=True)
         self._float = _float_model(converter, self._budget)
         self._use_debug_model()
 
@@ -149,8 +171,10 @@ class QuantizationDebugger:
         asked, options = self._request, self._debug_options
         if self._calibration is None and asked.representative_dataset is not None:
             self._calibration = calibrate(self._reference, asked.representative_dataset, "min_max", budget=self._budget)
-        settings = dict(asked.settings) | {"recipe": _recipe(options), "budget": self._budget}
-        if options.fully_quantize:
+        settings = dict(asked.settings) | {"budget": self._budget}
+        choice = options._choice()
+        settings |= choice
+        if options.fully_quantize and has_integers(self._reference, asked.mode, **choice):
             kind = "int16" if asked.mode == "int16x8" else "int8"
             settings |= {"input_type": kind, "output_type": kind}
         elif "input_type" in settings:
@@ -188,6 +212,7 @@ class QuantizationDebugger:
         self._layers = self._observer.layers
         self.layer_statistics = self.model_statistics = None
         self.not_finite = {}
+        metrics.TFLiteMetrics().increase_counter_debugger_creation()
 
     @with_timeout
     def run(
@@ -254,10 +279,18 @@ class QuantizationDebugger:
             if not numbers.samples:
                 continue
             row = {name: getattr(numbers, name) for name in _LAYER_METRICS}
-            row |= {name: np.mean(values) for name, values in custom.values[index].items()}
+            row |= {name: _mean_of_numbers(values) for name, values in custom.values[index].items()}
             self.layer_statistics[layer.output_name] = row
             if numbers.not_finite:
                 self.not_finite[layer.output_name] = numbers.not_finite
+        if self.not_finite:
+            name, count = next(iter(self.not_finite.items()))
+            warnings.warn(
+                f"{len(self.not_finite)} layers have differences that are NaN or infinite, the first is {name} with "
+                f"{count} of them: samples for which a statistic is NaN are not in its mean (see not_finite)",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     def layer_statistics_dump(self, file: IO[str]) -> None:
         """Writes the statistics as CSV, with tf.lite's columns. A tensor with a scale for each channel has them all."""
@@ -279,6 +312,13 @@ class QuantizationDebugger:
                 "tensor_name": _csv_cell(layer.tensor_name),
             }
             writer.writerow(row)
+
+
+def _mean_of_numbers(values: Sequence[float]) -> Any:
+    """The mean without NaN; NaN when there is nothing else, without numpy's warning."""
+    found = np.asarray(values, np.float64)
+    found = found[~np.isnan(found)]
+    return np.mean(found) if found.size else np.float64("nan")
 
 
 def _csv_cell(name: str) -> str:
@@ -327,18 +367,14 @@ def _float_model(converter: Any, budget: Budget | None) -> Model:
     """The converter's float model; the converter is only read."""
     native = getattr(converter, "_converter", None)
     if isinstance(native, _leadline.Converter):
-        return native.convert_to_model(budget=budget)
+        ready: _leadline.Converter = converter._ready()
+        return ready.convert_to_model(budget=budget)
     plain = copy.copy(converter)
     plain.optimizations, plain.representative_dataset = [], None
     plain.target_spec = copy.copy(converter.target_spec)
     plain.target_spec.supported_types = []
     plain.inference_input_type = plain.inference_output_type = np.float32
     return as_model(plain.convert(), budget)
-
-
-def _recipe(options: QuantizationDebugOptions) -> list[dict[str, str]]:
-    rules = [{"op": op, "mode": "float"} for op in options.denylisted_ops or ()]
-    return rules + [{"name": f"^{re.escape(name)}$", "mode": "float"} for name in options.denylisted_nodes or ()]
 
 
 def _run(interpreter: _leadline.Interpreter, inputs: Sequence[Array]) -> None:

@@ -2,5 +2,6 @@
 """leadline.lite.experimental: what tf.lite.experimental has."""
 
 from leadline.lite.debugger import QuantizationDebugger, QuantizationDebugOptions
+from leadline.lite.interpreter import OpResolverType, load_delegate
 
-__all__ = ["QuantizationDebugOptions", "QuantizationDebugger"]
+__all__ = ["OpResolverType", "QuantizationDebugOptions", "QuantizationDebugger", "load_delegate"]

@@ -12,13 +12,58 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leadline import _leadline
-from leadline._leadline import Budget, Error, InvalidArgumentError, Model, Plan, UnsupportedError, time_limit
+from leadline._leadline import (
+    Budget,
+    BudgetError,
+    Error,
+    InvalidArgumentError,
+    Model,
+    Plan,
+    UnsupportedError,
+    time_limit,
+)
 from leadline._native.arguments import as_budget, as_threads
 from leadline._native.session import Session, described, op_details, tensor_details
 from leadline._native.tensors import Array, shown
+from leadline.lite import metrics
+from leadline.lite.delegates import Delegate, DelegateError, check_registerers, load_delegate
 
 if TYPE_CHECKING:
     from leadline.lite.profile import Profile
+    from leadline.lite.wrapper import InterpreterWrapper
+
+__all__ = [
+    "Delegate",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "SignatureRunner",
+    "load_delegate",
+]
+
+
+# The graph of some thousand nodes: what a refusal may take to say more than that the file does not fit.
+_REFUSAL_BYTES = 1 << 20
+
+
+def _with_total(
+    error: BudgetError, load: Callable[[Budget | None], Model], given: Budget | None, mapped_bytes: int | None
+) -> BudgetError:
+    """The refusal of a model whose file alone does not fit, with what the whole model needs. `mapped_bytes` is the size
+    of a file that is mapped or borrowed, and takes no memory until it is read; None when it would be copied."""
+    budget = given if given is not None else Budget.machine_default()
+    if mapped_bytes is None:
+        return error
+    try:  # what reading takes besides has to fit into what the budget has left
+        plan = Interpreter(model=load(Budget(mapped_bytes + max(budget.available, _REFUSAL_BYTES)))).plan()
+    except (Error, OSError):  # no plan without sizes, or none at all
+        return error
+    size_text = budget.format
+    rows = [f"\n  {name:<16} {size:>14} bytes  {size_text(size):>10}" for name, size in plan.categories.items()]
+    text = f"{error}. All in all this model needs {size_text(plan.peak_bytes)} ({plan.peak_bytes} bytes):"
+    full = BudgetError(text + "".join(rows) + "\nRaise the budget, use a smaller input or fewer threads.")
+    full.needed, full.limit = plan.peak_bytes, error.limit
+    return full
 
 
 @enum.unique
@@ -33,15 +78,6 @@ class OpResolverType(enum.Enum):
     BUILTIN = 1
     BUILTIN_REF = 2
     BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
-
-
-def load_delegate(library: str, options: dict[str, Any] | None = None) -> Any:
-    """Raises UnsupportedError, a ValueError, as tf.lite does when a delegate cannot be loaded."""
-    del options
-    raise UnsupportedError(
-        f"Failed to load delegate from {library}\n"
-        "Leadline runs models on the CPU and does not take delegates: create the Interpreter without one."
-    )
 
 
 def _device(device: str | None, on_missing: str) -> str:
@@ -161,8 +197,8 @@ class Interpreter:
           experimental_preserve_all_tensors: every intermediate tensor keeps memory of its own; without it, get_tensor()
             computes it again.
           experimental_disable_delegate_clustering, experimental_default_delegate_latest_features,
-          experimental_compress_quantization_zero_points, experimental_force_delegate_node_profiling: accepted; they
-            concern delegates.
+          experimental_force_delegate_node_profiling: accepted; they concern delegates.
+          experimental_compress_quantization_zero_points: details have one zero point where all of a tensor are equal.
           experimental_disable_delegate_node_fusion: the same as disabled_passes=["all"].
           budget: the most memory to take: bytes, a text such as "200MB", "1.5GiB" or "50%", or a Budget that
             several interpreters share. None: LEADLINE_MEMORY, or 90 % of what the machine leaves now.
@@ -182,9 +218,7 @@ class Interpreter:
         if resolver not in OpResolverType.__members__:
             raise InvalidArgumentError(f"Unrecognized passed in op resolver type: {experimental_op_resolver_type}")
         if experimental_delegates:
-            raise UnsupportedError(
-                "experimental_delegates: Leadline runs models on the CPU and does not take delegates"
-            )
+            raise DelegateError("experimental_delegates: Leadline runs models on the CPU and does not take delegates")
         reference = resolver == "BUILTIN_REF"
         threads = as_threads(num_threads)
         self._device = _device(device, on_missing)
@@ -200,10 +234,13 @@ class Interpreter:
             "winograd": not reference,
             "disabled_passes": ["all"] if reference or experimental_disable_delegate_node_fusion else disabled_passes,
         }
+        self._compress_zero_points = bool(experimental_compress_quantization_zero_points)
         self._main = Session(self._model, 0, self._options)
         self._sessions = {0: self._main}
         self._profiled = False
         _leadline.remember_object(self)
+        self._metrics = metrics.TFLiteMetrics()
+        self._metrics.increase_counter_interpreter_creation()
 
     @property
     def device(self) -> str:
@@ -220,11 +257,18 @@ class Interpreter:
             return model
         if path and content:
             raise InvalidArgumentError("Can't both provide `model_path` and `model_content`")
-        if path:
-            return Model.load(os.fspath(path), as_budget(budget))
-        if content:
-            return Model.from_bytes(content, as_budget(budget))
-        raise InvalidArgumentError("`model_path` or `model_content` must be specified.")
+        if not path and not content:
+            raise InvalidArgumentError("`model_path` or `model_content` must be specified.")
+
+        def load(budget: Budget | None) -> Model:
+            return Model.load(os.fspath(path), budget) if path else Model.from_bytes(content, budget)
+
+        given = as_budget(budget)
+        try:
+            return load(given)
+        except BudgetError as error:
+            borrowed = os.path.getsize(path) if path else len(content) if isinstance(content, bytes) else None
+            raise _with_total(error, load, given, borrowed) from None
 
     def _session(self, subgraph: int) -> Session:
         with self._main.lock:
@@ -258,19 +302,31 @@ class Interpreter:
         """One dict per input: `name`, `index`, `shape`, `shape_signature` (-1: may change), `dtype`, `quantization`
         (scale and zero point when there is one of each), `quantization_parameters` (`scales`, `zero_points`,
         `quantized_dimension`, `block_size`) and `sparsity_parameters`."""
-        return [tensor_details(self._main, index) for index in self._main.inputs]
+        return [self._details(self._main, index) for index in self._main.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
         """One dict per output, as get_input_details()."""
-        return [tensor_details(self._main, index) for index in self._main.outputs]
+        return [self._details(self._main, index) for index in self._main.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """One dict per tensor of a subgraph, as get_input_details()."""
         session = self._session_of(subgraph_index)
-        return [tensor_details(session, index) for index in range(session.tensor_count)]
+        return [self._details(session, index) for index in range(session.tensor_count)]
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        return tensor_details(self._session_of(subgraph_index), tensor_index)
+        return self._details(self._session_of(subgraph_index), tensor_index)
+
+    def _details(self, session: Session, index: int) -> dict[str, Any]:
+        details = tensor_details(session, index)
+        quantization = details["quantization_parameters"]
+        if self._compress_zero_points and len(set(quantization["zero_points"].tolist())) == 1:
+            quantization["zero_points"] = quantization["zero_points"][:1]
+        return details
+
+    @property
+    def experimental_compress_quantization_zero_points(self) -> bool:
+        """As the constructor was told."""
+        return self._compress_zero_points
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         """A copy of a tensor.
@@ -310,7 +366,11 @@ class Interpreter:
         """
         session = self._main
         index = session.check_index(tensor_index)
-        return lambda: session.array(index)
+        return lambda: session.view(index)
+
+    def _safe_to_run(self) -> bool:
+        """Whether nobody holds a view that tensor() gave. LiteRT refuses to run while somebody does; Leadline runs."""
+        return not any(session.has_views() for session in tuple(self._sessions.values()))
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:
         """Sets the shape of an input; call allocate_tensors() afterwards. `strict`: only dimensions that are -1 in
@@ -377,6 +437,24 @@ class Interpreter:
         """One dict per node: `index`, `op_name`, `inputs`, `outputs`, `operand_types`, `result_types`."""
         nodes, tensors = self._main.description.nodes, self._main.description.tensors
         return [op_details(node, tensors) for node in nodes]
+
+    @property
+    def _interpreter(self) -> InterpreterWrapper:
+        """What scripts know as LiteRT's native class."""
+        from leadline.lite.wrapper import InterpreterWrapper  # few programs ask for it
+
+        return InterpreterWrapper(self)
+
+    @property
+    def _delegates(self) -> list[Delegate]:
+        return []
+
+    def _native_handle(self) -> int:
+        """In LiteRT the address of a C++ object of its own, which Leadline has none of: raises UnsupportedError."""
+        raise UnsupportedError(
+            "_native_handle() is the address of a tflite::Interpreter, for C++ code that was compiled against LiteRT; "
+            "Leadline's C++ class is leadline::Interpreter (include/leadline/interpreter.h)"
+        )
 
     # Memory and time ----------------------------------------------------------------------------
 
@@ -461,3 +539,17 @@ class Interpreter:
         except Error as error:
             facts = {"cannot be planned": str(error)}
         return interpreter_html("leadline.lite.Interpreter", tensors, facts)
+
+
+class InterpreterWithCustomOps(Interpreter):
+    """An Interpreter for models with custom ops. Leadline's are made with leadline.register_op, which every Interpreter
+    knows; `custom_op_registerers`, which register C++ code with LiteRT, are refused with what to do instead.
+    """
+
+    __module__ = "leadline.lite"  # where users find it
+
+    def __init__(
+        self, custom_op_registerers: Sequence[str | Callable[[int], None]] | None = None, **arguments: Any
+    ) -> None:
+        check_registerers(custom_op_registerers)
+        super().__init__(**arguments)

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import ast
+import re
 import shlex
+import sys
 from typing import Any, NoReturn
 
+from leadline._guard import front_end
 from leadline._guard.guard import guard
 from leadline._leadline import InvalidArgumentError
+from leadline.notebook.cell import CellOrder, CellResult, names_of_notebook, run_cell, shown_note
 
 
 class _Parser(argparse.ArgumentParser):
@@ -29,13 +32,14 @@ def _guard_parser() -> _Parser:
     parser.add_argument("limit", nargs="?", metavar="MEMORY", help="the same as --memory")
     parser.add_argument("--memory", help="most memory of the cell: 2GB, 1.5GiB, 50%%")
     parser.add_argument("--timeout", type=float, help="most seconds it may take")
-    parser.add_argument("--in", dest="inputs", default="", metavar="A,B", help="variables that the cell reads")
-    parser.add_argument("--out", dest="outputs", default="", metavar="C", help="variables that come back")
+    names: dict[str, Any] = {"action": "append", "default": [], "metavar": "A,B"}
+    parser.add_argument("--in", dest="inputs", **names, help="variables that the cell reads; may be repeated")
+    parser.add_argument("--out", dest="outputs", **names, help="variables that come back; may be repeated")
     return parser
 
 
-def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+def _names(texts: list[str]) -> list[str]:
+    names = list(dict.fromkeys(name for text in texts for name in text.split(",") if name))
     for name in names:
         if not name.isidentifier():
             raise InvalidArgumentError(f"%%guard: '{name}' is not the name of a variable")
@@ -43,15 +47,19 @@ def _names(text: str) -> list[str]:
 
 
 def run_guarded_cell(shell: Any, line: str, cell: str) -> Any:
-    """`%%guard --memory 2GB [--timeout 60] [--in a,b] [--out c]`: runs the cell in a guarded child process.
+    """`%%guard --memory 2GB [--timeout 60] [--in a,b] [--out c,d]`: runs the cell in a guarded child process.
 
-    The cell sees the variables of --in and what it imports itself; those of --out come back. The value of a last
-    expression is the value of the cell.
+    The cell sees the variables of --in and what it imports itself; those of --out come back. Both may be repeated. The
+    value of a last expression is the value of the cell; displays, figures and output appear as they do of any cell.
     """
     __tracebackhide__ = True
     parser = _guard_parser()
     try:
-        options = parser.parse_args(shlex.split(line))
+        words = shlex.split(re.sub(r"\s*,\s*", ",", line), comments=True)
+    except ValueError as error:
+        raise InvalidArgumentError(f"%%guard: {error}: {line}") from None
+    try:
+        options = parser.parse_args(words)
     except _HelpShown:
         return None
     if options.limit and options.memory:
@@ -61,38 +69,52 @@ def run_guarded_cell(shell: Any, line: str, cell: str) -> Any:
         if name not in shell.user_ns:
             raise NameError(f"%%guard --in {name}: there is no variable '{name}'", name=name)
         inputs[name] = shell.user_ns[name]
-    limits = {"memory": options.memory or options.limit, "timeout": options.timeout}
-    outputs, value = guard(_run_cell, cell, inputs, _names(options.outputs), **limits)
-    shell.user_ns.update(outputs)
-    return value
+    outputs = _names(options.outputs)
+    order = CellOrder(cell, inputs, outputs, names_of_notebook(shell.user_ns))
+    order.extensions, order.settings, order.magics = _extensions(shell), _settings(shell), _own_magics(shell, cell)
+    result: CellResult = guard(run_cell, order, memory=options.memory or options.limit, timeout=options.timeout)
+    shell.user_ns.update(result.outputs)
+    if result.left_behind and not outputs and sys.stderr is not None:
+        print(shown_note(result.left_behind), file=sys.stderr)
+    _show_later(shell, result.late_displays)
+    return None if result.value is None else result.value.unpack()
 
 
-def _run_cell(cell: str, variables: dict[str, Any], outputs: list[str]) -> tuple[dict[str, Any], Any]:
-    """In the child."""
-    import linecache
+def _show_later(shell: Any, displays: list[tuple[Any, ...]]) -> None:
+    """When the cell has ended: its value is shown before."""
+    if not displays:
+        return
 
-    name = "<guarded cell>"
-    linecache.cache[name] = (len(cell), None, cell.splitlines(keepends=True), name)  # for tracebacks
-    tree = ast.parse(cell, name)
-    last = tree.body[-1] if tree.body else None
-    if isinstance(last, ast.Expr):
-        tree.body.pop()
-    else:
-        last = None
-    variables["__name__"] = "__main__"
-    exec(compile(tree, name, "exec"), variables)
-    value = None
-    if last is not None and not cell.rstrip().endswith(";"):
-        value = eval(compile(ast.Expression(last.value), name, "eval"), variables)
-    elif last is not None:
-        exec(compile(ast.Module([last], []), name, "exec"), variables)
-    missing = [output for output in outputs if output not in variables]
-    if missing:
-        raise NameError(f"%%guard --out {missing[0]}: the cell did not set '{missing[0]}'", name=missing[0])
-    return {output: variables[output] for output in outputs}, value
+    def show() -> None:
+        shell.events.unregister("post_execute", show)
+        for display in displays:
+            front_end.serve("display", *display)
+
+    shell.events.register("post_execute", show)
 
 
-_run_cell.guard_name = "the cell"  # type: ignore[attr-defined]  # in messages
+def _own_magics(shell: Any, cell: str) -> dict[tuple[str, str], Any]:
+    """Magics that are defined in the notebook and that the cell names."""
+    manager = getattr(shell, "magics_manager", None)
+    found = {}
+    for kind, functions in getattr(manager, "magics", {}).items():
+        for name, function in functions.items():
+            if getattr(function, "__module__", None) == "__main__" and re.search(rf"%\s*{re.escape(name)}\b", cell):
+                found[kind, name] = function
+    return found
+
+
+def _extensions(shell: Any) -> list[str]:
+    return sorted(getattr(getattr(shell, "extension_manager", None), "loaded", ()))
+
+
+def _settings(shell: Any) -> dict[str, Any]:
+    """What the user may have set in the notebook and sees in the output of cells."""
+    settings = {"ast_node_interactivity": getattr(shell, "ast_node_interactivity", "last_expr")}
+    inline = sys.modules.get("matplotlib_inline.config")
+    if inline is not None and inline.InlineBackend.initialized():
+        settings["figure_formats"] = sorted(inline.InlineBackend.instance().figure_formats)
+    return settings
 
 
 def register(shell: Any) -> None:
@@ -110,5 +132,24 @@ def register(shell: Any) -> None:
 
         return watch.load(shell).run_magic(line)
 
+    def postmortem_magic(line: str) -> Any:
+        """`%postmortem [PATH]`: how the last watched process that died came to its end."""
+        from leadline._guard.postmortem import postmortem
+
+        found = postmortem(line.strip() or None)
+        if found is None:
+            print("There are no recordings: nothing that was watched has ended.")
+        return found
+
+    shell.register_magic_function(postmortem_magic, magic_kind="line", magic_name="postmortem")
+
     watch_magic.__doc__ = "`%watch [report | cells [on | off] | LIMIT | on | off]`: the watch of this notebook."
     shell.register_magic_function(watch_magic, magic_kind="line", magic_name="watch")
+
+    def restore_magic(line: str) -> None:
+        from leadline.notebook import watch
+
+        watch.load(shell).restore(line)
+
+    restore_magic.__doc__ = "`%restore [NAME ...]`: brings back what the watch saved before the last kernel died."
+    shell.register_magic_function(restore_magic, magic_kind="line", magic_name="restore")

@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import traceback
+import types
 from typing import Any
 
-from leadline._guard import postmortem, watch
-from leadline._leadline import InvalidArgumentError, format_bytes
+from leadline._guard import postmortem, save, watch
+from leadline._leadline import Error, InvalidArgumentError, format_bytes
 
-USAGE = """usage: %watch [report | cells [on | off] | LIMIT | on | off]
+USAGE = """usage: %watch [report | cells [on | off] | LIMIT | save on | save off | save SIZE | on | off]
   report      memory, cells and alarms so far (the default)
   cells       after each cell, print its peak and growth
+  save        whether variables are written to a file when death is near, and how much at most (2GB)
   LIMIT       watch with another limit: 3GB of this process, or 0.8 (80%) of the machine
   on, off     start or stop the watch"""
+
+_OFF = ("off", "no", 0.0)  # limits that mean no watch
 
 
 class NotebookWatch:
@@ -24,7 +30,9 @@ class NotebookWatch:
         self._shell = shell
         self._watch: watch.Watch | None = None
         self._print_cells = False
+        self._save: bool | str | None = None
         self._last = 0  # number of the last cell; 0: unknown
+        self._shown = False  # whether the front end has got the text of this cell's error
         self._limit: float | str = os.environ.get("LEADLINE_WATCH") or watch.DEFAULT_FRACTION
         try:
             self._limit = float(self._limit)
@@ -35,10 +43,12 @@ class NotebookWatch:
         """Reports an earlier death, and starts the watch unless LEADLINE_WATCH=off."""
         session = session_of(self._shell)
         if line := postmortem.tell_previous_death(session):
-            print(line, file=sys.stderr)
+            saved = save.last_saved(session)
+            print(line if saved is None else f"{line} {save.describe(saved)}", file=sys.stderr)
         self._shell.events.register("pre_run_cell", self._before)
         self._shell.events.register("post_run_cell", self._after)
-        if self._limit not in ("off", "no", 0.0):
+        self._note_shown_errors()
+        if self._limit not in _OFF:
             self.start(self._limit)
 
     def unload(self) -> None:
@@ -47,11 +57,44 @@ class NotebookWatch:
         if hasattr(self._shell, "events"):
             self._shell.events.unregister("pre_run_cell", self._before)
             self._shell.events.unregister("post_run_cell", self._after)
+            vars(self._shell).pop("_showtraceback", None)
+
+    def _note_shown_errors(self) -> None:
+        show = self._shell._showtraceback
+
+        def note(kind: type[BaseException], error: BaseException, lines: list[str]) -> None:
+            show(kind, error, lines)
+            self._shown = True
+
+        self._shell._showtraceback = note
+
+    def _show_again(self, error: BaseException | None) -> None:
+        """IPython's own text of an error takes some 20 MiB, and every frame's line. Without them it prints how that
+        failed, and tells the front end of no error at all: then Python's text has to do, or else one line."""
+        if error is None or self._shown or not (isinstance(error, MemoryError) or self._refused()):
+            return
+        try:
+            lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-5, chain=False)
+        except Exception:  # no memory for that either
+            lines = [f"{type(error).__name__}: {error}"]
+        with contextlib.suppress(Exception):  # an error without a text is no reason to leave out what follows
+            self._shell._showtraceback(type(error), error, lines)
+
+    def _refused(self) -> bool:
+        return self._watch is not None and self._watch.refused()
 
     def start(self, limit: float | str) -> None:
         self.stop()
-        self._watch = watch.Watch(limit, session=session_of(self._shell), _cells_only=True)
+        self._watch = watch.Watch(
+            limit,
+            session=session_of(self._shell),
+            save=self._save,
+            _cells_only=True,
+            _namespace=self._shell.user_ns,
+        )
         self._limit = limit
+        if (cell := running_cell(self._shell)) is not None:  # the rest of it counts too
+            self._before(cell)
 
     def stop(self) -> None:
         if self._watch is not None:
@@ -59,9 +102,10 @@ class NotebookWatch:
             self._watch = None
 
     def _before(self, info: Any = None) -> None:
+        self._shown = False
         if self._watch is None:
             return
-        text = getattr(info, "raw_cell", None) or ""
+        text = info if isinstance(info, str) else getattr(info, "raw_cell", None) or ""
         line = next((line.strip() for line in text.splitlines() if line.strip()), "")
         self._watch.begin_cell(self._last + 1 if self._last else self._shell.execution_count, line)
 
@@ -72,8 +116,13 @@ class NotebookWatch:
             return
         cell = self._watch.end_cell()
         error = getattr(result, "error_in_exec", None)
+        self._show_again(error)
         if _was_refused(error):
-            print(watch.explain_refusal(self._watch), file=sys.stderr)
+            ours = isinstance(error, MemoryError) and self._watch.refused()
+            try:
+                print(watch.explain_refusal(self._watch, ours=ours), file=sys.stderr)
+            except MemoryError:
+                print("leadline: memory was refused, and there is too little left to say more.", file=sys.stderr)
         if self._print_cells and cell is not None:
             growth = cell["after"] - cell["before"]
             print(
@@ -93,10 +142,13 @@ class NotebookWatch:
             self._print_cells = words[1:] != ["off"]
             if self._watch is None and self._print_cells:
                 self.start(watch.DEFAULT_FRACTION)
+        elif words[0] == "save" and len(words) == 2:
+            self._save = {"on": True, "off": False}.get(words[1], words[1])
+            self.start(watch.DEFAULT_FRACTION if self._limit in _OFF else self._limit)
         elif words == ["off"]:
             self.stop()
         elif words == ["on"]:
-            self.start(self._limit if self._limit != "off" else watch.DEFAULT_FRACTION)
+            self.start(watch.DEFAULT_FRACTION if self._limit in _OFF else self._limit)
         elif len(words) == 1 and words[0][0].isdigit():
             try:
                 self.start(float(words[0]))
@@ -106,13 +158,34 @@ class NotebookWatch:
             raise InvalidArgumentError(f"%watch: '{line}' is not understood\n{USAGE}")
         return None
 
+    def restore(self, line: str) -> None:
+        """`%restore [NAME ...]`: the variables that were saved before the kernel before this one died."""
+        saved = save.last_saved(session_of(self._shell))
+        if saved is None:
+            print("Nothing was saved: no kernel of this notebook died with its variables in a file.")
+            return
+        restored, failed = saved.load(self._shell.user_ns, line.replace(",", " ").split())
+        print(f"restored: {', '.join(restored) or 'nothing'}")
+        for name, reason in failed.items():
+            print(f"not restored: {name}: {reason}", file=sys.stderr)
+
 
 def _was_refused(error: BaseException | None) -> bool:
     """Whether a library raised it for memory that it did not get, and without a word about who has it."""
-    if error is None or isinstance(error, watch.MemoryLimitError):
+    if error is None or isinstance(error, Error):  # Leadline's own have their numbers, and a budget is not the machine
         return False
-    words = ("OOM when allocating", "RESOURCE_EXHAUSTED", "can't allocate memory", "Out of memory")
-    return isinstance(error, MemoryError) or any(word in str(error)[:2000] for word in words)
+    words = ("oom when allocating", "resource_exhausted", "can't allocate memory", "out of memory")
+    return isinstance(error, MemoryError) or any(word in str(error)[:2000].lower() for word in words)
+
+
+def running_cell(shell: Any) -> str | None:
+    """The source of the cell that runs now, as a magic or `%load_ext` in it sees it; None between cells."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in ("run_cell_async", "run_ast_nodes") and shell is frame.f_locals.get("self"):
+            return str(frame.f_locals.get("raw_cell") or "")
+        frame = frame.f_back
+    return None
 
 
 def session_of(shell: Any) -> str:

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-import os
-import runpy
 import sys
+
+from leadline._native.programs import run_program
 
 
 def main(arguments: list[str]) -> int:
@@ -31,17 +31,7 @@ def main(arguments: list[str]) -> int:
         return 2
     if not tf.install(force):
         print("leadline.tf: TensorFlow is installed and is used; --force runs leadline.tf instead", file=sys.stderr)
-    if arguments[0] == "-m" and len(arguments) > 1:
-        sys.argv = arguments[1:]
-        sys.path[0] = os.getcwd()
-        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-    elif arguments[0] == "-c" and len(arguments) > 1:
-        sys.argv = ["-c", *arguments[2:]]
-        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
-    else:
-        sys.argv = arguments
-        sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
-        runpy.run_path(arguments[0], run_name="__main__")
+    run_program(arguments)
     return 0
 
 

@@ -10,36 +10,26 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-import types
+
+from leadline._native.aliases import Alias
 
 _NAMES = ("tensorflow",)
-
-
-class _Alias(types.ModuleType):
-    """A module that shows the attributes of another one, under a name of TensorFlow's."""
-
-    __path__: list[str] = []  # its submodules are found by _Finder alone
-
-    def __init__(self, name: str, target) -> None:
-        super().__init__(name, target.__doc__)
-        self.__dict__["__leadline__"] = target
-        self.__dict__["__path__"] = []
-
-    def __getattr__(self, name: str):
-        return getattr(self.__dict__["__leadline__"], name)
-
-    def __dir__(self):
-        return dir(self.__dict__["__leadline__"])
-
-    def __repr__(self) -> str:
-        return f"<module {self.__name__!r}: leadline.tf in place of TensorFlow>"
+# Modules inside of TensorFlow that scripts import tf.lite's classes from.
+_INSIDE = {
+    "tensorflow.lite.python": "leadline.lite",
+    "tensorflow.lite.python.lite": "leadline.lite",
+    "tensorflow.lite.python.interpreter": "leadline.lite.interpreter",
+    "tensorflow.lite.python.convert": "leadline.lite.convert",
+    "tensorflow.lite.python.metrics": "leadline.lite.metrics",
+    "tensorflow.lite.python.metrics.metrics": "leadline.lite.metrics",
+}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, fullname, path=None, target=None):
         if fullname.split(".")[0] not in _NAMES:
             return None
-        if fullname != "tensorflow" and not isinstance(sys.modules.get("tensorflow"), _Alias):
+        if fullname != "tensorflow" and not isinstance(sys.modules.get("tensorflow"), Alias):
             return None  # a submodule of a real TensorFlow
         if _asked_by_keras():
             return None  # it would take leadline.tf for a backend
@@ -52,13 +42,15 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec):
-        return _Alias(spec.name, self._target(spec.name))
+        return Alias(spec.name, self._target(spec.name), "leadline.tf in place of TensorFlow")
 
     def exec_module(self, module) -> None:
         pass
 
     @staticmethod
     def _target(fullname: str):
+        if fullname in _INSIDE:
+            return importlib.import_module(_INSIDE[fullname])
         found = importlib.import_module("leadline.tf")
         for part in fullname.split(".")[1:]:
             try:
@@ -112,7 +104,7 @@ def uninstall() -> None:
     """Takes back what install() did. Modules that were imported keep working where they are used."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    for name in [name for name, module in sys.modules.items() if isinstance(module, _Alias)]:
+    for name in [name for name, module in sys.modules.items() if isinstance(module, Alias)]:
         del sys.modules[name]
 
 

@@ -48,10 +48,10 @@ def _configured() -> str | None:
 
 
 def _import_keras():
-    from leadline.tf.installer import _Alias
+    from leadline._native.aliases import Alias
 
     # Keras asks whether TensorFlow is there; leadline.tf is not the one it means.
-    hidden = {name: module for name, module in sys.modules.items() if isinstance(module, _Alias)}
+    hidden = {name: module for name, module in sys.modules.items() if isinstance(module, Alias)}
     for name in hidden:
         del sys.modules[name]
     try:
