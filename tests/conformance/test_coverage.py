@@ -25,7 +25,9 @@ def covered() -> set[str]:
 
 
 def test_every_op_that_runs_has_cases():
-    missing = [op.name for op in leadline.known_ops() if op.runs and op.name not in covered() | NOT_IN_LITERT]
+    # No wheel of LiteRT runs Flex ops: tests/tensorflow/test_flex.py compares them with TensorFlow.
+    ops = [op.name for op in leadline.known_ops() if op.runs and not op.name.startswith("Flex")]
+    missing = [name for name in ops if name not in covered() | NOT_IN_LITERT]
     assert not missing
 
 

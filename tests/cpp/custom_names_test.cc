@@ -219,8 +219,8 @@ const ir::Node& stranger(const ir::Graph& graph) {
 std::vector<std::vector<std::byte>> constants(const ir::Graph& graph, const ir::Node& node) {
   std::vector<std::vector<std::byte>> result;
   for (int v : node.inputs) {
-    if (v == ir::kAbsent || !graph.subgraphs[0].values[static_cast<size_t>(v)].constant) continue;
-    result.push_back(ir::read_all(*ir::source_of(graph, graph.subgraphs[0].values[static_cast<size_t>(v)])));
+    if (v == ir::kAbsent || !graph.subgraphs[0].value(v).constant) continue;
+    result.push_back(ir::read_all(*ir::source_of(graph, graph.subgraphs[0].value(v))));
   }
   return result;
 }
@@ -312,7 +312,7 @@ TEST(CustomNames, QuantizationKeepsTheirFloats) {
       EXPECT_EQ(constants(after, kept), constants(before, original));
       for (int v : kept.inputs) {
         if (v == ir::kAbsent) continue;
-        const DType type = after.subgraphs[0].values[static_cast<size_t>(v)].dtype;
+        const DType type = after.subgraphs[0].value(v).dtype;
         EXPECT_TRUE(type == kF32 || type == DType::kInt32) << dtype_name(type);
       }
     }
@@ -344,6 +344,7 @@ TEST(CustomNames, RulesOfRecipesNameTheBuiltinOp) {
     RecipeRule& rule = options.recipe.emplace_back();
     rule.op = op;
     rule.mode = QuantizationMode::kFloat16;
+    rule.optional = true;
     const std::vector<QuantizedNode> nodes = Quantizer(model, options).nodes();
     EXPECT_EQ(nodes[static_cast<size_t>(number)].mode, QuantizationMode::kFloat);
   });

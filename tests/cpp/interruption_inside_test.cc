@@ -3,9 +3,8 @@
 // sizes; and work of many pieces that are too small to ask in any.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,7 @@ namespace leadline {
 namespace {
 
 using testing::AttributeValues;
-using testing::kLongestSilenceMs;
-using testing::kMeanSilenceMs;
+using testing::expect_questions;
 using testing::Silence;
 using testing::Sketch;
 using testing::thread_ms;
@@ -40,7 +38,7 @@ struct Case {
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
 void quantize(Sketch& s, int value, float scale, int64_t zero_point = 0) {
-  Quantization& q = s.subgraph().values[static_cast<size_t>(value)].quantization;
+  Quantization& q = s.subgraph().value(value).quantization;
   q.scale = {scale};
   q.zero_point = {zero_point};
 }
@@ -73,7 +71,7 @@ Case two(const std::string& name, const std::string& op, DType type, const Shape
             const int y = s.input("y", b_type, b);
             const int z = s.compute(op, {x, y}, "z", type, out, attributes);
             for (const int value : {x, y, z}) {
-              if (s.subgraph().values[static_cast<size_t>(value)].dtype != kF32) quantize(s, value, 0.5F);
+              if (s.subgraph().value(value).dtype != kF32) quantize(s, value, 0.5F);
             }
             s.outputs({z});
           }};
@@ -144,14 +142,6 @@ std::vector<Case> cases() {
   };
 }
 
-void expect_questions(const std::string& what, const Silence& silence) {
-  const double total = silence.last - silence.begin;
-  std::printf("%-36s %7.1f ms, asked %6lld times, silent for %5.1f ms at most\n", what.c_str(), total,
-              static_cast<long long>(silence.asked), silence.longest);
-  EXPECT_LT(silence.longest, kLongestSilenceMs) << what;
-  EXPECT_GE(static_cast<double>(silence.asked) * kMeanSilenceMs, std::floor(total)) << what << " asked too seldom";
-}
-
 class InterruptionInside : public ::testing::TestWithParam<Case> {};
 
 TEST_P(InterruptionInside, PiecesAskAndCanBeStopped) {
@@ -160,25 +150,32 @@ TEST_P(InterruptionInside, PiecesAskAndCanBeStopped) {
   const Model model = sketch.load();
   InterpreterOptions options;
   options.num_threads = 1;
-  Interpreter interpreter(model, options);
-  Silence preparing;
-  {
-    const WorkLimit limit(preparing.check());
-    interpreter.allocate();
-  }
-  preparing.look();
+  std::optional<Interpreter> interpreter;
+  const Silence preparing = testing::measured_silence([&] {
+    interpreter.emplace(model, options);
+    Silence silence;
+    {
+      const WorkLimit limit(silence.check());
+      interpreter->allocate();
+    }
+    silence.look();
+    return silence;
+  });
   expect_questions(GetParam().name + ": prepare", preparing);
 
   struct Enough {};
-  Silence running;
-  try {
-    interpreter.invoke([&, ask = running.check()] {
-      ask();
-      if (thread_ms() - running.begin > kEnoughMs) throw Enough{};
-    });
-  } catch (const Enough&) {
-  }
-  running.look();
+  const Silence running = testing::measured_silence([&] {
+    Silence silence;
+    try {
+      interpreter->invoke([&, ask = silence.check()] {
+        ask();
+        if (thread_ms() - silence.begin > kEnoughMs) throw Enough{};
+      });
+    } catch (const Enough&) {
+    }
+    silence.look();
+    return silence;
+  });
   expect_questions(GetParam().name, running);
 }
 
@@ -193,13 +190,16 @@ TEST(InterruptionByLimits, TheSizeOfRepeatedStringsIsSummedWithQuestions) {
   Interpreter interpreter(s.load());
   testing::set<int32_t>(interpreter, text, {1, 12, 12});  // one string, from byte 12 to 12
   testing::set<int32_t>(interpreter, times, {400'000'000});
-  Silence summing;
   struct Enough {};
-  EXPECT_THROW(interpreter.invoke([&, ask = summing.check()] {
-    ask();
-    if (thread_ms() - summing.begin > kEnoughMs) throw Enough{};
-  }),
-               Enough);
+  const Silence summing = testing::measured_silence([&] {
+    Silence silence;
+    EXPECT_THROW(interpreter.invoke([&, ask = silence.check()] {
+      ask();
+      if (thread_ms() - silence.begin > kEnoughMs) throw Enough{};
+    }),
+                 Enough);
+    return silence;
+  });
   expect_questions("TILE of strings", summing);
 }
 

@@ -111,13 +111,13 @@ inline void expect_inferred_shapes(const ir::Graph& graph) {
   const ir::Subgraph& subgraph = graph.subgraphs[0];
   ops::Inference inference(graph, 0);
   for (int v : subgraph.inputs) {
-    if (subgraph.values[static_cast<size_t>(v)].signature) return;
-    inference.set_shape(v, subgraph.values[static_cast<size_t>(v)].shape);
+    if (subgraph.value(v).signature) return;
+    inference.set_shape(v, subgraph.value(v).shape);
   }
   for (size_t n = 0; n < subgraph.nodes.size(); ++n) {
     ASSERT_TRUE(inference.infer(static_cast<int>(n)));
     for (int v : subgraph.nodes[n].outputs) {
-      EXPECT_EQ(inference.fact(v).shape, subgraph.values[static_cast<size_t>(v)].shape) << ir::to_text(graph);
+      EXPECT_EQ(inference.fact(v).shape, subgraph.value(v).shape) << ir::to_text(graph);
     }
   }
 }
@@ -133,7 +133,7 @@ inline std::vector<std::string> ops_after_passes(GraphBuilder& b, const std::vec
   for (size_t i = 0; i < before.signatures[0].outputs.size(); ++i) {
     const auto& [name, value] = graph->signatures[0].outputs[i];
     EXPECT_EQ(name, before.signatures[0].outputs[i].first);
-    EXPECT_EQ(graph->subgraphs[0].values[static_cast<size_t>(value)].name, name);
+    EXPECT_EQ(graph->subgraphs[0].value(value).name, name);
   }
   std::vector<std::string> left;
   for (const ir::Node& node : graph->subgraphs[0].nodes) left.push_back(node.op.name());

@@ -14,7 +14,7 @@
 #include "leadline/interpreter.h"
 #include "leadline/model_builder.h"
 #include "leadline/quantizer.h"
-#include "ops/string_tester.h"
+#include "ops/string_testing.h"
 #include "tests/faults/models.h"
 #include "tests/faults/sweep.h"
 

@@ -22,6 +22,7 @@ std::atomic<int64_t> counted = 0;
 std::atomic<int64_t> wanted = 0;
 std::atomic<bool> onwards = false;
 std::atomic<int64_t> live = 0;
+std::atomic<int64_t> largest = 0;
 thread_local int exempt = 0;
 
 bool refuse() noexcept {
@@ -54,6 +55,7 @@ void arm_allocator(int64_t n, Extent extent) {
   onwards = extent == Extent::kOnwards;
   counted = 0;
   refused = false;
+  largest = 0;
   armed = true;
 }
 
@@ -61,6 +63,7 @@ void disarm_allocator() { armed = false; }
 bool allocation_refused() { return refused; }
 int64_t allocations_counted() { return counted; }
 int64_t live_allocations() { return live; }
+int64_t largest_heap_block() { return largest; }
 
 Exempt::Exempt() { ++exempt; }
 Exempt::~Exempt() { --exempt; }
@@ -138,9 +141,20 @@ void count_mapping(bool made) noexcept { live.fetch_add(made ? 1 : -1, std::memo
 
 namespace {
 
-void* plain(size_t bytes) noexcept { return refuse() ? nullptr : given(__real_malloc(bytes == 0 ? 1 : bytes)); }
+void note_size(size_t bytes) noexcept {
+  if (!armed.load(std::memory_order_relaxed) || exempt > 0) return;
+  const auto size = static_cast<int64_t>(bytes);
+  for (int64_t seen = largest; seen < size && !largest.compare_exchange_weak(seen, size);) {
+  }
+}
+
+void* plain(size_t bytes) noexcept {
+  note_size(bytes);
+  return refuse() ? nullptr : given(__real_malloc(bytes == 0 ? 1 : bytes));
+}
 
 void* aligned(size_t bytes, std::align_val_t alignment) noexcept {
+  note_size(bytes);
   if (refuse()) return nullptr;
   void* block = nullptr;
   if (__real_posix_memalign(&block, static_cast<size_t>(alignment), bytes == 0 ? 1 : bytes) != 0) return nullptr;

@@ -16,6 +16,9 @@ void disarm_allocator();
 /// Whether a request was refused since it was armed.
 bool allocation_refused();
 int64_t allocations_counted();
+/// The largest block that operator new was asked for since it was armed. Charged blocks of 256 KiB and more are mapped
+/// (core/buffer.cc), so whatever is larger here was not charged.
+int64_t largest_heap_block();
 /// Blocks from operator new, malloc and mmap that were not returned.
 int64_t live_allocations();
 

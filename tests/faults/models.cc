@@ -8,7 +8,7 @@
 
 #include "import/hdf5/writer_testing.h"
 #include "import/saved_model/files_testing.h"
-#include "ops/string_tester.h"
+#include "ops/string_testing.h"
 
 namespace leadline::faults {
 namespace {

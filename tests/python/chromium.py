@@ -79,7 +79,10 @@ class Browser:
         return message
 
     def open(self, path, width=1280, height=900, dark=False):
-        return Page(self, path, width, height, dark)
+        return Page(self, path.resolve().as_uri(), width, height, dark)
+
+    def open_url(self, url, width=1280, height=900, dark=False):
+        return Page(self, url, width, height, dark)
 
 
 class Frame:
@@ -126,16 +129,16 @@ def _is_problem(event):
 
 
 class Page(Frame):
-    """A file opened in a tab."""
+    """An address opened in a tab."""
 
-    def __init__(self, browser, path, width, height, dark):
+    def __init__(self, browser, url, width, height, dark):
         super().__init__(browser, browser.call("Target.createTarget", url="about:blank")["targetId"])
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         still = {"name": "prefers-reduced-motion", "value": "reduce"}
         self.call("Emulation.setEmulatedMedia", features=[scheme, still])
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=url)
         self._wait_for_load()
 
     def _wait_for_load(self):

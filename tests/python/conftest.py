@@ -46,6 +46,7 @@ def leave_nothing():
     from leadline._guard import guard
 
     guard._close_idle()
+    gc.collect()  # sockets of tests before these
     others = set(guarded.descendants())  # such as the resource tracker of process pools in other tests
     before = guarded.descriptors(), guarded.shared_memory()
     yield

@@ -101,6 +101,14 @@ for n, spatial in ((1, (11,)), (2, (9, 11)), (3, (5, 6, 7))):
 layer("Conv1D", (11, 4), causal={"filters": 3, "kernel_size": 3, "padding": "causal", "dilation_rate": 2})
 layer("Conv1D", (None, 4), any_length={"filters": 3, "kernel_size": 3, "padding": "same"})
 layer("Conv2D", (None, None, 4), any_size={"filters": 3, "kernel_size": 3, "strides": 2})
+layer("Conv1DTranspose", (None, 4), any_length={"filters": 3, "kernel_size": 3, "strides": 2, "padding": "same"})
+layer(
+    "Conv2DTranspose",
+    (None, None, 4),
+    any_size={"filters": 3, "kernel_size": 3, "strides": 2, "padding": "same"},
+    any_size_valid={"filters": 3, "kernel_size": 3, "strides": 2},
+)
+layer("Conv3DTranspose", (None, 6, None, 4), any_size={"filters": 3, "kernel_size": 3, "strides": 2, "padding": "same"})
 layer(
     "ConvLSTM2D",
     (4, 5, 6, 2),

@@ -25,7 +25,6 @@ REFUSED = {
     "litert_blockwise_quantized": "input tensor 2 'quantized_tensor' is not computed before it is used",
     "nlc_string_input": "custom op 'CUSTOM_OP_STRING_TO_FLOATS'",
     "sentencepiece_tok_custom": "custom op 'FlexSentencepieceOp'",
-    "tfl_multi_add_flex": "custom op 'FlexAddV2'",
     "tfl_sparse_tensor": "custom op 'FakeOp'",
     "tfl_tensor_string_data_type": "ADD #0 'c': input 0 'a' has type string, expected float32",
     "tflm_audio_preproc_float": "custom op 'SignalWindow'",
@@ -36,7 +35,7 @@ REFUSED = {
     "wiki40b_lm_en_custom": "custom op 'FlexSentencepieceOp'",
 }
 # What the oracle has no kernels for, and Leadline has.
-LITERT_DOES_NOT_RUN = {"litert_max_unpooling_2d", "mp_face_landmark_attention"}
+LITERT_DOES_NOT_RUN = {"litert_max_unpooling_2d", "mp_face_landmark_attention", "tfl_multi_add_flex"}
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,27 @@ def test_real_model_under_every_budget(shared, name):
     check_budgets((shared / "models" / f"{name}.tflite").read_bytes(), name)
 
 
+def test_a_refused_file_is_not_read_without_a_budget(monkeypatch):
+    """To say what the whole model needs it is mapped again: within what the budget has left, and never copied."""
+    budgets = []
+    load = leadline.Model.from_bytes
+
+    def recorded(content, budget):
+        budgets.append(budget)
+        return load(content, budget)
+
+    monkeypatch.setattr(leadline.Model, "from_bytes", staticmethod(recorded))
+    content = sample_models.dense()
+    limit = len(content) // 2
+    with pytest.raises(leadline.BudgetError, match="All in all this model needs"):
+        Interpreter(model_content=content, budget=limit)
+    assert [budget.limit for budget in budgets] == [limit, len(content) + max(limit, 1 << 20)]
+    budgets.clear()
+    with pytest.raises(leadline.BudgetError):
+        Interpreter(model_content=bytearray(content), budget=limit)
+    assert len(budgets) == 1
+
+
 def test_refusal_is_a_table_and_comes_before_the_memory():
     content = sample_models.slow(size=1024, count=2)
     interpreter = Interpreter(model_content=content, budget="1MB")

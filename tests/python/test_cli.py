@@ -77,6 +77,10 @@ def test_wrong_use_says_what_and_exits_with_2(model):
     assert "lots" in leadline("plan", path, "--memory", "lots", expect=USAGE).stderr
     assert "threads" in leadline("run", path, "--threads", "0", expect=USAGE).stderr
     assert leadline_json("run", path, "--threads", "0", expect=USAGE)["error"]["exit_code"] == USAGE
+    refused = leadline("quantize", path, "--samples", "x.npy", expect=USAGE).stderr
+    assert "--samples: expected a number of at least 0, got 'x.npy'" in refused
+    refused = leadline("run", path, "--runs", "0", expect=USAGE).stderr
+    assert "--runs: expected a whole number from 1 to 1000000, got '0'" in refused
     assert leadline_json("run", path, "--nonsense", expect=USAGE)["error"]["kind"] == "usage"
 
 
@@ -268,21 +272,27 @@ def test_flex_ops_are_listed_and_planned_around(model):
     builder = ModelBuilder()
     graph = builder.subgraph()
     x = graph.input("x", np.float32, [4])
-    y = graph.op("FlexErf", [x], ("y", np.float32, [4]))
-    graph.output(graph.op("FlexRoll", [y], ("z", np.float32, [4])))
+    y = graph.op("FlexDecodeJpeg", [x], ("y", np.float32, [4]))
+    graph.output(graph.op("FlexSentencepieceOp", [y], ("z", np.float32, [4])))
     path = model(builder.build())
     text = leadline("inspect", path).stdout
-    assert "cannot run" in text and "TensorFlow op" in text
+    assert "cannot run" in text and "TensorFlow's op DecodeJpeg" in text
     missing = leadline_json("inspect", path)["missing_ops"]
     assert [(op["name"], op["kind"], op["nodes"]) for op in missing] == [
-        ("FlexErf", "flex", 1),
-        ("FlexRoll", "flex", 1),
+        ("FlexDecodeJpeg", "flex", 1),
+        ("FlexSentencepieceOp", "flex", 1),
     ]
-    assert "Planned without FlexErf, FlexRoll" in leadline("plan", path).stdout
+    assert "Planned without FlexDecodeJpeg, FlexSentencepieceOp" in leadline("plan", path).stdout
     plan = leadline_json("plan", path)
-    assert plan["missing_ops"] == ["FlexErf", "FlexRoll"] and len(plan["steps"]) == 2
+    assert plan["missing_ops"] == ["FlexDecodeJpeg", "FlexSentencepieceOp"] and len(plan["steps"]) == 2
     message = leadline("run", path, expect=BAD_MODEL).stderr
-    for part in ("'FlexErf', 'FlexRoll'", "TFLITE_BUILTINS", "from Python or C++ only"):
+    for part in (
+        "'FlexDecodeJpeg', 'FlexSentencepieceOp'",
+        "TFLITE_BUILTINS",
+        "TensorFlow's op DecodeJpeg",
+        "first at FlexDecodeJpeg #0 'y'",
+        "from Python or C++ only",
+    ):
         assert part in message
 
 

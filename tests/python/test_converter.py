@@ -144,7 +144,8 @@ def test_settings_with_typos_are_refused():
     assert converter.convert()
 
 
-def test_subclassed_models_say_what_to_do(tmp_path):
+def test_subclassed_models_are_traced_while_they_live(tmp_path):
+    """A file has the weights of a subclassed model, but not its code."""
     import keras
 
     class Subclassed(keras.Model):
@@ -156,9 +157,13 @@ def test_subclassed_models_say_what_to_do(tmp_path):
             return self.dense(x)
 
     model = Subclassed()
-    model(np.zeros((1, 3), np.float32))
-    with pytest.raises(leadline.UnsupportedError, match="Subclassed.*SavedModel"):
+    with pytest.raises(leadline.UnsupportedError, match="built"):
         lite.TFLiteConverter.from_keras_model(model)
+    model(np.zeros((1, 3), np.float32))
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    interpreter = lite.Interpreter(model_content=lite.TFLiteConverter.from_keras_model(model).convert())
+    (result,) = interpreter.get_signature_runner()(**{interpreter.get_input_details()[0]["name"]: x}).values()
+    np.testing.assert_allclose(result, model(x), atol=1e-6)
     model.save(tmp_path / "model.keras")
     with pytest.raises(leadline.UnsupportedError, match="Subclassed.*SavedModel"):
         lite.TFLiteConverter.from_keras_file(tmp_path / "model.keras")

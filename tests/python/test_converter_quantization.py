@@ -9,7 +9,7 @@ import pytest
 
 import leadline
 from leadline import lite
-from leadline.lite.converter_quantization import request
+from leadline.lite.converter_quantization import Request, fulfil, request
 
 INT16X8 = lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
 DEFAULT = [lite.Optimize.DEFAULT]
@@ -39,6 +39,12 @@ class Half:
 
     name = "float16"
     size = 2
+
+
+def plain_model() -> bytes:
+    builder = leadline.ModelBuilder()
+    builder.output(builder.node("TANH", [builder.input("x", np.float32, [1, 8])], name="y"))
+    return builder.to_tflite()
 
 
 @pytest.mark.parametrize(
@@ -89,9 +95,49 @@ def test_attributes_mean_what_they_mean_in_tensorflow(mode, settings, options):
     ],
 )
 def test_contradictions_are_value_errors(message, options):
+    model = leadline.Model.from_bytes(plain_model())
     with pytest.raises(ValueError, match=message) as error:
-        asked(**options)
+        fulfil(asked(**options), model)  # some are none for models that were trained for quantization
     assert isinstance(error.value, leadline.Error)
+
+
+def test_calibrating_alone_is_asked_for_where_there_are_samples():
+    assert asked(dataset=samples, _experimental_calibrate_only=True).settings["ranges_only"]
+    assert "ranges_only" not in asked(dataset=samples).settings
+
+
+def test_a_calibrated_file_quantizes_as_its_calibration_does():
+    builder = leadline.ModelBuilder()
+    x = builder.input("x", np.float32, [1, 8])
+    weights = np.random.default_rng(0).normal(0, 1, (4, 8)).astype(np.float32)
+    hidden = builder.node("FULLY_CONNECTED", [x, weights, np.zeros(4, np.float32)], name="hidden")
+    builder.output(builder.node("TANH", [hidden], name="y"))
+    model = leadline.Model.from_bytes(builder.to_tflite())
+    data = [[np.random.default_rng(i).normal(0, 1, (1, 8)).astype(np.float32)] for i in range(4)]
+    calibration = leadline.calibrate(model, data)
+    calibrated = fulfil(Request("int8", lambda: iter(data), {"ranges_only": True, "budget": None}), model)
+    quantize = lite.convert.mlir_quantize
+
+    def described(content):
+        details = lite.Interpreter(model_content=content).get_tensor_details()
+        return [
+            (d["name"], d["dtype"], d["quantization"], d["quantization_parameters"]["scales"].tolist()) for d in details
+        ]
+
+    for ends, fully in ({}, False), ({"input_type": "int8", "output_type": "int8"}, True):
+        direct = leadline.quantize(model, "int8", calibration=calibration, quantized_name="tfl.quantize", **ends)
+        assert described(quantize(calibrated, fully_quantize=fully)) == described(direct)
+    names = [
+        d["name"]
+        for d in lite.Interpreter(model_content=quantize(calibrated, enable_numeric_verify=True)).get_tensor_details()
+    ]
+    assert sum(name.startswith("NumericVerify/") for name in names) == 2
+    kept = quantize(calibrated, fully_quantize=True, denylisted_ops=["FULLY_CONNECTED"], denylisted_nodes=["y"])
+    assert {d["dtype"] for d in lite.Interpreter(model_content=kept).get_tensor_details()} == {np.float32}
+    with pytest.raises(ValueError, match="it was not calibrated"):
+        quantize(builder.to_tflite())
+    with pytest.raises(ValueError, match="int8 or int16"):
+        quantize(calibrated, inference_type=np.float32)
 
 
 def test_a_model_that_stays_float_against_expectation_is_warned_about():

@@ -229,8 +229,12 @@ def test_names_are_checked_and_layers_can_be_taken_away():
         leadline.register_keras_layer("Twice", 3)
     leadline.register_keras_layer("Twice", twice)
     assert leadline.unregister_keras_layer("Twice") and not leadline.unregister_keras_layer("Twice")
-    with pytest.raises(leadline.UnsupportedError, match=r"twice \(Twice\).*register_keras_layer"):
-        lite.TFLiteConverter.from_keras_model(keras.Sequential([keras.Input((4,)), Twice(name="twice")]))
+
+
+def test_files_have_no_code_of_unregistered_layers(tmp_path):
+    keras.Sequential([keras.Input((4,)), Twice(name="twice")]).save(tmp_path / "model.keras")
+    with pytest.raises(leadline.UnsupportedError, match=r"twice \(.*Twice\).*register_keras_layer"):
+        lite.TFLiteConverter.from_keras_file(tmp_path / "model.keras")
 
 
 def test_python_ends_cleanly_with_layers_registered():

@@ -21,12 +21,17 @@ def dataset():
         yield [sample]
 
 
-def convnet(outlier: float = 1.0, spoiled: float = 1.0) -> bytes:
+def convnet(outlier: float = 1.0, spoiled: float = 1.0, sizes: tuple[int, int, int] = (1, 8, 8)) -> bytes:
     """conv1 -> conv2 -> dense. With an outlier, channel 3 of conv2 has weights this many times as large, and nothing reads it. Spoiled, conv2
     has such weights for an input that is always 0: they set the scale of all others, and do nothing else."""
     rng = np.random.default_rng(1)
     b = leadline.ModelBuilder()
-    x = b.input("image", np.float32, [1, 8, 8, 3])
+    batch, *area = sizes
+
+    def shaped(*dims):  # -1: any size
+        return {"shape": [abs(size) for size in dims], "signature": list(dims) if -1 in dims else ()}
+
+    x = b.input("image", np.float32, **shaped(batch, *area, 3))
 
     def conv(source, name, inputs, outputs, outlier=1.0, spoiled=1.0):
         weights = rng.normal(0, 0.3, (outputs, 3, 3, inputs)).astype(np.float32)
@@ -35,18 +40,18 @@ def convnet(outlier: float = 1.0, spoiled: float = 1.0) -> bytes:
         bias = np.zeros(outputs, np.float32)
         bias[2] = -100 if name == "conv1" else 0
         operands = [source, b.constant(f"{name}/kernel", weights), b.constant(f"{name}/bias", bias)]
-        result = b.tensor(f"model/{name}/Conv2D", np.float32, [1, 8, 8, outputs])
+        result = b.tensor(f"model/{name}/Conv2D", np.float32, **shaped(batch, *area, outputs))
         b.node("CONV_2D", operands, [result], padding=0, stride_w=1, stride_h=1, fused_activation_function=1)
         return result
 
     x = conv(x, "conv1", 3, 8)
     x = conv(x, "conv2", 8, 8, outlier, spoiled)
-    pooled = b.tensor("model/pool/Mean", np.float32, [1, 8])
+    pooled = b.tensor("model/pool/Mean", np.float32, **shaped(batch, 8))
     b.node("MEAN", [x, b.constant("axes", np.array([1, 2], np.int32))], [pooled])
     weights = rng.normal(0, 0.5, (5, 8)).astype(np.float32)
     if outlier != 1.0:
         weights[:, 3] = 0  # it is not needed: only the range it takes does harm
-    result = b.tensor("model/dense/MatMul", np.float32, [1, 5])
+    result = b.tensor("model/dense/MatMul", np.float32, **shaped(batch, 5))
     b.node("FULLY_CONNECTED", [pooled, b.constant("dense/kernel", weights), -1], [result])
     b.output(result)
     return b.to_tflite()
@@ -115,14 +120,84 @@ def test_values_are_read_while_they_are_there():
     assert len(seen) == 4
 
 
-def test_nan_is_shown_and_counted():
-    poisoned = [SAMPLES[0], np.full_like(SAMPLES[0], np.nan)]
-    content = run().get_debug_quantized_model()
-    debugger = Debugger(quant_debug_model_content=content, debug_dataset=lambda: ([sample] for sample in poisoned))
+def statistics_of(content, samples, **options):
+    debugger = Debugger(
+        quant_debug_model_content=content,
+        debug_dataset=lambda: ([sample] for sample in samples),
+        debug_options=Options(**options),
+    )
     debugger.run()
-    first = next(iter(debugger.layer_statistics.values()))
-    assert np.isnan(first["mean_squared_error"])
+    return debugger, next(iter(debugger.layer_statistics.values()))
+
+
+def test_nan_is_left_out_as_tensorflow_does_it_but_counted_and_warned_of():
+    content = run().get_debug_quantized_model()
+    clean = statistics_of(content, SAMPLES[:1])[1]
+    with pytest.warns(RuntimeWarning, match="NaN or infinite"):
+        debugger, first = statistics_of(content, [SAMPLES[0], np.full_like(SAMPLES[0], np.nan)])
+    assert first == clean
     assert next(iter(debugger.not_finite.values())) > 0
+    with pytest.warns(RuntimeWarning, match="NaN or infinite"):
+        first = statistics_of(content, [np.full_like(SAMPLES[0], np.nan)])[1]
+    assert np.isnan(first["stddev"]) and np.isnan(first["max_abs_error"])
+
+
+def test_a_metric_that_is_nan_for_a_sample_of_zeros_is_the_mean_of_the_others():
+    def ratio(diffs):
+        return float(np.abs(diffs).max()) if np.abs(diffs).max() > 0 else float("nan")
+
+    content = run().get_debug_quantized_model()
+    metrics = {"layer_debug_metrics": {"ratio": ratio}}
+    with_zeros = statistics_of(content, [np.zeros_like(SAMPLES[0]), *SAMPLES[:2]], **metrics)[1]
+    assert with_zeros["ratio"] == pytest.approx(statistics_of(content, SAMPLES[:2], **metrics)[1]["ratio"])
+
+
+def test_a_debug_model_numbers_and_names_its_tensors_as_tensorflows():
+    """Inputs, constants, then results in the order of the nodes, each float node before the quantized one."""
+    interpreter = leadline.lite.Interpreter(model_content=run().get_debug_quantized_model())
+    interpreter.allocate_tensors()
+    ops = interpreter._get_ops_details()
+    assert interpreter.get_input_details()[0]["index"] == 0
+    outputs = [index for op in ops for index in op["outputs"]]
+    assert outputs == list(range(outputs[0], outputs[0] + len(outputs)))
+    for op in (op for op in ops if op["op_name"] == "NumericVerify"):
+        quantized, expected = op["inputs"]
+        assert expected < quantized < op["outputs"][0]
+        details = interpreter.get_tensor_details()
+        name = details[quantized]["name"]
+        assert details[op["outputs"][0]]["name"] == f"NumericVerify/{name}:{quantized}"
+    # A model that compares can be read in the middle, before and after.
+    interpreter.set_tensor(0, SAMPLES[0])
+    interpreter.invoke()
+    verify = next(op for op in ops if op["op_name"] == "NumericVerify")
+    quantized, expected = (interpreter.get_tensor(index) for index in verify["inputs"])
+    scale, zero_point = interpreter.get_tensor_details()[verify["inputs"][0]]["quantization"]
+    difference = (quantized.astype(np.float32) - zero_point) * np.float32(scale) - expected
+    np.testing.assert_allclose(interpreter.get_tensor(verify["outputs"][0]), difference, atol=1e-6)
+
+
+def test_names_of_layers_are_those_that_denylists_take():
+    debugger = run()
+    file = io.StringIO()
+    debugger.layer_statistics_dump(file)
+    for row in csv.DictReader(file.getvalue().splitlines()):
+        kept = Options(denylisted_nodes=[row["tensor_name"]])
+        rows = run(debug_options=kept).layer_statistics
+        assert len(rows) < len(debugger.layer_statistics), row["tensor_name"]
+
+
+@pytest.mark.parametrize("fully_quantize", [False, True])
+def test_a_model_that_is_kept_in_float_is_not_in_debug_mode(fully_quantize):
+    ops = ["CONV_2D", "MEAN", "FULLY_CONNECTED"]
+    with pytest.raises(ValueError, match="Please check if the quantized model is in debug mode"):
+        run(debug_options=Options(denylisted_ops=ops, fully_quantize=fully_quantize))
+
+
+def test_parameters_of_details():
+    find = leadline.lite.debugger._get_quant_params
+    assert find({"quantization_parameters": {}}) is None
+    assert find({"quantization_parameters": {"scales": [1.0], "zero_points": []}}) is None
+    assert find({"quantization_parameters": {"scales": np.array([0.5, 1.0]), "zero_points": [42, 7]}}) == (0.5, 42)
 
 
 def test_integer_inputs_are_clipped():
@@ -161,6 +236,14 @@ def test_converter_stays_as_it_was():
     debugger = Debugger(converter=converter, debug_dataset=dataset)
     debugger.run()
     assert (dict(vars(converter)), dict(vars(converter.target_spec))) == before
+
+
+def test_a_converter_that_only_calibrates_is_debugged_as_one_that_quantizes():
+    converter = Converter(convnet())
+    converter._experimental_calibrate_only = True
+    debugger = Debugger(converter=converter, debug_dataset=dataset)
+    debugger.run()
+    assert debugger.layer_statistics
 
 
 def test_denied_nodes_and_ops_stay_float():

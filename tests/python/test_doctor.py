@@ -67,6 +67,61 @@ def test_doctor_finds_a_conflict_and_shows_it(site):
     assert report.to_dict()["problems"] == len(report.problems)
 
 
+@pytest.fixture
+def numpy_copy(tmp_path):
+    """The installed NumPy, in a folder of its own: its metadata and native libraries."""
+    import importlib.metadata
+    import shutil
+
+    numpy = importlib.metadata.distribution("numpy")
+    folder = tmp_path / "lib/python3.11/site-packages"
+    for file in numpy.files:
+        if ".so" in file.name or "dist-info" in str(file):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file.locate(), folder / file)
+    record = next(folder.glob("numpy-*.dist-info")) / "RECORD"
+    lines = [line for line in record.read_text().splitlines() if ".so" in line]
+    record.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_doctor_finds_a_library_that_was_cut_off(numpy_copy):
+    def found(**options):
+        report = leadline.doctor(site_packages=[numpy_copy], machine=False, **options)
+        return {finding.id: finding for finding in report.problems}
+
+    assert found() == {} and found(deep=True) == {}
+    library = next(numpy_copy.glob("numpy/_core/_multiarray_umath*.so"))
+    whole = library.read_bytes()
+    for size in (0, 1000, len(whole) // 2, len(whole) - 100):
+        library.write_bytes(whole[:size])
+        assert library.name in found()["library-damaged"].what, size
+    library.write_bytes(whole[: len(whole) // 2] + b"\1" + whole[len(whole) // 2 + 1 :])
+    assert "library-damaged" not in found()
+    assert library.name in found(deep=True)["files-changed"].what
+
+
+def test_doctor_finds_an_import_that_fails(site):
+    """As pydantic's does beside an old typing_extensions."""
+    folder = site("typing_extensions", "4.5.0")
+    site("pydantic", "2.14.3", "typing-extensions<5")
+    for name, text in {
+        "typing_extensions": "class Self: ...\n",
+        "pydantic": "from typing_extensions import Sentinel\n",
+    }.items():
+        (folder / f"{name}.py").write_text(text)
+    assert leadline.doctor(site_packages=[folder], machine=False).ok  # no requirement is broken: nothing is looked for
+    (folder / "pydantic-2.14.3.dist-info/METADATA").write_text(
+        "Name: pydantic\nVersion: 2.14.3\nRequires-Dist: typing-extensions>=4.16\n"
+    )
+    report = leadline.doctor(site_packages=[folder], machine=False)
+    assert [finding.id for finding in report.problems] == ["requirements"]
+    assert "imports Sentinel from typing_extensions, which does not have it" in report.problems[0].why
+    if PROGRAM is not None:
+        arguments = [PROGRAM, "doctor", "--site-packages", folder, "--no-machine"]
+        assert subprocess.run(arguments, capture_output=True, check=False).returncode == 1
+
+
 def test_doctor_says_when_all_is_well(site):
     report = leadline.doctor(site_packages=[site("numpy", "2.0.0")], machine=False)
     assert report.ok and not report.findings

@@ -5,6 +5,8 @@ import gc
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -126,3 +128,26 @@ def test_an_interpreter_dropped_while_another_thread_runs_it():
     box.clear()
     gc.collect()
     thread.join()
+
+
+def in_program(code: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("save", [False, True])
+@pytest.mark.parametrize("watch", ["leadline.watch", "kept = leadline.watch"])
+def test_a_child_of_a_watched_process_ends(watch, save):
+    """Threads of the watch are not in the child, and what they wait on cannot be destroyed there."""
+    done = in_program(
+        f"import leadline, os, sys\n{watch}(save={save})\nchild = os.fork()\n"
+        "if child == 0: sys.exit(7)\nprint(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    assert done.stdout == "7\n", done
+
+
+def test_a_pool_under_a_watch():
+    done = in_program(
+        "import leadline, multiprocessing\nleadline.watch()\n"
+        "with multiprocessing.get_context('fork').Pool(2) as pool: print(pool.map(abs, [-1, -2]))"
+    )
+    assert done.stdout == "[1, 2]\n", done

@@ -236,7 +236,11 @@ def test_much_output(monkeypatch):
         ({"memory": "much"}, "much"),
         ({"timeout": -1}, "timeout must be a positive"),
         ({"timeout": float("nan")}, "timeout must be a positive"),
+        ({"timeout": "soon"}, "timeout must be a positive"),
         ({"processes": 0}, "processes must be positive"),
+        ({"memory": float("nan")}, "memory must be a number of bytes .* not nan"),
+        ({"memory": float("inf")}, "memory must be a number of bytes"),
+        ({"memory": [1]}, "memory must be a number of bytes"),
     ],
 )
 def test_wrong_limits(options, message):
@@ -260,3 +264,159 @@ def test_what_is_not_a_message_is_refused():
                 continue
             except EOFError:
                 break
+
+
+# What a stranger would try
+
+
+def test_the_current_code_runs_after_a_reload(monkeypatch, tmp_path):
+    import importlib
+
+    source = tmp_path / "reloaded_by_guard.py"
+    source.write_text("def f(): return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import reloaded_by_guard
+
+    assert guard(reloaded_by_guard.f) == 1
+    pid = guard(os.getpid)
+    source.write_text("def f(): return 'two'\n")
+    importlib.reload(reloaded_by_guard)
+    assert guard(reloaded_by_guard.f) == reloaded_by_guard.f() == "two"
+    assert guard(os.getpid) != pid
+
+
+def test_a_deleted_working_folder(monkeypatch, tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert guard(os.getcwd) == str(folder)
+    folder.rmdir()
+    with pytest.raises(leadline.IoError, match="working folder that was deleted"):
+        guard(int)
+    monkeypatch.chdir(tmp_path)
+    assert guard(os.getcwd) == str(tmp_path)
+
+
+def test_no_standard_output(monkeypatch, capsys):
+    def without():
+        sys.stdout = sys.stderr = None
+        return 1
+
+    assert guard(without) == 1
+    guard(print, "back")
+    assert capsys.readouterr().out == "back\n"
+    guard(lambda: sys.stdout.close())
+    guard(print, "again")
+    assert capsys.readouterr().out == "again\n"
+    with monkeypatch.context() as here:
+        here.setattr(sys, "stdout", None)
+        assert guard(lambda: print("nowhere") or 2) == 2
+
+
+def test_a_limit_of_file_sizes():
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    array = np.arange(1_000_000.0)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        result = guard(double, array)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert np.array_equal(result, 2 * array) and result.flags.writeable and result.flags.aligned
+
+
+def test_a_guard_at_the_end_of_the_interpreter():
+    code = """
+import leadline, sys
+sys.argv[1:] and leadline.guard
+class Late:
+    def __del__(self):
+        try:
+            leadline.guard(int)
+        except leadline.Error as error:
+            print("leadline:", error)
+late = Late()
+"""
+    for words in ([], ["imported"]):
+        shown = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert "this Python is shutting down" in shown.stdout, shown
+        assert shown.stderr == ""
+
+
+def test_exceptions_with_arguments_of_their_own(monkeypatch, tmp_path):
+    (tmp_path / "picky.py").write_text("""
+class Picky(ValueError):
+    def __init__(self, code, words):
+        super().__init__(f"{code}: {words}")
+        self.code, self.words = code, words
+def fail():
+    raise Picky(7, "no")
+""")
+    monkeypatch.syspath_prepend(tmp_path)
+    import picky
+
+    with pytest.raises(picky.Picky, match="^7: no$") as caught:
+        guard(picky.fail)
+    assert (caught.value.code, caught.value.words) == (7, "no")
+
+
+def test_coroutines_are_awaited():
+    import asyncio
+
+    async def later(x):
+        await asyncio.sleep(0.01)
+        return x, os.getpid()
+
+    value, pid = guard(later, 3)
+    assert value == 3 and pid != os.getpid()
+    decorated = guard(memory="1GB")(later)
+    assert asyncio.run(decorated(4))[0] == 4
+
+
+def test_open_files_do_not_travel(tmp_path):
+    with (
+        open(tmp_path / "f", "w+") as file,
+        pytest.raises(leadline.InvalidArgumentError, match="open file .*cannot be sent"),
+    ):
+        guard(len, file)
+
+
+def test_input_is_asked_for_here(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Ada\n"))
+    assert guard(lambda: (print("first"), input("name? "))[1]) == "Ada"
+    assert capsys.readouterr().out == "first\nname? "
+    with pytest.raises(EOFError):
+        guard(input)
+
+
+def test_a_script_without_a_main_guard_and_a_pool(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import leadline
+from multiprocessing import Pool
+print("once")
+def plus(x): return x + 1
+def work(n):
+    with Pool(2) as pool:
+        return pool.map(plus, range(n))
+print(leadline.guard(work, 3))
+""")
+    shown = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, timeout=120)
+    assert shown.stdout == "once\n[1, 2, 3]\n"
+
+
+def test_a_million_frames_are_not_printed():
+    def deep():
+        sys.setrecursionlimit(200_000)
+
+        def down(n):
+            return down(n - 1) if n else 1 / 0
+
+        return down(100_000)
+
+    start = time.monotonic()
+    with pytest.raises(ZeroDivisionError) as caught:
+        guard(deep)
+    assert time.monotonic() - start < 30
+    assert len(str(caught.value.__cause__)) < 100_000

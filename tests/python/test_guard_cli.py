@@ -92,3 +92,31 @@ def test_a_signal_to_the_guard_ends_the_program_and_all_it_started(tmp_path):
     assert guard.wait(30) == 128 + signal.SIGTERM
     for pid in path.read_text().split():
         assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_the_peak_is_the_kernels_own():
+    code = (
+        "import resource, time\n"
+        "x = bytes(b'x' * 60_000_000); del x; time.sleep(0.3)\n"
+        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    )
+    for program in (code, code.replace("60_000_000", "1"), code.replace("0.3", "0")):
+        result = run("--json", *python(program))
+        report = json.loads(result.stdout)["guard"]
+        own = 1024 * int(result.stderr.split("VmHWM:")[1].split()[0])
+        # A few pages come and go at the end of a Python.
+        assert abs(report["peak_bytes"] - own) < 2_000_000, (report["peak_bytes"], own)
+        assert report["peak_bytes"] > (60_000_000 if "60_" in program else 8_000_000)
+
+
+def test_pages_that_processes_share_count_once_in_the_peak():
+    code = (
+        "import os, time\n"
+        "x = bytearray(b'x' * 100_000_000)\n"
+        "for _ in range(4):\n"
+        "    if os.fork() == 0: time.sleep(0.5); os._exit(0)\n"
+        "time.sleep(1)"
+    )
+    report = json.loads(run("--json", *python(code)).stdout)["guard"]
+    assert 200_000_000 < report["peak_bytes"] < 300_000_000, report  # twice while the bytes are copied
+    assert json.loads(run("--json", "--", "true").stdout)["guard"]["peak_bytes"] > 0

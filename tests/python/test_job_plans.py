@@ -122,6 +122,15 @@ def test_the_planned_budget_is_enough(files, samples):  # noqa: F811
     assert budget.peak <= plan.peak_bytes
 
 
+def test_phases_say_their_sizes_in_the_units_of_the_budget(model):  # noqa: F811
+    decimal = leadline.quantize.plan(model, mode="dynamic", budget="2GB")
+    binary = leadline.quantize.plan(model, mode="dynamic", budget="2GiB")
+    for phase, same in zip(decimal.phases, binary.phases, strict=True):
+        assert leadline.format_bytes(phase.peak_bytes, like="2GB") in repr(phase)
+        assert leadline.format_bytes(phase.peak_bytes, like="2GiB") in repr(same)
+    assert any(repr(phase) != repr(same) for phase, same in zip(decimal.phases, binary.phases, strict=True))
+
+
 def test_jobs_are_functions_still(samples):  # noqa: F811
     assert leadline.quantize.__name__ == "quantize"
     assert "representative_dataset" in inspect.signature(leadline.quantize).parameters
@@ -131,9 +140,8 @@ def test_jobs_are_functions_still(samples):  # noqa: F811
 
 def test_rules_that_match_nothing_are_named(model):  # noqa: F811
     recipe = [{"name": "^head/dense_int8$", "mode": "float"}, {"op": "SOFTMAX", "mode": "float"}]
-    with pytest.warns(UserWarning, match=r"matches no node: name '\^head/dense_int8\$'") as warned:
+    with pytest.raises(leadline.InvalidArgumentError, match=r"no node matches the rule name '\^head/dense_int8\$'"):
         leadline.quantize(model, "dynamic", recipe=recipe)
-    assert len(warned) == 1
 
 
 def test_tune_measures_agreement_itself(model, samples):  # noqa: F811

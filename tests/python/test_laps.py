@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import types
 
 import pytest
 from tflite_builder import ModelBuilder
@@ -131,6 +132,69 @@ def test_a_loop_that_does_not_leak_is_flat(model, name):
     assert report["verdict"] == "flat", text
 
 
+@pytest.mark.parametrize("rounds", [40, 60, 100])
+def test_a_bounded_buffer_is_flat(model, rounds):
+    report, text = run_loop(model, "buffer.append(np.ones(10_000))", FULL_AFTER_30, rounds)
+    assert report["verdict"] == "flat", text
+
+
+FULL_AFTER_30 = "import collections; buffer = collections.deque(maxlen=30)"
+
+FIGURES = """
+import io, matplotlib
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+"""
+
+
+@pytest.mark.parametrize(
+    ("rounds", "draw"),
+    [
+        (15, "figure, axes = plt.subplots(); axes.plot(range(100)); plt.close(figure)"),
+        (20, "plt.figure(); plt.plot(np.random.rand(1000)); plt.savefig(io.BytesIO()); plt.close()"),
+    ],
+)
+def test_closed_figures_are_flat(model, draw, rounds):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    report, text = run_loop(model, draw, FIGURES, rounds)
+    assert report["verdict"] == "flat", text
+
+
+OPENINGS = {
+    "file": ("kept.append(open('/etc/passwd'))", "/etc/passwd", "descriptors"),
+    "socket": ("import socket; kept.append(socket.socket(socket.AF_UNIX))", "UNIX", "descriptors"),
+    "process": ("import subprocess; kept.append(subprocess.Popen(['sleep', '60']))", "sleep", "processes"),
+}
+
+
+@pytest.mark.parametrize("kind", OPENINGS)
+def test_what_stays_open_is_found_and_named(model, kind):
+    body, name, quantity = OPENINGS[kind]
+    setup = "import atexit; atexit.register(lambda: [k.kill() for k in kept if hasattr(k, 'kill')])"
+    report, text = run_loop(model, body, setup)
+    assert report["verdict"] == "grows" and report[quantity]["verdict"] == "grows", text
+    assert report[quantity]["per_round"] == 1
+    opened = next(entry for entry in report["opened"] if entry["kind"] == kind)
+    assert opened["count"] == ROUNDS - 3 and name in opened["name"]
+    line = PROGRAM.format(setup=setup, body="@", rounds=0).splitlines().index("@") + 1
+    assert (opened["file"], opened["line"]) == ("<string>", line)
+    assert (
+        f"{ROUNDS - 3} {'processes' if kind == 'process' else kind + 's'} more" in text and f"<string>:{line}" in text
+    )
+
+
+def test_processes_that_nobody_waits_for_are_named(model):
+    body = "import os\nif os.fork() == 0: os._exit(0)"
+    report, text = run_loop(model, body)
+    assert report["processes"]["verdict"] == "grows", text
+    assert "nobody waited for it" in text
+
+
+def test_files_that_are_closed_again_are_flat(model):
+    report, text = run_loop(model, "open('/etc/passwd').read(); import subprocess; subprocess.run(['true'])")
+    assert report["verdict"] == "flat" and report["opened"] == [], text
+
+
 def test_the_report_names_what_grew(model):
     body = """
     kept.append(leadline.lite.Interpreter(model))
@@ -244,7 +308,7 @@ def empty_calibration(model):
 
 def test_converters_and_debuggers_are_listed():
     before = len(leadline.live_objects())
-    converter = lite.TFLiteConverter(None)
+    converter = lite.TFLiteConverter(types.SimpleNamespace(convert_to_model=None))
     assert leadline.live_objects()[-1].kind == "TFLiteConverter"
     del converter
     with pytest.raises(leadline.InvalidArgumentError):

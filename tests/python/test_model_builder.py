@@ -83,10 +83,65 @@ def test_misspelt_ops_are_refused():
     assert list(model.missing_ops) == ["ADDD"]
 
 
-@pytest.mark.parametrize("name", ["MyScale", "TFLite_Something", "FlexErf"])
+@pytest.mark.parametrize("name", ["MyScale", "TFLite_Something", "FlexDecodeJpeg"])
 def test_custom_ops_need_no_further_word(name):
     builder = leadline.ModelBuilder()
     x, y = builder.input("x", np.float32, [1]), builder.tensor("y", np.float32, [1])
     builder.node(name, [x], [y])
     builder.output(y)
     assert leadline.Model.from_bytes(builder.to_tflite()).missing_ops
+
+
+def test_a_node_makes_its_tensors_and_infers_their_shapes():
+    builder = leadline.ModelBuilder()
+    x = builder.input("x", np.float32, [1, 6, 6, 3])
+    y = builder.node(
+        "CONV_2D", [x, np.ones((4, 3, 3, 3), np.float32), np.zeros(4, np.float32)], name="conv", stride_w=1, stride_h=1
+    )
+    flat = builder.node("RESHAPE", [y, np.array([1, -1], np.int32)])
+    above = builder.node("GREATER", [flat, np.array(1, np.float32)], name="above")
+    low, high = builder.node("SPLIT", [np.array(1, np.int32), flat], 2, name="part", dtype=np.float32, num_splits=2)
+    builder.output(above, low, high)
+    interpreter = leadline.lite.Interpreter(model_content=builder.to_tflite())
+    details = {detail["name"]: detail for detail in interpreter.get_tensor_details()}
+    assert details["conv"]["shape"].tolist() == [1, 6, 6, 4]
+    assert details["RESHAPE"]["shape"].tolist() == [1, 144]
+    assert details["above"]["dtype"] is np.bool_
+    assert [details[f"part:{i}"]["shape"].tolist() for i in (0, 1)] == [[1, 72], [1, 72]]
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(x, np.ones((1, 6, 6, 3), np.float32))
+    interpreter.invoke()
+    assert interpreter.get_tensor(low).max() == 27
+
+
+def test_a_node_that_cannot_be_made_leaves_nothing_behind():
+    builder = leadline.ModelBuilder()
+    x = builder.input("x", np.float32, [2, 3])
+    sizes = builder.input("sizes", np.int32, [2])
+    with pytest.raises(leadline.Error):
+        builder.node("ADD", [x, np.ones(2, np.float32)])
+    with pytest.raises(leadline.InvalidArgumentError, match="depend on data"):
+        builder.node("RESHAPE", [x, sizes])
+    with pytest.raises(leadline.InvalidArgumentError, match="cannot infer"):
+        builder.node("MyOp", [x])
+    with pytest.raises(leadline.InvalidArgumentError, match="no attribute 'name'"):
+        builder.node("TANH", [x], [x], name="y")
+    with pytest.raises(leadline.InvalidArgumentError, match="none of the"):
+        builder.node("TANH", [99])
+    made = builder.node("RESHAPE", [x, sizes], shape=[3, 2])
+    custom = builder.node("MyOp", [made], shape=(6,), dtype=np.int32)
+    builder.output(custom)
+    names = [d["name"] for d in leadline.lite.Interpreter(model_content=builder.to_tflite()).get_tensor_details()]
+    assert names == ["x", "sizes", "ADD/constant", "RESHAPE", "MyOp"]
+
+
+def test_both_builders_have_one_form_of_node():
+    import inspect
+
+    from leadline.keras_layers import KerasLayerBuilder
+
+    own = inspect.signature(leadline.ModelBuilder.node).parameters
+    layer = inspect.signature(KerasLayerBuilder.node).parameters
+    assert [name for name in own if name in layer] == list(layer)
+    assert {name: own[name].kind for name in layer} == {name: layer[name].kind for name in layer}
+    assert {name: own[name].default for name in layer} == {name: layer[name].default for name in layer}

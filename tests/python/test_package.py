@@ -79,7 +79,8 @@ def test_importing_takes_little_beside_numpy():
     assert set(loaded) - own <= {"__future__", "atexit"}
     rooms = {name.split(".")[1] for name in own if "." in name}
     assert rooms == {"_leadline", "_native", "custom_ops", "keras_layers", "lite", "model_builder"}
-    assert {name for name in own if name.startswith("leadline.lite")} == {"leadline.lite", "leadline.lite.interpreter"}
+    small = {f"leadline.lite.{name}" for name in ("interpreter", "delegates", "metrics")}
+    assert {name for name in own if name.startswith("leadline.lite")} == {"leadline.lite", *small}
 
 
 def test_the_core_does_not_import_the_drop_in():

@@ -15,6 +15,7 @@ import pytest
 from test_cli import PROGRAM
 
 import leadline
+from leadline._guard.save import path_beside
 
 ROOT = Path(__file__).parents[2]
 CGROUP_V1 = Path("/sys/fs/cgroup/memory")
@@ -53,6 +54,91 @@ def test_killed_by_somebody(tmp_path):
     assert (report.cell, report.cell_line, report.cell_running) == (7, "die = now()", True)
     assert "in cell 7 (`die = now()`)" in report.summary
     assert "OOM" not in report.summary and report.samples
+
+
+def test_killed_by_somebody_while_others_run_out_of_memory(tmp_path, small_group):
+    """OOM kills of another control group are counted for the machine, while this process takes a lot of memory."""
+    victim = f"open({str(small_group / 'cgroup.procs')!r}, 'w').write(str(os.getpid())); x = bytearray(b'x') * 10**9"
+    code = f"""
+        import subprocess
+        kills = lambda: int(next(line.split()[1] for line in open("/proc/vmstat") if line.startswith("oom_kill ")))
+        before = kills()
+        done = subprocess.run([sys.executable, "-c", {"import os; " + victim!r}])
+        assert done.returncode == -9 and kills() > before, (done, kills(), before)
+        taken = bytearray(b"x") * 1_500_000_000  # in the last second: it looks as if it were heading for the end
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done, report = die(code, tmp_path, PRELUDE.replace("leadline.watch()", "leadline.watch(1.0, refuse_large=False)"))
+    assert done.returncode == -signal.SIGKILL, done
+    assert report.cause == "killed" and "OOM" not in report.summary, str(report)
+
+
+@pytest.mark.parametrize("program", ["/bin/true", "/bin/sleep"])
+def test_exec_is_not_a_kill(tmp_path, program):
+    """Also while the other program runs."""
+    flights = tmp_path / "flights"
+    env = {**os.environ, "LEADLINE_FLIGHTS": str(flights)}
+    code = PRELUDE + f"os.execl({program!r}, 'program', '2')"
+    process = subprocess.Popen([sys.executable, "-c", code], env=env)
+    if program == "/bin/true":
+        assert process.wait(60) == 0
+    while not list(flights.glob("*")) or leadline.postmortem(flights).cause == "running":
+        time.sleep(0.1)
+    report = leadline.postmortem(flights)
+    process.wait(60)
+    assert report.cause == "replaced" and report.died, str(report)
+    assert f"became another program (exec): {program}" in report.summary and "killed" not in report.summary
+    assert leadline.postmortem(flights).cause == "replaced"
+
+
+def test_an_exec_that_fails_is_no_end(tmp_path):
+    code = "\ntry: os.execv('/nowhere', ['x'])\nexcept FileNotFoundError: pass\nos.kill(os.getpid(), 9)"
+    assert die(code, tmp_path)[1].cause == "killed"
+
+
+def test_the_guilty_line_comes_first(tmp_path):
+    """Behind it the thread that crashed; threads that only wait, and the interpreter's own frames, are counted."""
+    code = """
+        import threading
+        for _ in range(8): threading.Thread(target=threading.Event().wait, daemon=True).start()
+        def crash(depth): return ctypes.string_at(0) if depth == 0 else crash(depth - 1)
+        crash(30)
+    """
+    _, report = die(code, tmp_path)
+    text = str(report)
+    lines = text.splitlines()
+    assert report.guilty["line"] == 7 and report.guilty["function"] == "crash"
+    assert lines[2].split() == ["line", "<string>:7,", "in", "crash"], text
+    assert "8 other threads run no code of yours" in text
+    assert text.index("Current thread") < text.index("native frames") and len(lines) < 80, text
+    assert "frames of the interpreter" in text
+
+
+def test_what_a_notebook_shows(tmp_path):
+    _, report = die("time.sleep(1.2); ctypes.string_at(0)", tmp_path)
+    html = report._repr_html_()
+    assert "<svg" in html and "<script" not in html and report.advice.split(".")[0] in html
+    assert "currentColor" in html, "text has the colour of its surroundings, light or dark"
+    assert "segmentation fault" in report.brief() and "advice" in report.brief()
+    assert f"python -m leadline postmortem {report.path}" in report.brief()
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="the leadline program is not built")
+def test_the_program_is_found_without_a_path(tmp_path):
+    die("ctypes.string_at(0)", tmp_path)
+    command = [sys.executable, "-m", "leadline", "postmortem", str(tmp_path / "flights")]
+    done = subprocess.run(command, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 12 and "segmentation fault" in done.stdout, done
+
+
+def test_saved_variables_are_offered(tmp_path):
+    _, report = die("os.kill(os.getpid(), 9)", tmp_path)
+    assert "%restore" not in report.brief()
+    Path(path_beside(report.path)).write_bytes(b"saved")
+    report = leadline.postmortem(report.path)
+    assert (
+        report.variables_path == path_beside(report.path) and "%restore" in report.brief() and "%restore" in str(report)
+    )
 
 
 def test_segmentation_fault_in_a_named_library(tmp_path):
@@ -104,8 +190,9 @@ def test_illegal_instruction(tmp_path):
     assert report.trap and report.instruction.startswith("0f 0b") and report.module == str(path)
 
 
-def missing_instruction():
-    """An instruction that this CPU does not have, and the flag it belongs to."""
+def missing_instruction(tmp_path):
+    """A flag that this CPU does not have, an instruction that belongs to it, and a library whose go() runs that. A virtual
+    machine may hide the flag of an instruction that works, so each is tried."""
     flags = Path("/proc/cpuinfo").read_text().split("flags", 1)[-1].split("\n", 1)[0].split()
     for flag, code in (
         ("avx512f", "62 f1 7c 48 58 c1"),
@@ -113,17 +200,21 @@ def missing_instruction():
         ("amx_tile", "c4 e2 78 49 c0"),
         ("avx_vnni", "c4 e2 75 50 c2"),
     ):
-        if flag not in flags:
-            return flag, code
+        if flag in flags:
+            continue
+        (tmp_path / flag).mkdir()
+        bytes_ = ", ".join(f"0x{byte}" for byte in code.split())
+        path = library(tmp_path / flag, f'void go(void) {{ __asm__ volatile(".byte {bytes_}"); }}\n')
+        command = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(path)!r}).go()"]
+        if subprocess.run(command, check=False).returncode == -signal.SIGILL:
+            return flag, code, path
     return None
 
 
 def test_an_instruction_that_this_cpu_does_not_have(tmp_path):
-    if os.uname().machine != "x86_64" or missing_instruction() is None:
+    if os.uname().machine != "x86_64" or (missing := missing_instruction(tmp_path)) is None:
         pytest.skip("this CPU has everything")
-    flag, code = missing_instruction()
-    bytes_ = ", ".join(f"0x{byte}" for byte in code.split())
-    path = library(tmp_path, f'void go(void) {{ __asm__ volatile(".byte {bytes_}"); }}\n')
+    flag, code, path = missing
     done, report = die(f"ctypes.CDLL({str(path)!r}).go()", tmp_path)
     assert (done.returncode, report.cause) == (-signal.SIGILL, "illegal instruction")
     assert report.instruction.startswith(code) and not report.trap
@@ -307,5 +398,8 @@ def test_the_next_kernel_is_told_once(tmp_path):
     assert run("shell.run_cell('import os; os.kill(os.getpid(), 9)')").returncode == -signal.SIGKILL
     told = run("")
     assert "the kernel before this one died" in told.stderr, told
+    assert "%postmortem" in told.stderr
+    shown = run("print('SHOWN', shell.run_line_magic('postmortem', ''))")
+    assert "killed (SIGKILL)" in shown.stdout.partition("SHOWN")[2] and "advice" in shown.stdout, shown
     assert "import os; os.kill" in told.stderr
     assert "died" not in run("").stderr

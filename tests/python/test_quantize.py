@@ -200,6 +200,13 @@ def test_bias_correction_and_equalization_take_any_dataset(model, samples):
             assert content != plain
 
 
+def test_misspelled_arguments_are_refused_first(model, samples):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'per_chanel'"):
+        leadline.quantize(model, "dynamic", per_chanel=False)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'calibration_data'"):
+        leadline.quantize(model, "int8", calibration_data=samples)
+
+
 def test_weights_of_conv_3d_can_be_widened(litert):
     random = np.random.default_rng(3)
     b = leadline.ModelBuilder()

@@ -10,12 +10,14 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import leadline
-from leadline._guard import watch as watch_module
+from leadline._guard import alarm as alarm_module, watch as watch_module
+from leadline.notebook.watch import _was_refused as was_refused
 
 MB = 1_000_000
 
@@ -34,7 +36,15 @@ def flights(tmp_path, monkeypatch):
     yield tmp_path / "flights"
     assert not watch_module._stack
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
-    assert not [thread for thread in os.listdir("/proc/self/task") if name_of(thread) == "leadline-watch"]
+    # A thread that has been joined is still listed until the kernel is done with it.
+    end = time.monotonic() + 5
+    while watching_threads() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not watching_threads()
+
+
+def watching_threads():
+    return [thread for thread in os.listdir("/proc/self/task") if name_of(thread) == "leadline-watch"]
 
 
 def name_of(thread):
@@ -79,6 +89,36 @@ def test_one_allocation_that_cannot_fit_is_refused_at_once():
     np.empty(500 * MB)
 
 
+GROWING_IN_A_HOLE = """
+import ctypes
+import leadline
+if {early}:
+    leadline.watch().stop()
+MB = 1_000_000
+hole = [bytearray(100_000) for _ in range(2_000)]
+last = bytearray(100_000)  # what is below it stays with malloc
+hole = None
+array = bytearray(60 * MB)  # fits into the hole, so it is not mapped by itself
+ctypes.CDLL(None).malloc_trim(0)  # the rest of the hole is empty
+resident = int(open("/proc/self/statm").read().split()[1]) * 4096
+with leadline.watch(limit=resident - (64 << 20) + 40 * MB):  # 64 MiB above it are let through
+    try:
+        array.append(0)  # takes 67 MB beside the 60
+    except MemoryError:
+        print("refused")
+array = bytearray(600 * MB)  # is mapped by itself
+with leadline.watch(limit=resident + 600 * MB):
+    array.append(0)  # takes 75 MB more than there were, and not 675
+"""
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_block_that_has_to_be_copied_when_it_grows_is_counted_whole(tmp_path, early):
+    """A large block in the heap, not in a mapping of its own: realloc takes as much again before it frees the old one."""
+    result = run_script(GROWING_IN_A_HOLE.format(early=early), tmp_path)
+    assert (result.stdout, result.stderr) == ("refused\n", ""), result
+
+
 def test_it_reaches_python_that_never_waits():
     with leadline.watch(limit=resident() + 100 * MB, refuse_large=False), pytest.raises(leadline.MemoryLimitError):
         kept = bytearray(200 * MB)
@@ -86,6 +126,32 @@ def test_it_reaches_python_that_never_waits():
         end = time.monotonic() + 5
         while time.monotonic() < end:
             pass
+
+
+WITHIN_A_WRITE = """
+import io, os, sys, types
+from leadline._guard import alarm
+sample = {"container": True, "used": 9, "capacity": 10, "resident": 1, "worker_count": 0, "workers": 0}
+watch = types.SimpleNamespace(limit=0.9, _cells_only=False, _thread=types.SimpleNamespace(
+    take_alarm=lambda: {"warning": True, "cell": {"running": True}, "sample": sample}))
+class Raw(io.RawIOBase):
+    def writable(self): return True
+    def write(self, data):
+        if handling.pop("now", False): alarm.handle(watch, None)  # as when a signal comes while a program prints
+        return os.write(2, bytes(data))
+handling = {"now": True}
+sys.stderr = io.TextIOWrapper(io.BufferedWriter(Raw()), line_buffering=True)
+print("words of the program", file=sys.stderr)
+sys.stderr = None
+alarm.handle(watch, None)
+print("done")
+"""
+
+
+def test_a_warning_in_the_middle_of_a_print_does_no_harm(tmp_path):
+    result = run_script(WITHIN_A_WRITE, tmp_path)
+    assert result.stdout == "done\n", result
+    assert "words of the program\n" in result.stderr and result.stderr.count("leadline: 90 %") == 2, result.stderr
 
 
 def test_it_costs_less_than_half_a_percent_of_a_core():
@@ -100,25 +166,99 @@ def test_it_costs_less_than_half_a_percent_of_a_core():
     assert (after - before) / 2 < 0.005
 
 
-def test_growth_of_another_thread_stops_the_main_thread():
+def test_an_alarm_while_one_is_being_raised_does_not_take_its_place(monkeypatch):
+    grown, text = [], b"x" * (4 * MB)
+
+    def grow_on(*_, **__):
+        end = time.monotonic() + 1.6  # longer than an alarm has to be heard
+        while time.monotonic() < end:
+            grown.append(mmap.mmap(-1, 4 * MB))
+            grown[-1].write(text)
+            time.sleep(0.05)
+        return []
+
+    monkeypatch.setattr(alarm_module, "largest_objects", grow_on)
+    with leadline.watch(limit=resident() + 100 * MB), pytest.raises(leadline.MemoryLimitError) as caught:
+        for _ in range(100):
+            grown.append(np.ones(MB))
+            time.sleep(0.005)
+    assert [entry.name for entry in caught.traceback].count("handle") == 1
+
+
+def test_growth_of_another_thread_stops_that_thread():
     kept = []
     stop = threading.Event()
+    raised = []
 
     def grow():
-        while not stop.is_set() and len(kept) < 40:
-            kept.append(np.ones(MB))
-            time.sleep(0.002)
+        try:
+            while not stop.is_set() and len(kept) < 40:
+                kept.append(np.ones(MB))
+                time.sleep(0.002)
+        except leadline.MemoryLimitError as error:
+            raised.append(error)
 
     with leadline.watch(limit=resident() + 100 * MB, refuse_large=False):
         thread = threading.Thread(target=grow)
         thread.start()
-        try:
-            with pytest.raises(leadline.MemoryLimitError):
-                for _ in range(500):
-                    time.sleep(0.01)
-        finally:
-            stop.set()
-            thread.join()
+        for _ in range(1000):  # the main thread is not stopped
+            if raised:
+                break
+            time.sleep(0.01)
+        stop.set()
+        thread.join()
+    assert raised and "which is its limit" in str(raised[0]) and raised[0].sample["resident"] > 0
+
+
+def test_a_pool_that_grew_loses_no_work():
+    """An exception in a worker that waits for work would take the next piece along, and whoever waits for it would wait for
+    ever: the cell itself is stopped instead."""
+    grown = []
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # the worker waits for more
+        (worker,) = pool._threads
+        assert alarm_module._python_thread(worker.native_id) is worker
+        assert not alarm_module._can_be_stopped(worker, instead_of_main=False)
+        works = threading.Event()
+        done = pool.submit(lambda: (works.set(), [time.sleep(0.01) for _ in range(200)], grown.append(1)))
+        works.wait()
+        time.sleep(0.1)
+        assert alarm_module._can_be_stopped(worker, instead_of_main=False)
+        assert not alarm_module._can_be_stopped(worker, instead_of_main=True), "somebody waits for it"
+        leadline._leadline.raise_in_thread(worker.ident, leadline.MemoryLimitError)
+        with pytest.raises(leadline.MemoryLimitError):
+            done.result(timeout=20)
+        assert pool.submit(int).result(timeout=20) == 0
+    assert not grown
+
+
+def test_who_waits_for_the_end_of_a_pool_is_not_stopped():
+    """Whoever does not wait takes away what workers work on: pandas.read_csv crashed."""
+    main, seen = threading.main_thread().ident, []
+    with leadline.watch() as watch:
+
+        def look():
+            time.sleep(0.3)
+            seen.append(alarm_module._may_raise(watch, sys._current_frames()[main]))
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(look).result()  # the main thread waits for a result here, and for the end there
+            pool.submit(look)
+    assert seen == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        (MemoryError(), True),
+        (ValueError("Error tokenizing data. C error: out of memory"), True),  # pandas' parser
+        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes"), True),
+        (leadline.MemoryLimitError("has its numbers"), False),
+        (ValueError("no such column"), False),
+    ],
+)
+def test_errors_of_libraries_that_got_no_memory_are_explained(error, refused):
+    assert was_refused(error) is refused
 
 
 def test_an_inner_watch_takes_the_place_of_the_outer_one():
@@ -253,9 +393,18 @@ IPYTHON = """
 """
 
 
+def test_largest_objects_names_what_it_found_before_memory_ended(monkeypatch):
+    def refused():
+        raise MemoryError
+
+    monkeypatch.setattr(gc, "get_objects", refused)  # a list of all objects is larger than what may be left
+    large = np.ones(MB)
+    assert ("large", large.nbytes) in [(item.name, item.bytes) for item in leadline.largest_objects(5)]
+
+
 def test_in_ipython(tmp_path):
     pytest.importorskip("IPython", reason="IPython is not installed")
     result = run_script(IPYTHON, tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "peak" in result.stdout and "growth" in result.stdout
-    assert "an allocation was refused" in result.stderr
+    assert "29.8 GiB more were refused" in result.stderr

@@ -124,6 +124,16 @@ def binary_cases():
     case("lerp", lambda a, b: a + 0.25 * (b - a), x(), x())
     case("bitwise_xor", tf.bitwise.bitwise_xor, ints(0, 99), ints(0, 99))
     case("right_shift", tf.bitwise.right_shift, ints(0, 999), ints(0, 5))
+    case("bitwise_and", tf.bitwise.bitwise_and, ints(-(2**31), 2**31 - 1), ints(-(2**31), 2**31 - 1))
+    case("bitwise_or", tf.bitwise.bitwise_or, ints(-(2**31), 2**31 - 1), ints(-(2**31), 2**31 - 1))
+    case(
+        "bitwise_and_small",
+        lambda x: tf.cast(tf.cast(x, tf.int8) & tf.constant(-86, tf.int8), tf.int32),
+        ints(-128, 127),
+    )
+    case("bitwise_not_small", lambda x: tf.cast(~tf.cast(x, tf.uint8), tf.int32), ints(0, 255))
+    case("left_shift", tf.bitwise.left_shift, ints(-(2**31), 2**31 - 1), ints(0, 31))
+    case("sign_of_zero", lambda x: tf.bitwise.bitwise_and(tf.bitcast(-x, tf.int32), -(2**31)) != 0, x(3, 4))
     case("approximate_equal", lambda a, b: tf.math.abs(a - b) < 0.5, x(), x())
 
 
@@ -286,6 +296,15 @@ def image_cases():
     image = x(None, 4, 4, 3)
     for method in ["bilinear", "nearest"]:
         case(f"resize_{method}", lambda a, m=method: tf.image.resize(a, [8, 6], method=m), image)
+    for method in ["lanczos3", "lanczos5", "gaussian", "mitchellcubic", "bilinear", "bicubic"]:
+        for size in ([7, 3], [2, 9]):
+            case(
+                f"resize_filter_{method}_{size[0]}",
+                lambda a, m=method, s=size: tf.image.resize(a, s, method=m, antialias=True),
+                x(None, 6, 5, 3),
+            )
+    case("resize_filter_plain", lambda a: tf.image.resize(a, [3, 9], method="lanczos3"), image)
+    case("resize_filter_int", lambda a: tf.image.resize(a, [3, 3], method="gaussian"), ints(0, 255, 1, 4, 4, 3))
     resize = tf.compat.v1.image.resize_bilinear
     case("resize_corners", lambda a: resize(a, [8, 8], align_corners=True), image)
     case("resize_half_pixel", lambda a: resize(a, [8, 8], half_pixel_centers=True), image)

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from keras_compare import assert_close
 
+import leadline
 from leadline import lite
 
 
@@ -27,6 +28,13 @@ class Positions(tf.Module):
         scores += tf.where(row >= column, 0.0, -1e9)
         heads = tf.matmul(tf.nn.softmax(scores), heads)
         return tf.reshape(tf.transpose(heads, [0, 2, 1, 3]), [batch, length, 4])
+
+
+def converted(function) -> bytes:
+    """A tf.function, held by a module, so that it has a signature."""
+    holder = tf.Module()
+    holder.function = function
+    return lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()], holder).convert()
 
 
 def run(content: bytes, value: np.ndarray) -> list[np.ndarray]:
@@ -51,7 +59,7 @@ def test_limits_and_branches_on_a_length_are_not_decided_when_converting():
         short = x[:, : tf.minimum(tf.shape(x)[1], 100)]
         return short * tf.where(tf.shape(x)[1] > 50, 2.0, 3.0)
 
-    content = lite.TFLiteConverter.from_concrete_functions([first_hundred.get_concrete_function()]).convert()
+    content = converted(first_hundred)
     for length in (1, 7, 60, 130):
         x = np.random.default_rng(length).normal(size=(2, length)).astype(np.float32)
         assert_close(run(content, x), [first_hundred(x).numpy()])
@@ -63,7 +71,253 @@ def test_pictures_need_not_be_square():
         height, width = tf.shape(x)[1], tf.shape(x)[2]
         return tf.cond(height < width, lambda: tf.transpose(x, [0, 2, 1, 3]), lambda: x * 2.0)
 
-    content = lite.TFLiteConverter.from_concrete_functions([upright.get_concrete_function()]).convert()
+    content = converted(upright)
     for shape in ((1, 4, 4, 3), (2, 5, 3, 3), (1, 3, 6, 3)):
         x = np.random.default_rng(shape[1]).normal(size=shape).astype(np.float32)
         assert_close(run(content, x), [upright(x).numpy()])
+
+
+def check(function, *arguments, content=None):
+    """Converts a tf.function once and compares it with itself for each of the given tuples of arguments."""
+    runner = lite.Interpreter(model_content=content or converted(function)).get_signature_runner()
+    names = sorted(runner.get_input_details())
+    for values in arguments:
+        results = runner(**dict(zip(names, values, strict=True)))
+        wanted = [part.numpy() for part in tf.nest.flatten(function(*values))]
+        assert_close([results[name] for name in sorted(results)], wanted)
+
+
+def numbers(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def test_pictures_are_tall_or_wide():
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, 3], name="x")])
+    def letterbox(x):
+        return tf.image.resize_with_pad(x, 32, 32)  # a power of two: quotients are exact
+
+    check(letterbox, *((numbers(1, height, width, 3),) for height, width in ((16, 20), (33, 9), (8, 8), (9, 50))))
+
+
+def test_rows_of_different_lengths_are_filled():
+    @tf.function(input_signature=[tf.TensorSpec([None], name="a"), tf.TensorSpec([None], tf.int32, name="b")])
+    def by_lengths(a, b):
+        return tf.RaggedTensor.from_row_lengths(a, b).to_tensor(-1.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], name="a"), tf.TensorSpec([None], tf.int32, name="b")])
+    def by_rows(a, b):
+        return tf.RaggedTensor.from_value_rowids(a, b, nrows=5).to_tensor(7.0, shape=[None, 3])
+
+    rows = [np.array(row, np.int32) for row in ([3, 0, 2, 1], [2], [1, 4], [0, 0, 2, 3], [1, 1], [0, 1, 1, 1, 4])]
+    check(by_lengths, *((numbers(row.sum()), row) for row in rows[:3]))
+    check(by_rows, *((numbers(row.size), row) for row in rows[3:]))
+
+
+def test_reductions_of_unknown_rank():
+    @tf.function(input_signature=[tf.TensorSpec(None, name="x")])
+    def largest(x):
+        return tf.reduce_max(x, axis=-1, keepdims=True)
+
+    check(largest, (numbers(3),), (numbers(2, 3),), (numbers(2, 3, 4),))
+
+
+def test_images_are_padded_to_whole_windows():
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, 2], name="x")])
+    def windows(x):
+        batch, height, width, _ = tf.unstack(tf.shape(x))
+        down, right = (4 - height % 4) % 4, (4 - width % 4) % 4
+        y = tf.pad(x, [[0, 0], [0, down], [0, right], [0, 0]])
+        rows, columns = (height + down) // 4, (width + right) // 4
+        y = tf.reshape(y, [batch, rows, 4, columns, 4, 2])
+        y = tf.reshape(tf.transpose(y, [0, 1, 3, 2, 4, 5]), [-1, 16, 2])
+        y = tf.nn.softmax(y @ tf.transpose(y, [0, 2, 1])) @ y
+        y = tf.transpose(tf.reshape(y, [batch, rows, columns, 4, 4, 2]), [0, 1, 3, 2, 4, 5])
+        return tf.reshape(y, [batch, rows * 4, columns * 4, 2])[:, :height, :width]
+
+    check(windows, *((numbers(2, height, width, 2),) for height, width in ((4, 8), (5, 6), (3, 17), (1, 1))))
+
+
+def test_sizes_of_inputs_may_be_tied_to_each_other():
+    """Rows for places in a sequence: as many as there are places, which no rule about sizes can know."""
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, None, 3], name="a_text"),
+            tf.TensorSpec([None, None, 2, 2, 3], name="b_images"),
+            tf.TensorSpec([None, None], tf.int32, name="c_places"),
+        ]
+    )
+    def interleave(text, images, places):
+        batch, length = tf.shape(text)[0], tf.shape(text)[1]
+        rows = tf.reshape(images, [-1, 3])  # four for each image
+        flat = tf.reshape(text, [batch * length, 3])
+        offsets = tf.reshape(places + tf.range(batch)[:, tf.newaxis] * length, [-1, 1])
+        return tf.reshape(tf.tensor_scatter_nd_update(flat, offsets, rows), [batch, length, 3])
+
+    def arguments(batch, length, images):
+        places = np.stack([np.random.default_rng(i).permutation(length)[: images * 4] for i in range(batch)])
+        return numbers(batch, length, 3), numbers(batch, images, 2, 2, 3), places.astype(np.int32)
+
+    check(interleave, arguments(1, 8, 1), arguments(2, 10, 2), arguments(3, 12, 3))
+
+
+def test_a_size_that_only_the_model_knows():
+    table = tf.constant(numbers(77, 4))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 4], name="x")])
+    def positioned(x):
+        return tf.concat([x, tf.tile(table[tf.newaxis], [tf.shape(x)[0], 1, 1])], axis=2)
+
+    check(positioned, (numbers(1, 77, 4),), (numbers(3, 77, 4),))
+
+
+def test_choices_between_single_elements_keep_their_rank():
+    table, more = tf.constant(numbers(1, 6)), tf.constant(numbers(4, 6))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 6], name="x")])
+    def rows(x):
+        def take(values, count):
+            places = tf.range(count)
+            return tf.gather(values, tf.where(places < 0, places + count, places))
+
+        return tf.concat([take(table, 1), take(more, 4), x], axis=0)
+
+    check(rows, (numbers(2, 6),), (numbers(1, 6),))
+
+
+def test_unknown_ranks():
+    @tf.function(input_signature=[tf.TensorSpec(None, name="a"), tf.TensorSpec(None, name="b")])
+    def mixed(a, b):
+        return tf.nn.relu(a + b) * 2.0, tf.reduce_sum(a), tf.reshape(b, [-1]), tf.rank(a), tf.shape(b)
+
+    content = converted(mixed)
+    for shape in ((3,), (2, 3), (2, 1, 4), (1, 2, 3, 4)):
+        check(mixed, (numbers(*shape), numbers(*shape) + 1), content=content)
+
+    @tf.function(input_signature=[tf.TensorSpec(None, name="x")])
+    def needs_it(x):
+        return tf.transpose(x, [1, 0])
+
+    with pytest.raises(leadline.UnsupportedError, match="unknown rank"):
+        lite.TFLiteConverter.from_concrete_functions([needs_it.get_concrete_function()]).convert()
+
+
+@pytest.mark.parametrize("shape", [[None, None, None], [None, 6, 5], [2, None, 40]], ids=str)
+def test_complex_numbers_are_pairs_of_real_ones(shape):
+    @tf.function(input_signature=[tf.TensorSpec(shape, name="x"), tf.TensorSpec(shape, name="y")])
+    def transforms(x, y):
+        z = tf.complex(x, y)
+        whole = tf.signal.fft2d(z)
+        mixed = tf.transpose(tf.signal.fft(z) * tf.math.conj(z), [0, 2, 1])
+        back = tf.signal.ifft2d(whole) - z / 2.0
+        return tf.math.real(whole), tf.math.imag(whole), tf.abs(mixed), tf.math.angle(z), tf.math.real(back)
+
+    sizes = [[size or other for size, other in zip(shape, others, strict=True)] for others in ((2, 4, 3), (2, 7, 40))]
+    check(transforms, *((numbers(*size), numbers(*size) + 0.5) for size in sizes))
+
+
+def test_spectra_become_signals_again():
+    @tf.function(input_signature=[tf.TensorSpec([None, 8], name="x")])
+    def filtered(x):
+        spectrum = tf.signal.rfft(x)
+        return tf.signal.irfft(spectrum * tf.complex(tf.constant([1.0, 0.5, 0.25, 0.0, 0.0]), 0.0))
+
+    check(filtered, (numbers(1, 8),), (numbers(3, 8),))
+
+
+def test_nothing_follows_from_a_size_of_zero():
+    """What is rotated of too few channels: none of them."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 3], name="x")])
+    def rotated(x):
+        length = tf.shape(x)[1]
+        angles = tf.einsum("i,j->ij", tf.cast(tf.range(length), tf.float32), tf.zeros([0]))
+        wide = tf.reshape(tf.stack([angles, angles], axis=-2), [length, 0])
+        part = x[..., :0] * tf.cos(wide)
+        return tf.concat([part, x], axis=-1)
+
+    check(rotated, (numbers(1, 2, 3),), (numbers(2, 5, 3),))
+
+
+def test_sizes_of_branches_that_only_a_run_knows():
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, 8, 8, 3], name="a_features"),
+            tf.TensorSpec([None, None, None, 1], name="b_mask"),
+        ]
+    )
+    def prompted(features, mask):
+        filters = tf.ones([2, 2, 1, 3])
+        dense = tf.cond(
+            tf.reduce_sum(mask) > 0.0,
+            lambda: tf.nn.conv2d(mask, filters, 2, "SAME"),
+            lambda: tf.zeros_like(features) + 0.5,
+        )
+        return features + dense
+
+    masks = [np.zeros((2, 3, 5, 1), np.float32), np.ones((2, 16, 16, 1), np.float32)]
+    check(prompted, *((numbers(2, 8, 8, 3), mask) for mask in masks))
+
+
+def test_error_functions_of_half_precision():
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], name="x")])
+    def halves(x):
+        half = tf.cast(x, tf.float16)
+        return tf.cast(tf.math.erf(half), tf.float32) + tf.cast(tf.math.erfc(half), tf.float32) * 2.0
+
+    runner = lite.Interpreter(model_content=converted(halves)).get_signature_runner()
+    (result,) = runner(x=numbers(3, 4)).values()
+    np.testing.assert_allclose(result, halves(numbers(3, 4)).numpy(), atol=2e-3)
+
+
+@pytest.mark.parametrize("count", [20, None])
+def test_loops_over_tiles_of_a_size_that_the_program_has(count):
+    @tf.function(input_signature=[tf.TensorSpec([count, 4], name="boxes"), tf.TensorSpec([count], name="scores")])
+    def suppressed(boxes, scores):
+        return tf.image.non_max_suppression_padded(boxes, scores, 10, pad_to_max_output_size=True)
+
+    corners = np.sort(np.random.default_rng(1).random((20, 2, 2)), 1).reshape(20, 4).astype(np.float32)
+    scores = np.random.default_rng(2).random(20).astype(np.float32)
+    runner = lite.Interpreter(model_content=converted(suppressed)).get_signature_runner()
+    for used in (20, 7) if count is None else (20,):
+        chosen, valid = suppressed(corners[:used], scores[:used])
+        made = sorted(runner(boxes=corners[:used], scores=scores[:used]).values(), key=np.ndim)
+        assert made[0] == valid
+        np.testing.assert_array_equal(made[1], chosen)
+
+
+def test_a_vector_of_any_length_may_be_a_sound():
+    @tf.function(input_signature=[tf.TensorSpec([None], name="x")])
+    def spectrum(x):
+        return tf.abs(tf.signal.stft(x, 64, 16))
+
+    content = converted(spectrum)
+    for length in (64, 256, 400):
+        x = np.random.default_rng(length).normal(size=length).astype(np.float32)
+        (made,) = run(content, x)
+        np.testing.assert_allclose(made, spectrum(x).numpy(), atol=1e-3)
+
+
+@pytest.mark.parametrize("element_shape", [None, (3,)], ids=["unknown", "known"])
+def test_arrays_that_begin_empty_grow_as_they_are_written(element_shape):
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], name="x")])
+    def doubled(x):
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=element_shape)
+        for i in tf.range(tf.shape(x)[0]):
+            array = array.write(i, x[i] * 2.0)
+        return array.stack()
+
+    check(doubled, *[(numbers(rows, 3),) for rows in (1, 4, 7)])
+
+
+def test_an_array_grows_until_the_data_say_stop():
+    @tf.function(input_signature=[tf.TensorSpec([None], name="x")])
+    def count(x):
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=())
+        i = 0
+        while tf.reduce_sum(x) > tf.cast(i, tf.float32):
+            array = array.write(i, tf.cast(i, tf.float32))
+            i += 1
+        return array.stack()
+
+    check(count, (np.float32([0.5]),), (np.float32([1.0, 2.0, 1.5]),))

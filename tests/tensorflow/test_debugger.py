@@ -151,15 +151,32 @@ def test_every_kind_of_quantized_model_is_compared(mode):
 
 
 def test_planted_layer_is_the_first_suspect():
+    """A channel that nobody reads takes the whole range. The probabilities hardly differ from each other, so that their
+    cosine is 0.998 although nothing of the float model's answers is left."""
     tf.keras.utils.set_random_seed(3)
     model = convnet()
-    layer = model.get_layer("block1_pw")
+    layer, reader = model.get_layer("block1_pw"), model.get_layer("block2_conv")
     kernel, bias = layer.get_weights()
     kernel[..., 5] *= 1000
     layer.set_weights([kernel, bias])
+    kernel, bias = reader.get_weights()
+    kernel[:, :, 5] = 0
+    reader.set_weights([kernel, bias])
     float_model = tf.lite.TFLiteConverter.from_keras_model(model).convert()
-    result = leadline.debug(float_model, converter_of(model).convert(), dataset)
+    converter = converter_of(model)
+    converter._experimental_disable_per_channel = True
+    result = leadline.debug(float_model, converter.convert(), dataset)
+    assert result.outputs[0]["accumulated"]["cosine"] > 0.99
     suspect = result.suspects[0]
     assert result.layers[suspect["layer"]]["layer"] == "block1_pw"
     assert suspect["kind"] == "weight_outlier"
     assert "channel 5" in suspect["why"]
+
+
+def test_a_model_that_lost_nothing_has_no_suspects():
+    tf.keras.utils.set_random_seed(3)
+    model = convnet()
+    float_model = tf.lite.TFLiteConverter.from_keras_model(model).convert()
+    assert leadline.debug(float_model, converter_of(model).convert(), dataset).suspects == []
+    clipped = leadline.quantize(float_model, "int8", dataset, method="percentile", percentile=60)
+    assert {suspect["kind"] for suspect in leadline.debug(float_model, clipped, dataset).suspects} >= {"saturation"}

@@ -15,10 +15,23 @@ from leadline import lite
 
 
 def results(interpreter, content: bytes, values: list[np.ndarray], key="serving_default") -> list[np.ndarray]:
-    """Inputs and outputs in the order of their names."""
-    runner = interpreter(model_content=content).get_signature_runner(key)
+    """Inputs and outputs in the order of their names; of a model without a signature in its own."""
+    made = interpreter(model_content=content)
+    if not made.get_signature_list():
+        return plain_results(made, values)
+    runner = made.get_signature_runner(key)
     named = runner(**dict(zip(sorted(runner.get_input_details()), values, strict=True)))
     return [named[name] for name in sorted(named)]
+
+
+def plain_results(interpreter, values: list[np.ndarray]) -> list[np.ndarray]:
+    for detail, value in zip(interpreter.get_input_details(), values, strict=True):
+        interpreter.resize_tensor_input(detail["index"], value.shape)
+    interpreter.allocate_tensors()
+    for detail, value in zip(interpreter.get_input_details(), values, strict=True):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
 def numbers(*shape: int) -> np.ndarray:
@@ -260,3 +273,51 @@ def test_classes_that_are_not_registered_are_told_by_their_module():
     unbuilt = keras.Sequential([keras.Input((3, 4)), inside])  # Keras cannot export it, either
     with pytest.raises(leadline.UnsupportedError, match=r"own \(Dense\)"):
         lite.TFLiteConverter.from_keras_model(unbuilt)
+
+
+def test_a_function_that_is_not_lowered_to_a_saved_model_keeps_its_names():
+    """As TensorFlow names them, and without a signature."""
+
+    @tf.function(
+        input_signature=[tf.TensorSpec([2, 3], tf.float32, name="a"), tf.TensorSpec([3], tf.float32, name="b")]
+    )
+    def function(a, b):
+        return {"sum": a + b, "difference": a - b}
+
+    concrete = function.get_concrete_function()
+    values = {"a": np.ones((2, 3), np.float32), "b": np.array([1, 2, 3], np.float32)}
+    found = []
+    for package in (leadline.lite, tf.lite):
+        converter = package.TFLiteConverter.from_concrete_functions([concrete], tf.Module())
+        converter.experimental_lower_to_saved_model = False
+        interpreter = leadline.lite.Interpreter(model_content=converter.convert())
+        assert interpreter.get_signature_list() == {}
+        interpreter.allocate_tensors()
+        for details in interpreter.get_input_details():
+            interpreter.set_tensor(details["index"], values[details["name"]])
+        interpreter.invoke()
+        found.append({d["name"]: interpreter.get_tensor(d["index"]).tolist() for d in interpreter.get_output_details()})
+    assert found[0] == found[1]
+
+
+def test_layers_after_a_resizing_are_not_in_training():
+    """Resizing is in training unless its caller says otherwise, and Keras hands that on to the layers that follow."""
+
+    class Resized(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.resizing = keras.layers.Resizing(4, 4)
+            self.norm = keras.layers.BatchNormalization()
+
+        def call(self, x):
+            return self.norm(self.resizing(x))
+
+    model = Resized()
+    x = np.random.default_rng(5).normal(3.0, 2.0, (2, 8, 8, 3)).astype(np.float32)
+    wanted = keras.ops.convert_to_numpy(model(x, training=False))
+    with pytest.warns(UserWarning, match="subclassed"):
+        content = lite.TFLiteConverter.from_keras_model(model).convert()
+    runner = lite.Interpreter(model_content=content).get_signature_runner()
+    (name,) = runner.get_input_details()
+    (result,) = runner(**{name: x}).values()
+    np.testing.assert_allclose(result, wanted, atol=1e-5)

@@ -102,7 +102,7 @@ def test_tags_choose_the_graph_and_control_flow_of_tensorflow_1_is_refused(tmp_p
     values = np.array([1.0, 2.0, 3.0], np.float32)
     np.testing.assert_allclose(run(lite.Interpreter, content, values, "plain"), values * 3)
     with pytest.raises(leadline.UnsupportedError, match="control flow of TensorFlow 1"):
-        convert(tmp_path / "m", tags={"serve", "gpu"}, signature_keys=["chosen"])
+        convert(tmp_path / "m", tags={"serve", "gpu"}, signature_keys=["chosen"]).convert()
 
 
 def test_signatures_share_weights(litert, tmp_path):
@@ -128,3 +128,29 @@ def test_signatures_share_weights(litert, tmp_path):
         for key in ("once", "twice"):
             expected = getattr(module, key)(values).numpy()
             np.testing.assert_allclose(run(interpreter, content, values, key), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_an_int8_lstm_whose_cell_states_are_small(tmp_path):
+    """The converter gives the cell state a scale below 2^-15, for which LiteRT's tanh has no form: it leaves what its
+    workspace held where the result belongs, and every output saturates."""
+    tf_keras.utils.set_random_seed(1)
+    source = tf_keras.Input((5, 3), batch_size=1)
+    model = tf_keras.Model(source, tf_keras.layers.LSTM(4, return_sequences=True)(source))
+    function = tf.function(model).get_concrete_function(tf.TensorSpec((1, 5, 3), tf.float32, name="x"))
+    tf.saved_model.save(model, str(tmp_path), signatures=function)
+    samples = [np.random.default_rng(i).normal(0, 0.01, (1, 5, 3)).astype(np.float32) for i in range(20)]
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path))
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    converter.representative_dataset = lambda: ([sample] for sample in samples)
+    interpreter = leadline.lite.Interpreter(model_content=converter.convert())
+    interpreter.allocate_tensors()
+    smallest = min(d["quantization"][0] for d in interpreter.get_tensor_details() if d["dtype"] is np.int16)
+    assert smallest < 2**-15, "the model no longer shows it"
+    for sample in samples[:5]:
+        interpreter.reset_all_variables()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], sample)
+        interpreter.invoke()
+        found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        expected = model(sample).numpy()
+        assert np.abs(found - expected).max() < 0.15 * np.abs(expected).max()

@@ -17,7 +17,6 @@ from leadline import lite
 REFUSED = {
     "avg_pool3d": "AvgPool3D",
     "bincount": "DenseBincount",
-    "complex_abs": "Complex",
     "cross": "Cross",
     "cumprod": "Cumprod",
     "dilation2d": "Dilation2D",

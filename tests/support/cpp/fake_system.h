@@ -26,7 +26,12 @@ class FakeSystem {
   FakeSystem(const FakeSystem&) = delete;
   FakeSystem& operator=(const FakeSystem&) = delete;
 
-  SystemPaths paths() const { return {.proc = root_ / "proc", .cgroup = root_ / "cgroup"}; }
+  SystemPaths paths() const {
+    SystemPaths paths;
+    paths.proc = root_ / "proc";
+    paths.cgroup = root_ / "cgroup";
+    return paths;
+  }
 
   /// Writes a file under "proc/" or "cgroup/".
   void write(const std::string& path, std::string_view text) {
