@@ -79,12 +79,19 @@ Flight recording_from_outside(const ProcessEnd& end) {
   return flight;
 }
 
+/// The source is not known of a cell at whose start the kernel died: it said that it was busy, and no more.
 void add_cell(const ProcessEnd& end, Flight& flight) {
-  if (end.cell_source.empty()) return;
-  flight.cell_source = end.cell_source;
-  const bool recorded = std::any_of(flight.events.begin(), flight.events.end(),
-                                    [](const auto& event) { return event.kind == flight::EventKind::kCellBegin; });
-  if (recorded && !end.cell_running) return;
+  const auto last = std::find_if(flight.events.rbegin(), flight.events.rend(), [](const auto& event) {
+    return event.kind == flight::EventKind::kCellBegin || event.kind == flight::EventKind::kCellEnd;
+  });
+  const bool recorded = last != flight.events.rend();
+  if (end.cell_source.empty()) {
+    if (!end.cell_running) return;
+    if (recorded && last->kind == flight::EventKind::kCellBegin) return;  // the recording knows more
+  } else {
+    flight.cell_source = end.cell_source;
+    if (recorded && !end.cell_running) return;
+  }
   std::string first;
   for_each_line(end.cell_source, [&](std::string_view line) {
     if (first.empty() && line.find_first_not_of(" \t\r") != std::string_view::npos) first = line.substr(0, 200);

@@ -61,12 +61,18 @@ def is_shown_by_server(kernel_id: str, cell: Cell | None) -> bool:
 
 
 def running_cell(kernel_id: str, heard: Cell | None) -> Cell | None:
-    """The cell that ran at the end. A kernel that dies at once may not have said that it began the cell, but the front
-    end that asked for it waits for an answer."""
+    """The cell that ran at the end. A kernel that dies at once may not have said that it began the cell, or which one,
+    but the front end that asked for it waits for an answer."""
+    open_requests = [
+        connection.open_requests for connection in _open_connections() if connection.kernel_id == kernel_id
+    ]
     if heard is not None and heard.running:
+        if not heard.source:  # it said that it was busy, and no more
+            asked = (cells.get(heard.header.get("msg_id", "")) for cells in open_requests)
+            heard.source = next((cell.source for cell in asked if cell is not None), "")
         return heard
-    for connection in _open_connections():
-        if connection.kernel_id == kernel_id and (waiting := next(iter(connection.open_requests.values()), None)):
+    for cells in open_requests:
+        if (waiting := next(iter(cells.values()), None)) is not None:
             return waiting
     return heard
 
