@@ -57,14 +57,15 @@ void UnaryKernel::run(RunContext& c) {
   const std::byte* in = c.input(0).as<std::byte>();
   auto* out = c.output(0).mutable_as<std::byte>();
   c.pool().for_pieces(c.output(0).elements(), cost_, [&](int64_t begin, int64_t end) {
-    run_piece(in + begin * in_bytes_, out + begin * out_bytes_, end - begin);
+    piece_(in + begin * in_bytes_, out + begin * out_bytes_, end - begin);
   });
 }
 
-BinaryKernel::BinaryKernel(const OpContext& c, const BinaryLayout& layout)
+BinaryKernel::BinaryKernel(const OpContext& c, const BinaryLayout& layout, Row row)
     : plan_(kernels::plan_broadcast<2>(c.output(0).shape,
                                        {c.input(layout.swapped ? 1 : 0).shape, c.input(layout.swapped ? 0 : 1).shape})),
-      layout_(layout) {}
+      layout_(layout),
+      row_(std::move(row)) {}
 
 void BinaryKernel::run(RunContext& c) {
   const std::byte* a = c.input(layout_.swapped ? 1 : 0).as<std::byte>();
@@ -74,8 +75,8 @@ void BinaryKernel::run(RunContext& c) {
   const int64_t b_step = plan_.step(1);
   c.pool().for_pieces(plan_.elements, layout_.cost, [&](int64_t begin, int64_t end) {
     kernels::for_each_row(plan_, begin, end, [&](int64_t at, const std::array<int64_t, 2>& from, int64_t count) {
-      run_row(a + from[0] * layout_.a_bytes, a_step, b + from[1] * layout_.b_bytes, b_step,
-              out + at * layout_.out_bytes, count);
+      row_(a + from[0] * layout_.a_bytes, a_step, b + from[1] * layout_.b_bytes, b_step, out + at * layout_.out_bytes,
+           count);
     });
   });
 }

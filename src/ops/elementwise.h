@@ -82,15 +82,16 @@ using Compute = std::conditional_t<std::is_same_v<T, kernels::Half> || std::is_s
 
 /// A function of the elements of input 0. One function is compiled per kind of kernel, and as little of it as can be:
 /// there are hundreds of kinds.
-class UnaryKernel : public Kernel {
+class UnaryKernel final : public Kernel {
  public:
-  UnaryKernel(int64_t in_bytes, int64_t out_bytes, double cost)
-      : in_bytes_(in_bytes), out_bytes_(out_bytes), cost_(cost) {}
-  void run(RunContext& c) final;
+  /// Computes `count` elements.
+  using Piece = StoredFunction<const std::byte*, std::byte*, int64_t>;
+  UnaryKernel(int64_t in_bytes, int64_t out_bytes, Piece piece, double cost)
+      : piece_(std::move(piece)), in_bytes_(in_bytes), out_bytes_(out_bytes), cost_(cost) {}
+  void run(RunContext& c) override;
 
  private:
-  virtual void run_piece(const std::byte* in, std::byte* out, int64_t count) const = 0;
-
+  Piece piece_;
   int64_t in_bytes_, out_bytes_;  // of an element
   double cost_;
 };
@@ -98,17 +99,13 @@ class UnaryKernel : public Kernel {
 /// out[i] = f(in[i]) over the whole tensor; f takes and returns Compute<T>.
 template <typename T, typename F>
 std::unique_ptr<Kernel> unary_kernel(F f, double cost = kLightCost) {
-  struct Of final : UnaryKernel {
-    Of(F f, double cost) : UnaryKernel(sizeof(T), sizeof(T), cost), function(std::move(f)) {}
-    void run_piece(const std::byte* from, std::byte* to, int64_t count) const override {
-      const T* in = reinterpret_cast<const T*>(from);
-      T* out = reinterpret_cast<T*>(to);
+  auto piece = [function = std::move(f)](const std::byte* from, std::byte* to, int64_t count) {
+    const T* in = reinterpret_cast<const T*>(from);
+    T* out = reinterpret_cast<T*>(to);
 #pragma GCC ivdep
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(function(static_cast<Compute<T>>(in[i])));
-    }
-    F function;
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(function(static_cast<Compute<T>>(in[i])));
   };
-  return std::make_unique<Of>(std::move(f), cost);
+  return std::make_unique<UnaryKernel>(sizeof(T), sizeof(T), std::move(piece), cost);
 }
 
 /// A vectorised function of float32, float16 or bfloat16 tensors.
@@ -152,34 +149,31 @@ struct BinaryLayout {
 };
 
 /// A function of the elements of inputs 0 and 1, with broadcasting.
-class BinaryKernel : public Kernel {
+class BinaryKernel final : public Kernel {
  public:
-  BinaryKernel(const OpContext& c, const BinaryLayout& layout);
-  void run(RunContext& c) final;
+  /// Computes `count` elements from a and b, each of which goes on by its step: 0 or 1.
+  using Row = StoredFunction<const std::byte*, int64_t, const std::byte*, int64_t, std::byte*, int64_t>;
+  BinaryKernel(const OpContext& c, const BinaryLayout& layout, Row row);
+  void run(RunContext& c) override;
 
  private:
-  virtual void run_row(const std::byte* a, int64_t a_step, const std::byte* b, int64_t b_step, std::byte* out,
-                       int64_t count) const = 0;
-
   kernels::BroadcastPlan<2> plan_;
   BinaryLayout layout_;
+  Row row_;
 };
 
 /// out = f(a, b) with broadcasting over inputs 0 and 1; f takes Compute<A> and Compute<B> and returns what casts to R.
 template <typename A, typename B, typename R, typename F>
 std::unique_ptr<Kernel> mixed_kernel(const OpContext& c, F f, double cost = kLightCost, bool swapped = false) {
-  struct Of final : BinaryKernel {
-    Of(const OpContext& c, const BinaryLayout& layout, F f) : BinaryKernel(c, layout), function(std::move(f)) {}
-    void run_row(const std::byte* a, int64_t a_step, const std::byte* b, int64_t b_step, std::byte* out,
-                 int64_t count) const override {
-      kernels::binary_row(reinterpret_cast<const A*>(a), a_step, reinterpret_cast<const B*>(b), b_step,
-                          reinterpret_cast<R*>(out), count, [this](A x, B y) {
-                            return static_cast<R>(function(static_cast<Compute<A>>(x), static_cast<Compute<B>>(y)));
-                          });
-    }
-    F function;
+  auto row = [function = std::move(f)](const std::byte* a, int64_t a_step, const std::byte* b, int64_t b_step,
+                                       std::byte* out, int64_t count) {
+    kernels::binary_row(reinterpret_cast<const A*>(a), a_step, reinterpret_cast<const B*>(b), b_step,
+                        reinterpret_cast<R*>(out), count, [&function](A x, B y) {
+                          return static_cast<R>(function(static_cast<Compute<A>>(x), static_cast<Compute<B>>(y)));
+                        });
   };
-  return std::make_unique<Of>(c, BinaryLayout{sizeof(A), sizeof(B), sizeof(R), cost, swapped}, std::move(f));
+  return std::make_unique<BinaryKernel>(c, BinaryLayout{sizeof(A), sizeof(B), sizeof(R), cost, swapped},
+                                        std::move(row));
 }
 
 /// The same for operands of one type.

@@ -21,7 +21,30 @@ bool contains(std::initializer_list<DType> types, DType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+/// A kernel that consists of callables.
+class FunctionKernel final : public Kernel {
+ public:
+  FunctionKernel(StoredFunction<std::byte*> pack, StoredFunction<RunContext&> run)
+      : pack_(std::move(pack)), run_(std::move(run)) {}
+  void pack(std::byte* packed) override {
+    if (pack_) pack_(packed);
+  }
+  void run(RunContext& context) override { run_(context); }
+
+ private:
+  StoredFunction<std::byte*> pack_;
+  StoredFunction<RunContext&> run_;
+};
+
 }  // namespace
+
+std::unique_ptr<Kernel> make_kernel(StoredFunction<RunContext&> run) {
+  return std::make_unique<FunctionKernel>(StoredFunction<std::byte*>(), std::move(run));
+}
+
+std::unique_ptr<Kernel> make_kernel(StoredFunction<std::byte*> pack, StoredFunction<RunContext&> run) {
+  return std::make_unique<FunctionKernel>(std::move(pack), std::move(run));
+}
 
 const OpDef* Host::find(const ir::Node& node) const { return registry().find(node.op); }
 

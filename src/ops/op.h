@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/stored_function.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
 #include "ir/attributes.h"
@@ -308,29 +309,10 @@ class Kernel {
   virtual void run(RunContext& context) = 0;
 };
 
-/// Wraps a callable void(RunContext&).
-template <typename Run>
-std::unique_ptr<Kernel> make_kernel(Run run) {
-  struct Lambda final : Kernel {
-    explicit Lambda(Run r) : function(std::move(r)) {}
-    void run(RunContext& context) override { function(context); }
-    Run function;
-  };
-  return std::make_unique<Lambda>(std::move(run));
-}
-
-/// Wraps two callables: void(std::byte* packed) and void(RunContext&).
-template <typename Pack, typename Run>
-std::unique_ptr<Kernel> make_kernel(Pack pack, Run run) {
-  struct Lambda final : Kernel {
-    Lambda(Pack p, Run r) : pack_function(std::move(p)), function(std::move(r)) {}
-    void pack(std::byte* packed) override { pack_function(packed); }
-    void run(RunContext& context) override { function(context); }
-    Pack pack_function;
-    Run function;
-  };
-  return std::make_unique<Lambda>(std::move(pack), std::move(run));
-}
+/// A kernel that is a callable.
+std::unique_ptr<Kernel> make_kernel(StoredFunction<RunContext&> run);
+/// One with something to pack.
+std::unique_ptr<Kernel> make_kernel(StoredFunction<std::byte*> pack, StoredFunction<RunContext&> run);
 
 /// How an op's result may share memory with its first inputs. Kernels must be right either way.
 enum class Sharing : uint8_t {

@@ -40,23 +40,11 @@ void pair_row(const std::byte* a, int64_t a_step, const std::byte* b, int64_t b_
   }
 }
 
-class PairKernel final : public BinaryKernel {
- public:
-  PairKernel(const OpContext& c, const BinaryLayout& layout, PairRow row) : BinaryKernel(c, layout), row_(row) {}
-
- private:
-  void run_row(const std::byte* a, int64_t a_step, const std::byte* b, int64_t b_step, std::byte* out,
-               int64_t count) const override {
-    row_(a, a_step, b, b_step, out, count);
-  }
-  PairRow row_;
-};
-
 /// The kernel of a row for the types of the node.
 std::unique_ptr<Kernel> pair_kernel(const OpContext& c, PairRow row) {
   const int64_t in_bytes = dtype_bits(c.input(0).dtype()) / 8;
   const int64_t out_bytes = dtype_bits(c.output(0).dtype()) / 8;
-  return std::make_unique<PairKernel>(c, BinaryLayout{in_bytes, in_bytes, out_bytes, kFunctionCost}, row);
+  return std::make_unique<BinaryKernel>(c, BinaryLayout{in_bytes, in_bytes, out_bytes, kFunctionCost}, row);
 }
 
 [[noreturn]] void fail_for_bool(const OpContext& c) { c.fail(ErrorCode::kUnsupported, "type bool is not supported"); }

@@ -23,19 +23,10 @@ void map_elements(const std::byte* from, std::byte* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<R>(F{}(static_cast<Compute<T>>(in[i])));
 }
 
-class MapKernel final : public UnaryKernel {
- public:
-  MapKernel(int64_t in_bytes, int64_t out_bytes, Map map)
-      : UnaryKernel(in_bytes, out_bytes, kFunctionCost), map_(map) {}
-
- private:
-  void run_piece(const std::byte* in, std::byte* out, int64_t count) const override { map_(in, out, count); }
-  Map map_;
-};
-
 /// The kernel of a map for the types of the node.
 std::unique_ptr<Kernel> map_kernel(const OpContext& c, Map map) {
-  return std::make_unique<MapKernel>(dtype_bits(c.input(0).dtype()) / 8, dtype_bits(c.output(0).dtype()) / 8, map);
+  return std::make_unique<UnaryKernel>(dtype_bits(c.input(0).dtype()) / 8, dtype_bits(c.output(0).dtype()) / 8, map,
+                                       kFunctionCost);
 }
 
 void infer_same(InferContext& c) {
