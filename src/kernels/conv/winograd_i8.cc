@@ -131,21 +131,32 @@ void pack(const ConvShape& s, const void* values, bool is_unsigned, int32_t zero
                                      : pack_tiles<WinogradTwo>(s, filter, packed, part);
 }
 
+/// An input of 8 bits: bytes that `flip` makes signed, and the zero point of those.
+struct Input {
+  const void* values;
+  uint8_t flip;
+  int32_t zero_point;
+
+  Input(const void* bytes, bool is_unsigned, int32_t zero)
+      : values(bytes), flip(is_unsigned ? 0x80 : 0), zero_point(zero - flip) {}
+};
+
 /// Transforms what one tile sees, in vectors of DPart; position p's channels go to out + p * stride. The zero point is
 /// taken off in the end, from the one position that sees it. kWhole: there are channels for a whole vector.
-template <class Tile, class DPart, typename T, bool kWhole>
-HWY_NOINLINE void transform_tile(const uint8_t* const* pixels, int64_t channels, int32_t zero_point, int16_t* out,
-                                 int64_t stride) {
+template <class Tile, class DPart, bool kWhole>
+HWY_NOINLINE void transform_tile(const uint8_t* const* pixels, int64_t channels, uint8_t flip, int32_t zero_point,
+                                 int16_t* out, int64_t stride) {
   using V = hn::Vec<DPart>;
   const DPart d;
-  const hn::Rebind<T, DPart> d8;
+  const hn::Rebind<int8_t, DPart> d8;
+  const auto flips = hn::Set(d8, static_cast<int8_t>(flip));
   const V zero = hn::Set(d, static_cast<int16_t>(zero_point * Tile::kOfOnes * Tile::kOfOnes));
   for_each_vector<kWhole>(d, channels, [&](int64_t c, auto part) HWY_ATTR {
     transform_square<Tile::kWindow, Tile::kWindow, V>(
         [d](const V* in, V* result) HWY_ATTR { Tile::input(d, in, result); },
         [&](auto row, auto column) HWY_ATTR {
-          const auto* from = reinterpret_cast<const T*>(pixels[row * Tile::kWindow + column]) + c;
-          return hn::PromoteTo(d, load_channels(d8, from, channels, part));
+          const auto* from = reinterpret_cast<const int8_t*>(pixels[row * Tile::kWindow + column]) + c;
+          return hn::PromoteTo(d, hn::Xor(load_channels(d8, from, channels, part), flips));
         },
         [&](auto row, auto column, V value) HWY_ATTR {
           if constexpr (row == 1 && column == 1) value = hn::Sub(value, zero);
@@ -181,24 +192,14 @@ void finish_tiles(const ConvShape& s, const WinogradGrid& grid, const WinogradPa
   }
 }
 
-/// The input of a convolution. Its bytes are signed or not; only what transforms them needs to know.
-struct Input {
-  const void* values;
-  bool is_unsigned;
-  int32_t zero_point;
-};
-
-using Transform = void (*)(const uint8_t* const*, int64_t, int32_t, int16_t*, int64_t);
+using Transform = void (*)(const uint8_t* const*, int64_t, uint8_t, int32_t, int16_t*, int64_t);
 
 template <class Tile>
-Transform transform_of(const Input& input, int64_t channels) {
+Transform transform_of(int64_t channels) {
   using Few = hn::CappedTag<int16_t, 8>;
   constexpr bool kWhole = !std::is_same_v<Few, DShort>;  // where they are the same, one function is enough
   const bool few = channels < int64_t{HWY_LANES(int16_t)};
-  if (input.is_unsigned) {
-    return few ? transform_tile<Tile, Few, uint8_t, false> : transform_tile<Tile, DShort, uint8_t, kWhole>;
-  }
-  return few ? transform_tile<Tile, Few, int8_t, false> : transform_tile<Tile, DShort, int8_t, kWhole>;
+  return few ? transform_tile<Tile, Few, false> : transform_tile<Tile, DShort, kWhole>;
 }
 
 template <class Tile, class Stage>
@@ -209,14 +210,14 @@ void run_tiles(const ConvShape& s, const Input& input, const std::byte* filters,
   auto* inputs = reinterpret_cast<int16_t*>(workspace);
   auto* sums = reinterpret_cast<int32_t*>(workspace + grid.sums_offset());
   auto* padding = reinterpret_cast<uint8_t*>(workspace + grid.padding_offset());
-  std::fill_n(padding, s.in_c, static_cast<uint8_t>(input.zero_point));
+  std::fill_n(padding, s.in_c, static_cast<uint8_t>(input.zero_point ^ input.flip));
   const int64_t words = grid.depth() / kPair;
-  const Transform transform = transform_of<Tile>(input, s.in_c);
+  const Transform transform = transform_of<Tile>(s.in_c);
   for_each_block(grid, part, [&](int64_t first, int64_t count) HWY_ATTR {
     for (int64_t t = 0; t < count && part.columns.begin == 0; ++t) {
       const uint8_t* pixels[kPositions];
       tile_pixels<Tile>(s, tile_place(grid, first + t), static_cast<const uint8_t*>(input.values), padding, pixels);
-      transform(pixels, s.in_c, input.zero_point, inputs + t * grid.depth(), grid.input_stride());
+      transform(pixels, s.in_c, input.flip, input.zero_point, inputs + t * grid.depth(), grid.input_stride());
     }
     for (int64_t col = part.columns.begin; col < part.columns.end; col += kPanel) {
       const int64_t vectors = s.out_c - col > kLanes ? 2 : 1;
