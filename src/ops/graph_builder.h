@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "ir/graph.h"
 #include "ops/inference.h"
 #include "ops/registry.h"
@@ -170,6 +171,7 @@ class GraphBuilder {
   State& state() { return states_[static_cast<size_t>(current_.back())]; }
   DType first_type(const std::vector<int>& inputs) const;
   void check_index(int value) const;
+  static void check_dims(const std::string& name, const Dims& dims, bool may_be_unknown);
   void new_subgraph(const std::string& name);
   std::string unique_name(const std::string& name);
   int add_value(const std::string& name, DType dtype, Quantization quantization);
@@ -188,8 +190,17 @@ class GraphBuilder {
   void settle_shape(int index);
   bool fold_last_node();
   void roll_back(size_t values, size_t nodes);
+  /// Calls body(); the scopes stand before what it throws.
   template <typename Body>
-  auto in_context(Body&& body);
+  auto in_context(Body&& body) {
+    if (scopes_.empty()) return body();
+    try {
+      return body();
+    } catch (const Error& error) {
+      throw_in_context(error);
+    }
+  }
+  [[noreturn]] void throw_in_context(const Error& error) const;
 
   std::shared_ptr<ir::Graph> graph_;
   std::vector<State> states_;
