@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "leadline/recipe.h"
 
-#include <memory>
-#include <span>
+#include <string_view>
 
 #include "core/boundary.h"
 #include "core/error.h"
@@ -70,17 +69,9 @@ RecipeDocument parse_recipe(const std::string& json) try {
 }
 
 RecipeDocument load_recipe(const std::string& path) try {
-  const std::shared_ptr<ModelBytes> file = ModelBytes::map_file(path);
-  const std::span<const std::byte> bytes = file->span();
-  try {
-    RecipeDocument recipe = parse_recipe({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    file->require_intact();
-    return recipe;
-  } catch (const Error& error) {
-    file->require_intact();
-    if (error.code() == ErrorCode::kOutOfMemory) throw;
-    throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
-  }
+  RecipeDocument recipe;
+  parse_file(path, [&](std::string_view text) { recipe = parse_recipe(std::string(text)); });
+  return recipe;
 } catch (...) {
   rethrow_as_error();
 }

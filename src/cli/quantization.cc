@@ -6,16 +6,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "cli/job_bars.h"
 #include "cli/printing.h"
+#include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "leadline/error.h"
 #include "leadline/names.h"
@@ -83,15 +83,14 @@ Json rules_json(const std::vector<RecipeRule>& unmatched) {
 
 /// The recipe of a suggestion in a report of `leadline debug`.
 RecipeDocument suggested_recipe(const std::string& path, int number) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorCode::kIo, fmt::format("{} cannot be read", path));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   Json report;
-  try {
-    report = parse_json(text);
-  } catch (const JsonError& error) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: not JSON: {}", path, error.what()));
-  }
+  parse_file(path, [&](std::string_view text) {
+    try {
+      report = parse_json(text);
+    } catch (const JsonError& error) {
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("not JSON: {}", error.what()));
+    }
+  });
   const Json* suggestions = report.is_object() ? report.find("suggestions") : nullptr;
   if (suggestions == nullptr || !suggestions->is_array()) {
     throw Error(ErrorCode::kInvalidArgument,

@@ -176,4 +176,17 @@ std::shared_ptr<ModelBytes> ModelBytes::copy(std::span<const std::byte> bytes) {
   });
 }
 
+void parse_file(const std::string& path, const std::function<void(std::string_view)>& parse) {
+  const std::shared_ptr<ModelBytes> file = ModelBytes::map_file(path);
+  const std::span<const std::byte> bytes = file->span();
+  try {
+    parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } catch (const Error& error) {
+    file->require_intact();
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
+    throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
+  }
+  file->require_intact();
+}
+
 }  // namespace leadline

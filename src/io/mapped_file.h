@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,10 @@ class ModelBytes {
  protected:
   std::span<const std::byte> bytes_;
 };
+
+/// Calls parse(text) with the contents of a file that somebody wrote; its errors begin with the path. Throws Error(kIo)
+/// when the file cannot be read, or changed meanwhile.
+void parse_file(const std::string& path, const std::function<void(std::string_view)>& parse);
 
 /// Keeps the files that this thread maps while it lives.
 class MappedFiles {

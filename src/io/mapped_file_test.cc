@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/buffer.h"
@@ -130,6 +132,41 @@ TEST_F(MappedFile, DropPagesTakesWholePagesInsideTheRangeOnly) {
   EXPECT_EQ(present_pages(data, bytes->span().size()),
             (std::vector<bool>{true, true, true, false, false, true, true, false, false}));
   EXPECT_TRUE(intact(bytes->span()));
+}
+
+/// What parse_file() says of a file.
+Error parse_error(const std::string& path, const std::function<void(std::string_view)>& parse) {
+  try {
+    parse_file(path, parse);
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "no error";
+  return {ErrorCode::kInternal, ""};
+}
+
+TEST_F(MappedFile, ParsesTheTextOfTheFileAndNamesItInErrors) {
+  std::ofstream(path("rules.json")) << "text";
+  std::string seen;
+  parse_file(path("rules.json"), [&](std::string_view text) { seen = text; });
+  EXPECT_EQ(seen, "text");
+  const Error error = parse_error(
+      path("rules.json"), [](std::string_view) { throw Error(ErrorCode::kInvalidArgument, "line 1 is not a rule"); });
+  EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(std::string(error.what()), path("rules.json") + ": line 1 is not a rule");
+  EXPECT_EQ(parse_error(path("missing.json"), [](std::string_view) {}).code(), ErrorCode::kIo);
+}
+
+TEST_F(MappedFile, ParsingAFileThatIsCutOffMeanwhileIsAnErrorOfTheFile) {
+  const std::string file = write_file("cut.json", 10000);
+  const auto cut = [&](bool fails) {
+    return parse_error(file, [&](std::string_view) {
+      std::filesystem::resize_file(file, fails ? 5000 : 8000);
+      if (fails) throw Error(ErrorCode::kInvalidArgument, "the text ends too early");
+    });
+  };
+  EXPECT_EQ(cut(false).code(), ErrorCode::kIo);
+  EXPECT_EQ(cut(true).code(), ErrorCode::kIo) << "what is wrong is the file, not what it says";
 }
 
 TEST(ModelBytes, BorrowKeepsTheOwnerAlive) {
