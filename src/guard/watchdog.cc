@@ -4,11 +4,11 @@
 #include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "core/cpu_time.h"
 #include "guard/allocation_gate.h"
 #include "leadline/budget.h"
 
@@ -33,12 +33,6 @@ constexpr double kBetweenOffers = 0.05;  // of new workers to the OOM killer
 constexpr double kBetweenRescues = 0.01;
 constexpr double kBetweenTrims = 1.0;
 constexpr double kBetweenPressure = 1.0;
-
-double thread_cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 /// Signals are for the threads of the program; only its own faults come here.
 void block_signals() {

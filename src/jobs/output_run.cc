@@ -2,8 +2,8 @@
 #include "jobs/output_run.h"
 
 #include <algorithm>
-#include <ctime>
 
+#include "core/cpu_time.h"
 #include "debug/decode.h"
 #include "debug/index.h"
 #include "debug/output_score.h"
@@ -14,24 +14,17 @@
 namespace leadline::jobs {
 namespace {
 
-/// Of this process, all threads: what does not depend on how busy the machine is.
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-/// The fastest of so many runs, or of as many as take so long: the first ones find caches cold.
+/// The fastest of at most this many runs, or of those that fit into this time: the first ones find caches cold.
 constexpr int kTimedRuns = 20;
 constexpr double kTimedSeconds = 0.05;
 
 /// Runs what is set again, for its time alone; `seconds` is the fastest run so far. Inputs stay as they are.
 double fastest_run(Interpreter& interpreter, double seconds) {
-  const double start = cpu_seconds();
-  for (int run = 0; run < kTimedRuns && cpu_seconds() - start < kTimedSeconds; ++run) {
-    const double begin = cpu_seconds();
+  const double start = process_cpu_seconds();
+  for (int run = 0; run < kTimedRuns && process_cpu_seconds() - start < kTimedSeconds; ++run) {
+    const double begin = process_cpu_seconds();
     interpreter.invoke();
-    seconds = std::min(seconds, cpu_seconds() - begin);
+    seconds = std::min(seconds, process_cpu_seconds() - begin);
   }
   return seconds;
 }
@@ -62,9 +55,9 @@ DebugMeasure measure_outputs(const Model& model, const std::vector<const KeptSam
       sample.inputs[debug::at(options.inputs[i])] = samples[s]->sample.inputs[i];
     }
     set_inputs(interpreter, sample);
-    const double start = cpu_seconds();
+    const double start = process_cpu_seconds();
     interpreter.invoke();
-    const double took = cpu_seconds() - start;
+    const double took = process_cpu_seconds() - start;
     seconds = s == 0 ? took : std::min(seconds, took);
     for (size_t i = 0; i < outputs; ++i) {
       const int place = options.outputs.empty() ? static_cast<int>(i) : options.outputs[i];
