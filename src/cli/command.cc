@@ -4,8 +4,14 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <limits>
 #include <utility>
+
+#include "leadline/error.h"
+#include "leadline/job_plan.h"
+#include "leadline/samples.h"
+#include "leadline/version.h"
 
 namespace leadline::cli {
 namespace {
@@ -106,6 +112,66 @@ void Command::add_timeout() {
   add_option("--timeout", timeout_, "Stop after SECONDS").non_negative().placeholder("SECONDS");
 }
 
+void Command::show_plan(const JobPlan& plan, bool plan_only) const {
+  if (json()) {
+    if (plan_only) fmt::print("{}\n", plan.to_json());
+    return;
+  }
+  fmt::print("{}\n", plan.to_text());
+  std::fflush(stdout);
+}
+
+void Command::require_samples(const SampleSource* samples) {
+  if (samples != nullptr) return;
+  throw Error(ErrorCode::kInvalidArgument, "no samples to run: add --data samples.npz, or --plan to only plan");
+}
+
 void Command::print_json(const Json& document) { fmt::print("{}\n", document.dump(2)); }
+
+Program::Program(const std::string& about, const std::string& footer)
+    : app_(std::make_unique<CLI::App>(about, "leadline")) {
+  app_->set_version_flag("--version", std::string("leadline ") + kVersion, "Print the version");
+  app_->set_help_flag("-h,--help", "Print this help");
+  app_->footer(footer);
+  app_->require_subcommand(0, 1);
+  app_->get_formatter()->column_width(28);
+}
+
+Program::~Program() = default;
+
+void Program::add(std::unique_ptr<Command> (*make)(CLI::App& program)) { commands_.push_back(make(*app_)); }
+
+void Program::print_help(const std::string& about) const {
+  if (about.empty()) return fmt::print("{}", app_->help());
+  for (const auto& command : commands_) {
+    if (command->app().get_name() == about) return fmt::print("{}", command->app().help(app_->get_name()));
+  }
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("unknown command '{}'; see leadline --help", about));
+}
+
+Command* Program::parse(int argc, char** argv) {
+  std::string help_about;
+  CLI::App* help = app_->add_subcommand("help", "Print the help of a command");
+  help->add_option("COMMAND", help_about, "Which command");
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    exit_code_ = app_->exit(success);
+    return nullptr;
+  } catch (const CLI::ParseError& error) {
+    const std::string command = app_->get_subcommands().empty() ? "" : app_->get_subcommands()[0]->get_name() + " ";
+    throw UsageError(fmt::format("{}; see leadline {}--help", error.what(), command));
+  }
+  if (help->parsed()) {
+    print_help(help_about);
+    return nullptr;
+  }
+  for (const auto& command : commands_) {
+    if (command->app().parsed()) return command.get();
+  }
+  fmt::print(stderr, "{}", app_->help());
+  exit_code_ = kUsage;
+  return nullptr;
+}
 
 }  // namespace leadline::cli

@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subcommand: adds its options to the program and does its work. It throws leadline::Error and prints results;
-// main.cc turns exceptions into messages and exit codes.
+// The program and its commands. A command adds its options to the program and does its work. It throws leadline::Error
+// and prints results; main.cc turns exceptions into messages and exit codes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "io/json.h"
 #include "leadline/work_limit.h"
 
-// CLI11, which parses the command line, takes a compiler three seconds in every file that sees it: command.cc and
-// main.cc do.
+// CLI11, which parses the command line, takes a compiler three seconds in every file that sees it: only
+// command.cc does.
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
+namespace leadline {
+class SampleSource;
+struct JobPlan;
+}  // namespace leadline
+
 namespace leadline::cli {
+
+/// What the program ends with.
+enum ExitCode { kOk = 0, kRuntimeError = 1, kUsage = 2, kModelInvalid = 3, kOverBudget = 4, kIoError = 5 };
 
 /// What is to be said about an option beside its name and its help.
 class Option {
@@ -73,6 +82,10 @@ class Command {
  protected:
   /// Prints a document: the one thing on standard output when --json is given.
   static void print_json(const Json& document);
+  /// Prints what a job will take, before it starts; with --json only where that is all that was asked for.
+  void show_plan(const JobPlan& plan, bool plan_only) const;
+  /// Throws unless there are samples for a job that is to run.
+  static void require_samples(const SampleSource* samples);
   void set_exit_code(int code) { exit_code_ = code; }
   /// Adds the option --timeout.
   void add_timeout();
@@ -81,6 +94,34 @@ class Command {
   CLI::App* app_;
   bool json_ = false;
   double timeout_ = kNoTimeout;
+  int exit_code_ = 0;
+};
+
+/// The command line does not fit the program's options.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The command line as a whole.
+class Program {
+ public:
+  Program(const std::string& about, const std::string& footer);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void add(std::unique_ptr<Command> (*make)(CLI::App& program));
+  /// The command that the arguments ask for, with its options set. Null when there is none to run: what was asked for,
+  /// help or the version, is printed, and exit_code() is what to end with. Throws UsageError.
+  Command* parse(int argc, char** argv);
+  int exit_code() const { return exit_code_; }
+
+ private:
+  void print_help(const std::string& command) const;
+
+  std::unique_ptr<CLI::App> app_;
+  std::vector<std::unique_ptr<Command>> commands_;
   int exit_code_ = 0;
 };
 

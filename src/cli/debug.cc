@@ -72,17 +72,9 @@ class DebugCommand final : public Command {
     DebugJob job(reference, quantized, options_);
     const std::unique_ptr<SampleSource> samples = samples_ ? samples_.open(reference, options_.budget) : nullptr;
     const JobPlan plan = job.plan(samples.get());
-    if (!json()) {
-      fmt::print("{}\n", plan.to_text());
-      std::fflush(stdout);
-    }
-    if (plan_only_) {
-      if (json()) fmt::print("{}\n", plan.to_json());
-      return;
-    }
-    if (samples == nullptr) {
-      throw Error(ErrorCode::kInvalidArgument, "no samples to run: add --data samples.npz, or --plan to only plan");
-    }
+    show_plan(plan, plan_only_);
+    if (plan_only_) return;
+    require_samples(samples.get());
     JobBars bars;
     const DebugJobResult found = job.run(*samples, bars.observer());
     const DebugResult& result = found.debug;

@@ -2,15 +2,12 @@
 // The `leadline` program: the list of its commands, and the one place where exceptions become exit codes.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -18,16 +15,14 @@
 #include "leadline/guard/devices.h"
 #include "leadline/names.h"
 #include "leadline/types.h"
-#include "leadline/version.h"
+#include "leadline/work_limit.h"
 
 namespace {
 
 using leadline::Error;
 using leadline::ErrorCode;
 using leadline::Json;
-using leadline::cli::Command;
-
-enum ExitCode { kOk = 0, kRuntimeError = 1, kUsage = 2, kModelInvalid = 3, kOverBudget = 4, kIoError = 5 };
+using namespace leadline::cli;
 
 constexpr const char* kAbout =
     "Leadline loads, verifies, plans and runs .tflite models, and knows how much memory a run needs before it starts.";
@@ -113,76 +108,37 @@ bool wants_json(int argc, char** argv) {
 }
 
 /// Runs what the arguments ask for. Throws.
-int run(CLI::App& program, const std::vector<std::unique_ptr<Command>>& commands, CLI::App& help,
-        const std::string& help_about) {
-  if (help.parsed()) {
-    for (const auto& command : commands) {
-      if (command->app().get_name() != help_about) continue;
-      fmt::print("{}", command->app().help(program.get_name()));
-      return kOk;
-    }
-    if (!help_about.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("unknown command '{}'; see leadline --help", help_about));
-    }
-    fmt::print("{}", program.help());
-    return kOk;
-  }
-  for (const auto& command : commands) {
-    if (!command->app().parsed()) continue;
-    const leadline::WorkLimit limit(
-        [] {
-          if (leadline::StopOnSignal::stopped()) {
-            throw Error(ErrorCode::kCancelled, "stopped before it was finished");
-          }
-        },
-        command->timeout());
-    command->run();
-    if (std::fflush(stdout) != 0) throw Error(ErrorCode::kIo, "cannot write to standard output");
-    return command->exit_code();
-  }
-  fmt::print(stderr, "{}", program.help());
-  return kUsage;
-}
-
 int guarded_main(int argc, char** argv) {
-  CLI::App program(kAbout, "leadline");
-  program.set_version_flag("--version", std::string("leadline ") + leadline::kVersion, "Print the version");
-  program.set_help_flag("-h,--help", "Print this help");
-  program.footer(kFooter);
-  program.require_subcommand(0, 1);
-  program.get_formatter()->column_width(28);
-
   leadline::set_device_finder(leadline::guard::find_devices);
-  std::vector<std::unique_ptr<Command>> commands;
-  commands.push_back(leadline::cli::inspect_command(program));
-  commands.push_back(leadline::cli::plan_command(program));
-  commands.push_back(leadline::cli::run_command(program));
-  commands.push_back(leadline::cli::convert_command(program));
-  commands.push_back(leadline::cli::quantize_command(program));
-  commands.push_back(leadline::cli::debug_command(program));
-  commands.push_back(leadline::cli::evaluate_command(program));
-  commands.push_back(leadline::cli::tune_command(program));
-  commands.push_back(leadline::cli::bench_command(program));
-  commands.push_back(leadline::cli::ops_command(program));
-  commands.push_back(leadline::cli::guard_command(program));
-  commands.push_back(leadline::cli::postmortem_command(program));
-  commands.push_back(leadline::cli::kernel_command(program));
-  commands.push_back(leadline::cli::devices_command(program));
-  commands.push_back(leadline::cli::doctor_command(program));
-  std::string help_about;
-  CLI::App* help = program.add_subcommand("help", "Print the help of a command");
-  help->add_option("COMMAND", help_about, "Which command");
+  Program program(kAbout, kFooter);
+  program.add(inspect_command);
+  program.add(plan_command);
+  program.add(run_command);
+  program.add(convert_command);
+  program.add(quantize_command);
+  program.add(debug_command);
+  program.add(evaluate_command);
+  program.add(tune_command);
+  program.add(bench_command);
+  program.add(ops_command);
+  program.add(guard_command);
+  program.add(postmortem_command);
+  program.add(kernel_command);
+  program.add(devices_command);
+  program.add(doctor_command);
 
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::Success& success) {  // --help, --version
-    return program.exit(success);
-  } catch (const CLI::ParseError& error) {
-    const std::string command = program.get_subcommands().empty() ? "" : program.get_subcommands()[0]->get_name() + " ";
-    return report({kUsage, "usage", fmt::format("{}; see leadline {}--help", error.what(), command), Json::object()},
-                  wants_json(argc, argv));
-  }
-  return run(program, commands, *help, help_about);
+  Command* command = program.parse(argc, argv);
+  if (command == nullptr) return program.exit_code();
+  const leadline::WorkLimit limit(
+      [] {
+        if (leadline::StopOnSignal::stopped()) {
+          throw Error(ErrorCode::kCancelled, "stopped before it was finished");
+        }
+      },
+      command->timeout());
+  command->run();
+  if (std::fflush(stdout) != 0) throw Error(ErrorCode::kIo, "cannot write to standard output");
+  return command->exit_code();
 }
 
 }  // namespace
@@ -191,6 +147,8 @@ int main(int argc, char** argv) {
   const bool json = wants_json(argc, argv);
   try {
     return guarded_main(argc, argv);
+  } catch (const UsageError& error) {
+    return report({kUsage, "usage", error.what(), Json::object()}, json);
   } catch (const Error& error) {
     return report(describe(error), json);
   } catch (const std::bad_alloc&) {

@@ -69,17 +69,9 @@ class TuneCommand final : public Command {
     TuneJob job(model, tune_);
     const std::unique_ptr<SampleSource> samples = options_.samples ? options_.samples.open(model, budget) : nullptr;
     const JobPlan plan = job.plan({.calibration = samples.get()});
-    if (!json()) {
-      fmt::print("{}\n", plan.to_text());
-      std::fflush(stdout);
-    }
-    if (plan_only_) {
-      if (json()) fmt::print("{}\n", plan.to_json());
-      return;
-    }
-    if (samples == nullptr) {
-      throw Error(ErrorCode::kInvalidArgument, "no samples to run: add --data samples.npz, or --plan to only plan");
-    }
+    show_plan(plan, plan_only_);
+    if (plan_only_) return;
+    require_samples(samples.get());
     JobBars bars;
     const TuneResult result = job.run({.calibration = samples.get()}, bars.observer());
     print_findings(result.findings);
