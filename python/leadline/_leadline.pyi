@@ -2151,6 +2151,9 @@ class RecipeRule:
     def optional(self, arg: bool, /) -> None: ...
     def __repr__(self) -> str: ...
 
+def rule_for_tensor(name: str, mode: QuantizationMode) -> RecipeRule:
+    """A rule for the nodes that compute the tensor of this name, and no other."""
+
 def parse_quantization_mode(name: str, what: str = "mode") -> QuantizationMode:
     """The mode called so; '-' and '_' are the same."""
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate_options.h"
 #include "engine_call.h"
 #include "live_objects.h"
 #include "module.h"
@@ -28,11 +29,7 @@ namespace {
 
 void init_calibrator(Calibrator* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget,
                      bool histograms, bool keep_state) {
-  CalibrateOptions options;
-  options.num_threads = num_threads;
-  options.budget = std::move(budget);
-  options.histograms = histograms;
-  options.keep_state = keep_state;
+  CalibrateOptions options = calibrate_options(num_threads, std::move(budget), histograms, keep_state);
   const EngineCall call;
   new (self) Calibrator(model, std::move(options));
 }

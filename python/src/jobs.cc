@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "calibrate_options.h"
 #include "engine_call.h"
 #include "leadline/calibrate.h"
 #include "leadline/debug.h"
@@ -45,11 +46,7 @@ class BytesFile {
 
 void init_calibrate(CalibrateJob* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget,
                     bool histograms, bool keep_state) {
-  CalibrateOptions options;
-  options.num_threads = num_threads;
-  options.budget = std::move(budget);
-  options.histograms = histograms;
-  options.keep_state = keep_state;
+  CalibrateOptions options = calibrate_options(num_threads, std::move(budget), histograms, keep_state);
   const EngineCall call;
   new (self) CalibrateJob(model, std::move(options));
 }

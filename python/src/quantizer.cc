@@ -33,6 +33,8 @@ void init_quantizer(nb::module_& m) {
       .def_rw("node", &RecipeRule::node, "Number of a node in subgraph 0; -1: any.")
       .def_rw("mode", &RecipeRule::mode)
       .def_rw("optional", &RecipeRule::optional, "May match no node; otherwise that is an error.");
+  m.def("rule_for_tensor", &rule_for_tensor, nb::arg("name"), nb::arg("mode"),
+        "A rule for the nodes that compute the tensor of this name, and no other.");
   m.def("parse_quantization_mode", &parse_quantization_mode, nb::arg("name"), nb::arg("what") = "mode",
         "The mode called so; '-' and '_' are the same.");
   m.def("parse_calibration_method", &parse_calibration_method, nb::arg("name"), nb::arg("what") = "method",

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -202,13 +201,12 @@ def keep_float_rules(nodes: Iterable[str], ops: Iterable[str], optional: bool = 
         if isinstance(names, str):
             raise TypeError(f"{what} should be a list of names; got the text {names!r}")
     rules = []
-    for key, names in (("op", ops), ("name", nodes)):
-        for name in names:
-            rule = _leadline.RecipeRule()
-            setattr(rule, key, name if key == "op" else f"^{re.escape(name)}$")
-            rule.optional = optional and key == "op"
-            rules.append(rule)
-    return rules
+    for op in ops:
+        rule = _leadline.RecipeRule()
+        rule.op = op
+        rule.optional = optional
+        rules.append(rule)
+    return rules + [_leadline.rule_for_tensor(name, _leadline.QuantizationMode.FLOAT) for name in nodes]
 
 
 def apply_recipe(recipe, options: QuantizerOptions) -> None:
