@@ -176,8 +176,8 @@ void init_model(nb::module_& m) {
       .def_prop_ro("budget", &Model::budget, "What this model is charged to.")
       .def("__str__", &model_text)
       .def("__repr__", [](const Model& model) {
-        return "<leadline.Model: " + format_bytes(model.file_bytes()) + ", " + std::to_string(model.subgraph_count()) +
-               " subgraphs>";
+        return "<leadline.Model: " + model.budget()->format(model.file_bytes()) + ", " +
+               std::to_string(model.subgraph_count()) + " subgraphs>";
       });
 }
 

@@ -165,8 +165,8 @@ void Inspect::print_text(const Model& model, const std::vector<SubgraphInfo>& su
   }
   fmt::print("{}\n", printable(path_));
   Table summary("ll");
-  summary.add({"file", fmt::format("{} ({} bytes)", format_bytes(model.file_bytes()), model.file_bytes())});
-  summary.add({"constants", format_bytes(constants)});
+  summary.add({"file", fmt::format("{} ({} bytes)", model.budget()->format(model.file_bytes()), model.file_bytes())});
+  summary.add({"constants", model.budget()->format(constants)});
   summary.add({"nodes", std::to_string(nodes)});
   summary.add({"tensors", std::to_string(tensors)});
   summary.add({"subgraphs", std::to_string(subgraphs.size())});
@@ -199,7 +199,7 @@ void Inspect::print_text(const Model& model, const std::vector<SubgraphInfo>& su
   const auto metadata = model.metadata();
   if (metadata.empty()) return;
   Table entries("rl");
-  for (const auto& [name, bytes] : metadata) entries.add({format_bytes(bytes), name});
+  for (const auto& [name, bytes] : metadata) entries.add({model.budget()->format(bytes), name});
   fmt::print("\nMetadata\n{}", entries.text());
 }
 

@@ -152,6 +152,11 @@ def test_sizes_are_in_the_units_of_the_limit(model, tmp_path):
         assert re.search(r"(the budget is|--memory allows) 10 KB", text) and "iB" not in text, text
     text = leadline("run", path, expect=OVER_BUDGET, env={"LEADLINE_MEMORY": "10KB"}).stderr
     assert "the budget is 10 KB" in text and "iB" not in text, text
+    weights = model(sample_models.dense())
+    text = leadline("inspect", weights, env={"LEADLINE_MEMORY": "900MB"}).stdout
+    assert re.search(r"\d [KM]B \(", text) and "iB" not in text, text
+    assert "iB" in leadline("inspect", weights, env={"LEADLINE_MEMORY": "900MiB"}).stdout
+    path = model(sample_models.chain(size=100_000))
     leadline("plan", path, "--memory", "900MB", "--html", tmp_path / "plan.html")
     page = (tmp_path / "plan.html").read_text()
     assert '"units":"decimal"' in page and " MB" in page and not re.search(r"\d [KMG]iB", page)
