@@ -210,7 +210,7 @@ TEST(Evaluate, ABudgetBelowThePlanIsRefusedBeforeTheFirstSample) {
 TEST(Evaluate, TellsHowFarItIsAndStops) {
   const Model model = dense(64, 10);
   const Data data = Data::random(50, 64, 10);
-  const Data many = Data::random(5000, 64, 10);  // so many that the calling thread, which asks, gets some of them
+  const Data many = Data::random(5000, 64, 10);  // enough for the calling thread, which asks, to get some of them
   for (const int threads : {1, 3}) {
     std::vector<int64_t> told;
     EvaluateJob job(model, {.num_threads = threads});

@@ -18,7 +18,7 @@ std::vector<Shape> shapes_of(const Sample& sample);
 std::vector<Shape> shapes_from(const Model& model, const SampleSource* samples);
 bool leaves_sizes_open(const Model& model, int subgraph);
 
-/// Gives an interpreter's inputs these shapes; empty: they stay as they are. `places`: by shape, the input it is for;
+/// Sets the shapes of an interpreter's inputs; empty: they stay as they are. `places`: by shape, the input it is for;
 /// empty: in order.
 void resize_inputs(Interpreter& interpreter, const std::vector<Shape>& shapes, const std::vector<int>& places = {});
 

@@ -57,7 +57,7 @@ void GraphBuilder::settle_shape(int index) {
   const SizeSamples all = samples(index);
   int rank = 0;
   for (const size_t s : samples_in_use()) rank = std::max(rank, all[s]->rank());
-  std::vector<size_t> fewer;  // a size of 1 that goes
+  std::vector<size_t> fewer;  // a size of 1 that is dropped
   for (const size_t s : samples_in_use()) {
     if (all[s]->rank() < rank) fewer.push_back(s);
   }

@@ -242,7 +242,7 @@ class TFLiteConverter(_Settings):
             if refusal is None:
                 raise
             failure = error.with_traceback(None)
-        raise UnsupportedError(f"{refusal}. Its code was called, too, and is no help: {failure}") from failure
+        raise UnsupportedError(f"{refusal}. Calling its code did not help either: {failure}") from failure
 
     @classmethod
     def _from_subclassed(cls, model: Any, budget: Budget | None) -> TFLiteConverter:

@@ -369,7 +369,7 @@ class Interpreter:
         return lambda: session.view(index)
 
     def _safe_to_run(self) -> bool:
-        """Whether nobody holds a view that tensor() gave. LiteRT refuses to run while somebody does; Leadline runs."""
+        """Whether no view that tensor() returned is still held. LiteRT refuses to run while one is; Leadline runs."""
         return not any(session.has_views() for session in tuple(self._sessions.values()))
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class TFLiteMetrics:
-    """What tf.lite tells about its use. Replace a method to be told."""
+    """What tf.lite reports about its use. Replace a method to be told."""
 
     __module__ = "leadline.lite.metrics"
 

@@ -90,7 +90,8 @@ FlatModel read_saved_model(std::shared_ptr<WireFile> file, std::shared_ptr<Bundl
   Program program(*meta, *model.file);
   ChangedVariables changed;
   for (const SignatureDef* const signature : signatures) find_changed(program, *signature, changed);
-  // Variables that the outputs turn out to need are no constants but state, and what is assigned to them is needed too.
+  // Variables that the outputs turn out to need are not constants but state, and what is assigned to them is needed
+  // too.
   std::set<std::string> kept;
   for (size_t known = 0;;) {
     ConstantPool pool(model, program, variables, options.directory);
