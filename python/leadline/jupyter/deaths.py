@@ -71,9 +71,11 @@ def running_cell(kernel_id: str, heard: Cell | None) -> Cell | None:
             asked = (cells.get(heard.header.get("msg_id", "")) for cells in open_requests)
             heard.source = next((cell.source for cell in asked if cell is not None), "")
         return heard
+    ended = heard.header.get("msg_id") if heard is not None else None  # its answer may still be on its way
     for cells in open_requests:
-        if (waiting := next(iter(cells.values()), None)) is not None:
-            return waiting
+        for number, waiting in list(cells.items()):  # the server's own thread may change it
+            if number != ended:
+                return waiting
     return heard
 
 

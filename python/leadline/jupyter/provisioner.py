@@ -22,7 +22,7 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from leadline.jupyter import deaths
 from leadline.jupyter.life import Death, KernelLife
-from leadline.jupyter.wire import Activity, Address, listener, publish
+from leadline.jupyter.wire import LAST_WORDS_SECONDS, Activity, Address, listener, publish
 
 _MOST_SECONDS = 10.0  # that a restart waits for the post-mortem
 PROVISIONED = "LEADLINE_PROVISIONED"  # tells a supervisor in the kernelspec that it is not needed
@@ -90,6 +90,8 @@ class LeadlineProvisioner(LocalProvisioner):
         if status is None:
             life.look()
             return
+        if self._telling is None and not life.asked:
+            await self._hear_last_words()
         if self._telling is None:
             if self._was_asked(life):
                 return
@@ -100,6 +102,12 @@ class LeadlineProvisioner(LocalProvisioner):
         end = time.monotonic() + _MOST_SECONDS
         while self._telling.is_alive() and time.monotonic() < end:
             await asyncio.sleep(0.02)
+
+    async def _hear_last_words(self) -> None:
+        """On a busy machine the kernel may be dead before it is read which cell it began, or who asked it to end."""
+        end = time.monotonic() + LAST_WORDS_SECONDS
+        while self._activity is not None and not self._activity.closed.is_set() and time.monotonic() < end:
+            await asyncio.sleep(0.01)
 
     def _was_asked(self, life: KernelLife) -> bool:
         return bool(life.asked) or (self._activity is not None and self._activity.shutting_down)

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from leadline.jupyter.life import Death, KernelLife
-from leadline.jupyter.wire import Activity, Address, listener, publish
+from leadline.jupyter.wire import LAST_WORDS_SECONDS, Activity, Address, listener, publish
 
 _LOOK_SECONDS = 1.0
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -48,6 +48,8 @@ def supervise(command: list[str]) -> int:
     while (status := life.reap()) is None:
         life.look()
         signal.sigtimedwait([signal.SIGCHLD], _LOOK_SECONDS)
+    if not life.asked and activity is not None:
+        activity.closed.wait(LAST_WORDS_SECONDS)
     if not life.asked and not (activity is not None and activity.shutting_down):
         _tell(life, status, activity)
     return _end_like(status)

@@ -29,6 +29,8 @@ _TOPICS = (b"kernel", b"status", b"execute_input", b"shutdown")
 # A subscriber tries again after 100 to 200 ms (ZMQ_RECONNECT_IVL) when its publisher is gone.
 _SUBSCRIBERS_SECONDS = 0.35
 _QUIET_SECONDS = 0.1
+# For the last words of a dead kernel to be read. Its channel stays open when a child of the kernel holds it.
+LAST_WORDS_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Activity:
         self.address = address
         self.cell: Cell | None = None
         self.shutting_down = False  # it was asked to, by whoever has a connection
+        self.closed = threading.Event()  # its channel is, and all that it said has been read
 
     def take(self, parts: list[bytes]) -> bool:
         """Reads one message; True when a cell began."""
@@ -127,7 +130,8 @@ class Listener:
         self._context = zmq.Context()
         self._wake: Any = None
         self._kernels: dict[str, tuple[Activity, Any]] = {}  # by name: and what to call when a cell begins
-        self._sockets: dict[str, Any] = {}  # of the thread alone
+        self._sockets: dict[str, Any] = {}  # of the thread alone, as its monitors
+        self._monitors: dict[str, Any] = {}  # tell when the other side is gone
         self._pid = os.getpid()
 
     def follow(self, name: str, address: Address, on_cell: Any = None) -> Activity:
@@ -162,15 +166,19 @@ class Listener:
                 if socket is wake:
                     self._change(poller, wake.recv().decode())
                     continue
-                name = next((name for name, own in self._sockets.items() if own is socket), None)
-                if name is not None:
-                    self._receive(name, socket)
+                for name, own in self._sockets.items():
+                    if own is socket:
+                        self._receive(name, own)
+                    elif self._monitors[name] is socket:
+                        self._close(name, own, socket)
 
     def _change(self, poller: zmq.Poller, name: str) -> None:
         """A kernel was added, replaced or removed."""
         old = self._sockets.pop(name, None)
         if old is not None:
+            poller.unregister(self._monitors.pop(name))
             poller.unregister(old)
+            old.disable_monitor()
             old.close(linger=0)
         with self._lock:
             found = self._kernels.get(name)
@@ -183,19 +191,35 @@ class Listener:
             socket.curve_serverkey = address.public_key
         for topic in _TOPICS:
             socket.subscribe(topic)
+        self._monitors[name] = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         socket.connect(address.endpoint)
         self._sockets[name] = socket
         poller.register(socket, zmq.POLLIN)
+        poller.register(self._monitors[name], zmq.POLLIN)
 
-    def _receive(self, name: str, socket: Any) -> None:
+    def _receive(self, name: str, socket: Any) -> bool:
+        """Takes one message; False when there is none."""
         with self._lock:
             found = self._kernels.get(name)
         try:
             parts = socket.recv_multipart(zmq.NOBLOCK)
             if found is not None and found[0].take(parts) and found[1] is not None:
                 found[1]()
+        except zmq.Again:
+            return False
         except Exception:  # a message that is not Jupyter's tells nothing; listening goes on
-            return
+            return True
+        return True
+
+    def _close(self, name: str, socket: Any, monitor: Any) -> None:
+        """The kernel is gone. What it said before is read first."""
+        monitor.recv_multipart()
+        while self._receive(name, socket):
+            pass
+        with self._lock:
+            found = self._kernels.get(name)
+        if found is not None:
+            found[0].closed.set()
 
 
 _listener: Listener | None = None
