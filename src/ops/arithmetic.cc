@@ -243,7 +243,7 @@ std::unique_ptr<Kernel> prepare_add(PrepareContext& c) {
   if (attributes.pot_scale_int16) {
     if (const auto shifted = shifted_add(c, kSubtract)) return binary_kernel<int16_t, int16_t>(c, *shifted);
   }
-  return binary_kernel<int16_t, int16_t>(c, op, kHeavyCost);
+  return quantized_row_kernel<int16_t>(c, op);
 }
 
 // MUL.
@@ -300,7 +300,7 @@ std::unique_ptr<Kernel> prepare_mul(PrepareContext& c) {
   op.output = quantize_multiplier(kernels::scale_ratio(a.scale, b.scale, out.scale));
   std::tie(op.lo, op.hi) = quantized_activation_range(c, attributes.activation, c.output(0));
   if (is_8bit(type)) return eight_bit_kernel(c, op, direct_mul(c, op));
-  return binary_kernel<int16_t, int16_t>(c, op, kHeavyCost);
+  return quantized_row_kernel<int16_t>(c, op);
 }
 
 // DIV.

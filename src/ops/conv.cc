@@ -14,6 +14,7 @@
 #include "ops/loops/conv.h"
 #include "ops/packed_weights.h"
 #include "ops/quantization_rules.h"
+#include "ops/wide_contraction.h"
 
 namespace leadline::ops {
 
@@ -245,6 +246,7 @@ std::unique_ptr<Kernel> prepare_conv(PrepareContext& c) {
                               shape.stride_w == 1 && shape.groups() == 1;
   if (pixel_by_pixel) return make_gemm_kernel(c, contraction, shape.rows() * shape.out_w, shape.out_c, shape.in_c);
   if (packable(contraction)) return make_conv_kernel(c, contraction, shape);
+  if (has_wide_kernel(contraction, shape.filter_size())) return make_wide_conv(c, contraction, shape);
   return std::make_unique<ReferenceContraction<ConvLoop>>(c, contraction,
                                                           ConvLoop{kernels::reference::conv_shape(shape)});
 }
@@ -272,7 +274,7 @@ void register_conv(Registry& registry) {
                 .fuses = kFusesRelus,
                 .quantize = weights_rule({.int8 = 3, .int16 = 4, .hybrid = 2, .hybrid_per_channel = 5}),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid",
-                .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
+                .fast = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
 }
 
 }  // namespace leadline::ops

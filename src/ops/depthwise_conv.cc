@@ -11,6 +11,7 @@
 #include "ops/loops/depthwise.h"
 #include "ops/loops/quantize_rows.h"
 #include "ops/quantization_rules.h"
+#include "ops/wide_contraction.h"
 
 namespace leadline::ops {
 namespace {
@@ -210,6 +211,12 @@ std::unique_ptr<Kernel> prepare_depthwise_conv(PrepareContext& c) {
     return make_conv_kernel(c, contraction, one_channel_shape(loop.shape), true);
   }
   if (contraction.arithmetic != Arithmetic::kWide) return std::make_unique<FastDepthwise>(c, contraction, loop.shape);
+  const kernels::DepthwiseShape shape = fast_shape(loop.shape);
+  if (shape.taps() <= kernels::kMaxTaps && has_wide_kernel(contraction, shape.taps())) {
+    if (shape.multiplier == 1) return make_wide_depthwise(c, contraction, shape);
+    const bool bytes = contraction.weight_type == DType::kInt8;
+    if (shape.in_c == 1 && bytes) return make_wide_conv(c, contraction, one_channel_shape(loop.shape), true);
+  }
   return std::make_unique<ReferenceContraction<ConvLoop>>(c, contraction, loop);
 }
 
@@ -231,7 +238,7 @@ void register_depthwise_conv(Registry& registry) {
                 .fuses = kFusesRelus,
                 .quantize = weights_rule({.int8 = 3, .int16 = 5, .hybrid = 4, .hybrid_per_channel = 6}),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i4-weights hybrid",
-                .fast = "f32 f16-weights i8 u8 i4-weights hybrid"});
+                .fast = "f32 f16-weights i8 u8 i16x8 i4-weights hybrid"});
 }
 
 }  // namespace leadline::ops

@@ -17,6 +17,7 @@
 #include "ops/gemm_kernel.h"
 #include "ops/half_activations.h"
 #include "ops/quantization_rules.h"
+#include "ops/wide_contraction.h"
 
 namespace leadline::ops {
 namespace {
@@ -216,6 +217,11 @@ std::unique_ptr<Kernel> prepare_fully_connected(PrepareContext& c) {
   } else {
     contraction.wide_rounding = wide_bias ? WideRounding::kReal : WideRounding::kNarrowSum;
   }
+  const MatmulShape& s = loop.shape;
+  if (has_wide_kernel(contraction, s.k)) {
+    return make_wide_conv(c, contraction, {.in_w = s.m, .in_c = s.k, .out_w = s.m, .out_c = s.n, .filter_c = s.k});
+  }
+  if (has_int16_product(contraction, s.k)) return make_int16_product(c, contraction, s.m, s.n, s.k);
   return std::make_unique<ReferenceContraction<FullyConnectedLoop>>(c, contraction, loop);
 }
 
@@ -237,7 +243,7 @@ void register_fully_connected(Registry& registry) {
                 .fuses = kFusesRelus,
                 .quantize = weights_rule({.int8 = 4, .int16 = 7, .hybrid = 9, .hybrid_per_channel = 12}),
                 .types = "f32 f16 f16-weights i8 u8 i16x8 i16 i4-weights i4-block-weights i2-weights hybrid",
-                .fast = "f32 f16-weights i8 u8 i4-weights i2-weights hybrid"});
+                .fast = "f32 f16-weights i8 u8 i16x8 i16 i4-weights i2-weights hybrid"});
 }
 
 }  // namespace leadline::ops

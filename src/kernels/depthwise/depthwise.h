@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/index_range.h"
+#include "kernels/gemm/gemm_i16.h"
 
 namespace leadline::kernels {
 
@@ -72,6 +73,15 @@ struct DepthwiseHybrid {
   float hi = std::numeric_limits<float>::infinity();
 };
 
+/// int16 activations and int8 filters, both with zero point 0, multiplier 1 and at most kMaxTaps taps.
+struct DepthwiseI16 {
+  DepthwiseShape shape;
+  const int16_t* input = nullptr;
+  const int8_t* filter = nullptr;
+  WideFinish finish;  // of out_c channels
+  int16_t* output = nullptr;
+};
+
 /// What one call computes: rows of shape.rows(), of these the pixels `columns`, and of these the output channels
 /// `channels`. Where channels are cut between threads, each side has at least kChannelUnit of them, and the cut is at a
 /// multiple of it: vectors that overlap their neighbour at the end of the tensor stay inside their part.
@@ -89,6 +99,7 @@ inline constexpr int64_t kChannelUnit = 64;  // a cache line of bytes, and a mul
 void depthwise_part(const DepthwiseF32& conv, const DepthwisePart& part) noexcept;
 void depthwise_part(const DepthwiseI8& conv, const DepthwisePart& part) noexcept;
 void depthwise_part(const DepthwiseHybrid& conv, const DepthwisePart& part) noexcept;
+void depthwise_part(const DepthwiseI16& conv, const DepthwisePart& part) noexcept;
 
 inline constexpr int64_t kMaxTaps = 128;
 

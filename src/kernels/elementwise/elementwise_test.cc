@@ -156,18 +156,20 @@ void check_quantized_rows() {
   std::uniform_real_distribution<double> exponent(-6.0, 3.0);
   for (int round = 0; round < 200; ++round) {
     QuantizedAdd add;
-    add.a_zero_point = value(random);
-    add.b_zero_point = value(random);
-    add.zero_point = value(random);
-    add.left_shift = 20;
+    // int16 has no zero points.
+    constexpr bool kBytes = sizeof(T) == 1;
+    add.a_zero_point = kBytes ? value(random) : 0;
+    add.b_zero_point = kBytes ? value(random) : 0;
+    add.zero_point = kBytes ? value(random) : 0;
+    add.left_shift = kBytes ? 20 : 15;
     add.a = quantize_multiplier(0.5);
     add.b = quantize_multiplier(0.5 * std::exp(-std::abs(exponent(random))));
-    add.output = quantize_multiplier(std::exp(exponent(random)) / (1 << 20));
+    add.output = quantize_multiplier(std::exp(exponent(random)) / (1 << add.left_shift));
     add.subtract = round % 2 == 1;
     add.lo = std::numeric_limits<T>::min() + round % 3;
     add.hi = std::numeric_limits<T>::max() - round % 5;
     QuantizedMul mul{add.a_zero_point, add.b_zero_point,
-                     add.zero_point,   quantize_multiplier(std::exp(exponent(random) - 4.0)),
+                     add.zero_point,   quantize_multiplier(std::exp(exponent(random) - (kBytes ? 4.0 : 10.0))),
                      add.lo,           add.hi};
     const int64_t count = 1 + round % 40;
     std::vector<T> a;
@@ -176,6 +178,8 @@ void check_quantized_rows() {
       a.push_back(static_cast<T>(value(random)));
       b.push_back(static_cast<T>(value(random)));
     }
+    // The products that are largest.
+    a.front() = b.front() = std::numeric_limits<T>::min();
     for (const auto& [a_step, b_step] : {std::pair{1, 1}, std::pair{0, 1}, std::pair{1, 0}}) {
       std::vector<T> sums(a.size());
       std::vector<T> products(a.size());
@@ -194,6 +198,7 @@ void check_quantized_rows() {
 TEST(QuantizedRows, AreBitForBitTheScalarDefinition) {
   check_quantized_rows<int8_t>();
   check_quantized_rows<uint8_t>();
+  check_quantized_rows<int16_t>();
 }
 
 TEST(Half, RoundsToNearestEven) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit rows with Highway. Fixed-point products need 64 bits: even and odd lanes are multiplied apart, and the
+// Quantized rows with Highway. Fixed-point products need 64 bits: even and odd lanes are multiplied apart, and the
 // rounding of rounding_doubling_high_mul is floor((p + 2^30) / 2^31), whose low half one logical shift gives.
 #include "kernels/elementwise/quantized.h"
 
@@ -82,7 +82,11 @@ template <typename T>
 HWY_INLINE void store(V v, T* out) {
   const hn::Rebind<T, D> narrow;
 #if HWY_TARGET == HWY_AVX3
-  hn::StoreU(hn::Vec<decltype(narrow)>{_mm512_cvtepi32_epi8(v.raw)}, narrow, out);
+  if constexpr (sizeof(T) == 1) {
+    hn::StoreU(hn::Vec<decltype(narrow)>{_mm512_cvtepi32_epi8(v.raw)}, narrow, out);
+  } else {
+    hn::StoreU(hn::Vec<decltype(narrow)>{_mm512_cvtepi32_epi16(v.raw)}, narrow, out);
+  }
 #else
   hn::StoreU(hn::DemoteTo(narrow, v), narrow, out);
 #endif
@@ -193,14 +197,26 @@ struct VectorOf<DirectMul> {
   using Type = DirectMulVector;
 };
 
-/// True when no intermediate value of `op` leaves 32 bits, whatever the 8-bit operands.
+/// True when no intermediate value of `op` leaves 32 bits, whatever the operands of type T.
+template <typename T>
 bool fits(const QuantizedAdd& op) {
-  // Operands shifted by 20 have 29 bits, scaled by at most 1/2 each; their sum needs headroom for the left shift.
-  return op.left_shift <= 20 && op.a.shift <= 0 && op.b.shift <= 0 && op.output.shift <= 0;
+  // Operands of 9 (int16: 16) bits with their sign, shifted to 29 (31), scaled by at most 1/2 each; their sum needs
+  // headroom for the left shift.
+  constexpr int kMostShift = sizeof(T) == 1 ? 20 : 15;
+  return op.left_shift <= kMostShift && op.a.shift <= 0 && op.b.shift <= 0 && op.output.shift <= 0;
 }
-bool fits(const QuantizedMul& op) { return op.output.shift <= 14; }
-bool fits(const DirectAdd&) { return true; }
-bool fits(const DirectMul&) { return true; }
+template <typename T>
+bool fits(const QuantizedMul& op) {
+  return op.output.shift <= (sizeof(T) == 1 ? 14 : 0);  // products have 18 (31) bits
+}
+template <typename T>
+bool fits(const DirectAdd&) {
+  return true;
+}
+template <typename T>
+bool fits(const DirectMul&) {
+  return true;
+}
 
 template <typename T, typename Vector, bool kRepeatA, bool kRepeatB, typename Op>
 HWY_INLINE void run(const Op& op, const T* a, const T* b, T* out, int64_t count) noexcept {
@@ -214,7 +230,7 @@ HWY_INLINE void run(const Op& op, const T* a, const T* b, T* out, int64_t count)
     store(f.combine(x, y), out + i);
   }
   if (i == count) return;
-  const auto rest = static_cast<size_t>(count - i);
+  const size_t rest = static_cast<size_t>(count - i) * sizeof(T);
   T buffer_a[kLanes] = {};
   T buffer_b[kLanes] = {};
   if (!kRepeatA) std::memcpy(buffer_a, a + i, rest);
@@ -228,7 +244,7 @@ template <typename T, typename Op>
 void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t count) noexcept {
   using Vector = typename VectorOf<Op>::Type;
   if (count <= 0) return;
-  if (!fits(op)) {
+  if (!fits<T>(op)) {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(op(a[i * a_step], b[i * b_step]));
   } else if (b_step == 0) {
     run<T, Vector, false, true>(op, a, b, out, count);
@@ -243,8 +259,10 @@ void row(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T
 
 QuantizedRow<int8_t, QuantizedAdd> add_int8() { return row<int8_t, QuantizedAdd>; }
 QuantizedRow<uint8_t, QuantizedAdd> add_uint8() { return row<uint8_t, QuantizedAdd>; }
+QuantizedRow<int16_t, QuantizedAdd> add_int16() { return row<int16_t, QuantizedAdd>; }
 QuantizedRow<int8_t, QuantizedMul> mul_int8() { return row<int8_t, QuantizedMul>; }
 QuantizedRow<uint8_t, QuantizedMul> mul_uint8() { return row<uint8_t, QuantizedMul>; }
+QuantizedRow<int16_t, QuantizedMul> mul_int16() { return row<int16_t, QuantizedMul>; }
 QuantizedRow<int8_t, DirectAdd> direct_add_int8() { return row<int8_t, DirectAdd>; }
 QuantizedRow<uint8_t, DirectAdd> direct_add_uint8() { return row<uint8_t, DirectAdd>; }
 QuantizedRow<int8_t, DirectMul> direct_mul_int8() { return row<int8_t, DirectMul>; }
@@ -260,8 +278,10 @@ namespace leadline::kernels {
 
 HWY_EXPORT(add_int8);
 HWY_EXPORT(add_uint8);
+HWY_EXPORT(add_int16);
 HWY_EXPORT(mul_int8);
 HWY_EXPORT(mul_uint8);
+HWY_EXPORT(mul_int16);
 HWY_EXPORT(direct_add_int8);
 HWY_EXPORT(direct_add_uint8);
 HWY_EXPORT(direct_mul_int8);
@@ -276,12 +296,20 @@ QuantizedRow<uint8_t, QuantizedAdd> quantized_row<uint8_t, QuantizedAdd>() noexc
   return HWY_DYNAMIC_DISPATCH(add_uint8)();
 }
 template <>
+QuantizedRow<int16_t, QuantizedAdd> quantized_row<int16_t, QuantizedAdd>() noexcept {
+  return HWY_DYNAMIC_DISPATCH(add_int16)();
+}
+template <>
 QuantizedRow<int8_t, QuantizedMul> quantized_row<int8_t, QuantizedMul>() noexcept {
   return HWY_DYNAMIC_DISPATCH(mul_int8)();
 }
 template <>
 QuantizedRow<uint8_t, QuantizedMul> quantized_row<uint8_t, QuantizedMul>() noexcept {
   return HWY_DYNAMIC_DISPATCH(mul_uint8)();
+}
+template <>
+QuantizedRow<int16_t, QuantizedMul> quantized_row<int16_t, QuantizedMul>() noexcept {
+  return HWY_DYNAMIC_DISPATCH(mul_int16)();
 }
 template <>
 QuantizedRow<int8_t, DirectAdd> quantized_row<int8_t, DirectAdd>() noexcept {

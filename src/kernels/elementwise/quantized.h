@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit addition, subtraction and multiplication, bit for bit as LiteRT computes them: one definition for a pair of
-// values and vectorised rows of it. The Direct forms are XNNPACK's, which LiteRT uses wherever the scales are near each
-// other; the others are TFLite's own fixed-point arithmetic.
+// 8- and 16-bit addition, subtraction and multiplication, bit for bit as LiteRT computes them: one definition for a
+// pair of values and vectorised rows of it. The Direct forms are XNNPACK's, which LiteRT uses wherever the scales are
+// near each other; the others are TFLite's own fixed-point arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -89,7 +89,8 @@ template <typename T, typename Op>
 using QuantizedRow = void (*)(const Op& op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* out,
                               int64_t count) noexcept;
 
-/// The row function for this CPU; T is int8_t or uint8_t, Op one of the structs above.
+/// The row function for this CPU; T is int8_t or uint8_t and Op one of the structs above, or T is int16_t and Op a
+/// Quantized one.
 template <typename T, typename Op>
 QuantizedRow<T, Op> quantized_row() noexcept;
 

@@ -194,6 +194,23 @@ void convolve(const kernels::ConvHybrid& conv, std::byte* workspace, ThreadPool&
   run_split(conv, workspace, kernels::conv_workspace_bytes_i8(conv.shape), pool);
 }
 
+void convolve(const kernels::ConvI16& conv, std::byte* workspace, ThreadPool& pool) {
+  const ConvShape& s = conv.shape;
+  const int64_t bytes = kernels::conv_workspace_bytes_i16(s);
+  const int64_t pixels = s.rows() * s.out_w;
+  const int64_t n = s.group_out_c();
+  const auto depth = static_cast<double>(s.filter_size());
+  const bool gathers = kernels::conv_gathers_i16(s);
+  const GemmSplit split =
+      split_gemm(pixels, n, s.filter_size() * s.groups(), kernels::kWidePanel, pool.size(), gathers ? kElementMacs : 0);
+  for_parts(pool, split, pixels, n, kernels::kWidePanel, [&](IndexRange rows, IndexRange columns, int64_t part) {
+    const double gather = gathers ? 1.0 / static_cast<double>(std::max<int64_t>(1, columns.size())) : 0;
+    const double cost = ((kConvMacCost + gather) * depth + 2) * static_cast<double>(s.groups());
+    for_boxes<2>({{{rows, kernels::conv_pixel_block_i16(s)}, {columns, kernels::kWidePanel}}}, cost,
+                 [&](const auto& box) { kernels::conv_part(conv, box[0], box[1], workspace + part * bytes); });
+  });
+}
+
 void convolve(const kernels::Conv3DF32& conv, std::byte* workspace, ThreadPool& pool) {
   const kernels::Conv3DShape& s = conv.shape;
   const int64_t bytes = kernels::conv3d_workspace_bytes(s);

@@ -9,6 +9,7 @@
 #include "core/thread_pool.h"
 #include "kernels/conv/conv2d.h"
 #include "kernels/conv/conv3d.h"
+#include "kernels/conv/conv_i16.h"
 #include "ops/loops/pack.h"
 
 namespace leadline::ops {
@@ -29,6 +30,7 @@ void conv_pack(const kernels::ConvShape& s, const CompactWeights& filter, std::b
 void convolve(const kernels::ConvF32& conv, std::byte* workspace, ThreadPool& pool);
 void convolve(const kernels::ConvI8& conv, std::byte* workspace, ThreadPool& pool);
 void convolve(const kernels::ConvHybrid& conv, std::byte* workspace, ThreadPool& pool);
+void convolve(const kernels::ConvI16& conv, std::byte* workspace, ThreadPool& pool);
 void convolve(const kernels::Conv3DF32& conv, std::byte* workspace, ThreadPool& pool);
 
 }  // namespace leadline::ops

@@ -48,4 +48,13 @@ void convolve(const kernels::DepthwiseF32& conv, ThreadPool& pool) { run(conv, p
 void convolve(const kernels::DepthwiseI8& conv, ThreadPool& pool) { run(conv, pool); }
 void convolve(const kernels::DepthwiseHybrid& conv, ThreadPool& pool) { run(conv, pool); }
 
+void convolve(const kernels::DepthwiseI16& conv, ThreadPool& pool) {
+  const kernels::DepthwiseShape& s = conv.shape;
+  split_depthwise(s, pool, [&](const kernels::DepthwisePart& part) {
+    for_boxes<3>({{{part.rows}, {part.columns}, {part.channels, kernels::kWidePanel}}},
+                 static_cast<double>(s.taps()) / 4 + 1,
+                 [&](const auto& box) { kernels::depthwise_part(conv, {box[0], box[1], box[2]}); });
+  });
+}
+
 }  // namespace leadline::ops

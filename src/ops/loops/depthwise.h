@@ -47,5 +47,6 @@ void split_depthwise(const kernels::DepthwiseShape& s, ThreadPool& pool, const R
 void convolve(const kernels::DepthwiseF32& conv, ThreadPool& pool);
 void convolve(const kernels::DepthwiseI8& conv, ThreadPool& pool);
 void convolve(const kernels::DepthwiseHybrid& conv, ThreadPool& pool);
+void convolve(const kernels::DepthwiseI16& conv, ThreadPool& pool);
 
 }  // namespace leadline::ops

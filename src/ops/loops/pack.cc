@@ -5,6 +5,7 @@
 
 #include "core/work.h"
 #include "kernels/gemm/gemm_f32.h"
+#include "kernels/gemm/gemm_i16.h"
 #include "kernels/gemm/gemm_i8.h"
 
 namespace leadline::ops {
@@ -90,6 +91,26 @@ void pack_matrix_kn(const CompactWeights& b, int64_t ldb, int64_t n, int64_t k, 
       (b + i * ldb + columns.begin).unpack(columns.size(), wide + (i - depth.begin) * kPieceColumns);
     }
     kernels::pack_i8_kn(wide, kPieceColumns, n, k, packed, columns, depth);
+  });
+}
+
+void pack_matrix_i16(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  for_ranges(n, k, [&](IndexRange columns, IndexRange depth) {
+    kernels::pack_i16(b + columns.begin * ldb + depth.begin, {ldb, 1}, n, k, packed, columns, depth);
+  });
+}
+void pack_matrix_i16(const CompactWeights& b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  for_blocks(n, k, [&](IndexRange columns, IndexRange depth) {
+    int8_t wide[kPieceColumns * kPieceDepth];
+    for (int64_t col = columns.begin; col < columns.end; ++col) {
+      (b + col * ldb + depth.begin).unpack(depth.size(), wide + (col - columns.begin) * kPieceDepth);
+    }
+    kernels::pack_i16(wide, {kPieceDepth, 1}, n, k, packed, columns, depth);
+  });
+}
+void pack_matrix_i16_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed) {
+  for_ranges(n, k, [&](IndexRange columns, IndexRange depth) {
+    kernels::pack_i16(b + depth.begin * ldb + columns.begin, {1, ldb}, n, k, packed, columns, depth);
   });
 }
 

@@ -37,4 +37,9 @@ void pack_matrix_kn(const float* b, int64_t ldb, int64_t n, int64_t k, std::byte
 void pack_matrix_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
 void pack_matrix_kn(const CompactWeights& b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
 
+/// As kernels::pack_i16() does; `ldb` values from row to row.
+void pack_matrix_i16(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+void pack_matrix_i16(const CompactWeights& b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+void pack_matrix_i16_kn(const int8_t* b, int64_t ldb, int64_t n, int64_t k, std::byte* packed);
+
 }  // namespace leadline::ops
