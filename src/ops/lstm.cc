@@ -114,9 +114,10 @@ void run_basic_float(RunContext& c) {
   for_items(batch, row_cost(depth, total), [&](int64_t b) {
     float* gates = c.output(kGates).mutable_as<float>() + b * 4 * depth;
     const float* row = c.output(kConcatenated).as<float>() + b * total;
-    for_items(4 * depth, kDotCost * static_cast<double>(total) + 4, [&](int64_t r) {
-      gates[r] = c.input(kBias).as<float>()[r] + dot_in_pieces(c.input(kWeights).as<float>() + r * total, row, total);
-    });
+    for_items(4 * depth, 1, [&](int64_t r) { gates[r] = c.input(kBias).as<float>()[r]; });
+    WeightMatrix weights;
+    weights.f32 = c.input(kWeights).as<float>();
+    multiply_add(weights, {row, nullptr, {}}, 4 * depth, total, gates);
     for_items(depth, 64, [&](int64_t i) {
       const float old = c.input(kState).as<float>()[b * depth + i];
       const float state = logistic(gates[i]) * std::tanh(gates[depth + i]) + logistic(gates[2 * depth + i]) * old;

@@ -54,11 +54,24 @@ HWY_NOINLINE void store_part(hwy::HWY_NAMESPACE::Vec<D> v, D d, T* to, int64_t c
   for (int64_t i = 0; i < count; ++i) to[i] = values[i];
 }
 
+// Where loads and stores can leave lanes out without touching their memory.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+template <typename T>
+constexpr bool kHasMasks = sizeof(T) == 4;
+#else
+template <typename T>
+constexpr bool kHasMasks = false;
+#endif
+
 /// Loads min(count, lanes) values, the rest zero; reads nothing beyond them. count may be 0 or less.
 template <class D, typename T = hwy::HWY_NAMESPACE::TFromD<D>>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_some(D d, const T* from, int64_t count) {
   if (HWY_LIKELY(count >= static_cast<int64_t>(hwy::HWY_NAMESPACE::Lanes(d)))) {
     return hwy::HWY_NAMESPACE::LoadU(d, from);
+  }
+  if constexpr (kHasMasks<T>) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count < 0 ? 0 : count)), d, from);
   }
   return load_part(d, from, count);
 }
@@ -68,6 +81,9 @@ template <class D, typename T = hwy::HWY_NAMESPACE::TFromD<D>>
 HWY_INLINE void store_some(hwy::HWY_NAMESPACE::Vec<D> v, D d, T* to, int64_t count) {
   if (HWY_LIKELY(count >= static_cast<int64_t>(hwy::HWY_NAMESPACE::Lanes(d)))) {
     hwy::HWY_NAMESPACE::StoreU(v, d, to);
+  } else if constexpr (kHasMasks<T>) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count < 0 ? 0 : count)), d, to);
   } else {
     store_part(v, d, to, count);
   }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/elementwise/unary_f32.h"
-#include "kernels/recurrent/dot.h"
+#include "kernels/gemm/gemv_f32.h"
 
 namespace leadline::kernels {
 
@@ -36,13 +36,16 @@ void multiply_add(const WeightMatrix& m, const RowOperand& vector, IndexRange ro
   if (m.diagonal) {
     for (int64_t r = rows.begin; r < rows.end; ++r) result[r] += m.f32[r] * vector.values[r];
   } else if (m.f32 != nullptr) {
-    for (int64_t r = rows.begin; r < rows.end; ++r) result[r] += dot(m.f32 + r * columns, vector.values, columns);
+    float products[kRowsTogether];
+    for (int64_t r = rows.begin; r < rows.end; r += kRowsTogether) {
+      const int64_t count = std::min(kRowsTogether, rows.end - r);
+      gemv_dots_f32(vector.values, m.f32 + r * columns, columns, count, columns, products);
+      for (int64_t i = 0; i < count; ++i) result[r + i] += products[i];
+    }
   } else {
     const float scale = m.scale * vector.row.scale;
-    for (int64_t r = rows.begin; r < rows.end; ++r) {
-      const int64_t sum = dot(m.i8 + r * columns, vector.quantized, vector.row.zero_point, columns);
-      result[r] += static_cast<float>(sum) * scale;
-    }
+    multiply_rows(m.i8, vector.quantized, vector.row.zero_point, rows, columns,
+                  [&](int64_t r, int64_t sum) { result[r] += static_cast<float>(sum) * scale; });
   }
 }
 

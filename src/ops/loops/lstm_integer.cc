@@ -19,9 +19,8 @@ int8_t clamp8(int64_t value) { return static_cast<int8_t>(std::clamp<int64_t>(va
 /// gate[r] += scaled(bias[r] + row r times (vector - zero point)), saturating.
 void multiply_add(const int8_t* matrix, const int8_t* vector, int32_t zero_point, const int32_t* bias, Multiplier scale,
                   int64_t rows, int64_t columns, int16_t* gate) {
-  for_items(rows, kDotCost * static_cast<double>(columns) + 8, [&](int64_t r) {
-    const int64_t sum =
-        dot_in_pieces(matrix + r * columns, vector, zero_point, columns) + (bias != nullptr ? bias[r] : 0);
+  multiply_rows(matrix, vector, zero_point, rows, columns, [&](int64_t r, int64_t product) {
+    const int64_t sum = product + (bias != nullptr ? bias[r] : 0);
     gate[r] = clamp16(int64_t{multiply(saturate_i32(sum), scale)} + gate[r]);
   });
 }
@@ -132,9 +131,8 @@ void integer_lstm_step(const IntegerLstmCell& cell, LstmRow row, const int8_t* i
     target[i] = clamp8(int64_t{multiply(product, cell.hidden_scale)} + hidden_zero);
   });
   if (projected) {
-    for_items(cell.outputs, kDotCost * static_cast<double>(n) + 8, [&](int64_t r) {
-      const int64_t sum = dot_in_pieces(cell.projection + r * n, hidden, hidden_zero, n) +
-                          (cell.projection_bias != nullptr ? cell.projection_bias[r] : 0);
+    multiply_rows(cell.projection, hidden, hidden_zero, cell.outputs, n, [&](int64_t r, int64_t product) {
+      const int64_t sum = product + (cell.projection_bias != nullptr ? cell.projection_bias[r] : 0);
       int8_t value = clamp8(int64_t{multiply(saturate_i32(sum), cell.projection_scale)} + cell.state_zero_point);
       if (cell.projection_clip > 0) {
         value = std::clamp(value, static_cast<int8_t>(-cell.projection_clip), cell.projection_clip);

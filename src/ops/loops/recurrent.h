@@ -21,6 +21,11 @@ RowOperand row_operand(const float* values, int64_t count, bool hybrid, bool asy
 /// result[r] += row r of the matrix times the vector.
 void multiply_add(const WeightMatrix& matrix, const RowOperand& vector, int64_t rows, int64_t columns, float* result);
 
+/// Calls body(row, the sum over k of matrix[row, k] * (vector[k] - zero_point)) for all rows, in order.
+template <typename Body>
+void multiply_rows(const int8_t* matrix, const int8_t* vector, int32_t zero_point, int64_t rows, int64_t columns,
+                   const Body& body);
+
 /// The sum of a[i] * b[i], the bits of kernels::dot().
 float dot_in_pieces(const float* a, const float* b, int64_t count);
 /// The sum of weights[i] * (values[i] - zero_point).
@@ -34,5 +39,19 @@ inline constexpr double kDotCost = 1.0 / 4;
 /// out[i] = f(in[i]); `out` may be `in`.
 void activate_cells(CellActivation activation, const float* in, float* out, int64_t count);
 void logistic_cells(float* values, int64_t count);
+
+template <typename Body>
+void multiply_rows(const int8_t* matrix, const int8_t* vector, int32_t zero_point, int64_t rows, int64_t columns,
+                   const Body& body) {
+  if (columns > kLongColumns) {
+    for (int64_t r = 0; r < rows; ++r) {
+      body(r, dot_in_pieces(matrix + r * columns, vector, zero_point, columns));
+    }
+    return;
+  }
+  for_pieces(rows, kDotCost / 4 * static_cast<double>(columns) + 8, [&](int64_t begin, int64_t end) {
+    kernels::multiply_rows(matrix, vector, zero_point, {begin, end}, columns, body);
+  });
+}
 
 }  // namespace leadline::ops
