@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/buffer.h"
+#include "core/rethrow_if_fatal.h"
 #include "ops/families.h"
 #include "ops/resources.h"
 
@@ -134,6 +135,11 @@ struct Branches {
     if (choose == nullptr) return subgraphs[0];
     return subgraphs[static_cast<size_t>(choose(inputs.input(0).data, static_cast<int>(subgraphs.size())))];
   }
+  /// Those that may be taken: one when it is known which.
+  std::vector<int32_t> possible(const OpContext& c) const {
+    if (choose == nullptr || !c.input(0).known) return subgraphs;
+    return {static_cast<int32_t>(taken(c))};
+  }
 };
 
 Branches if_branches(const OpContext& c) {
@@ -154,14 +160,26 @@ Branches composite_branches(const OpContext& c) {
   return {{c.attributes<CompositeAttributes>().decomposition_subgraph}};
 }
 
-/// True when every branch can be planned and all agree on the output shapes.
+/// True when every branch that may be taken can be planned and all agree on the output shapes. One that is refused for
+/// these shapes may be the one that a program does not take for them: its error is the user's when it is taken, or when
+/// all are refused.
 bool plan_branches(const OpContext& c, const Branches& branches) {
   const std::vector<Shape> shapes = input_shapes(c, branches.first_argument());
+  const std::vector<int32_t> possible = branches.possible(c);
   bool planned = true;
-  for (int32_t subgraph : branches.subgraphs) planned &= c.callee(subgraph).plan(shapes);
+  size_t refused = 0;
+  for (int32_t subgraph : possible) {
+    try {
+      planned &= c.callee(subgraph).plan(shapes);
+    } catch (const Error& error) {
+      rethrow_if_fatal(error);
+      planned = false;
+      if (++refused == possible.size()) throw;
+    }
+  }
   if (!planned) return false;
-  for (int32_t subgraph : branches.subgraphs) {
-    if (!same_outputs(c.callee(branches.subgraphs[0]), c.callee(subgraph))) return false;
+  for (int32_t subgraph : possible) {
+    if (!same_outputs(c.callee(possible[0]), c.callee(subgraph))) return false;
   }
   return true;
 }
@@ -169,7 +187,8 @@ bool plan_branches(const OpContext& c, const Branches& branches) {
 void infer_branches(InferContext& c, const Branches& branches) {
   for (int32_t subgraph : branches.subgraphs) check_callee(c, subgraph, branches.first_argument(), true);
   if (plan_branches(c, branches)) {
-    for (int i = 0; i < c.output_count(); ++i) c.set_output_shape(i, c.callee(branches.subgraphs[0]).output_shape(i));
+    const Callee& first = c.callee(branches.possible(c)[0]);
+    for (int i = 0; i < c.output_count(); ++i) c.set_output_shape(i, first.output_shape(i));
     return;
   }
   if (!all_known(c)) return c.defer();
@@ -183,7 +202,7 @@ std::unique_ptr<Kernel> prepare_branches(PrepareContext& c) {
     return make_kernel([branches](RunContext& run) { copy_results(run, run.callee(branches.taken(run)).results()); });
   }
   int64_t workspace = 0;
-  for (int32_t subgraph : branches.subgraphs) workspace = std::max(workspace, c.callee(subgraph).workspace_bytes());
+  for (int32_t subgraph : branches.possible(c)) workspace = std::max(workspace, c.callee(subgraph).workspace_bytes());
   c.request_scratch(workspace);
   return make_kernel([branches](RunContext& run) {
     const auto arguments = run.inputs().subspan(static_cast<size_t>(branches.first_argument()));

@@ -63,6 +63,37 @@ TEST(Case, BranchesMayGiveDifferentShapes) {
   EXPECT_EQ(taken(interpreter, 0), (std::vector<float>{-1, 2}));
 }
 
+/// index, x of [2] -> branch 0: x plus three numbers, which does not fit; branch 1: |x|.
+Sketch unfit_model() {
+  Sketch s;
+  const int index = s.input("index", DType::kInt32, {});
+  const int x = s.input("x", kF32, {2});
+  s.outputs({s.compute("STABLEHLO_CASE", {index, x}, "y", kF32, {},
+                       {{"branch_subgraph_indices", std::vector<int64_t>{1, 2}}})});
+  s.next_subgraph("three");
+  int in = s.input("in", kF32, {2});
+  s.outputs({s.compute("ADD", {in, s.constant<float>("three", kF32, {3}, {1, 2, 3})}, "out", kF32, {3})});
+  s.next_subgraph("any");
+  in = s.input("in", kF32, {2});
+  s.outputs({s.compute("ABS", {in}, "out", kF32, {2})});
+  return s;
+}
+
+TEST(Case, ABranchThatRefusesTheShapesMattersOnlyWhenItIsTaken) {
+  Interpreter interpreter(unfit_model().load());
+  interpreter.allocate();
+  EXPECT_EQ(taken(interpreter, 1), (std::vector<float>{1, 2}));
+  EXPECT_TRUE(thrown_by([&] { taken(interpreter, 0); }).names("do not broadcast"));
+  EXPECT_EQ(taken(interpreter, 1), (std::vector<float>{1, 2}));
+}
+
+/// The same, where neither branch takes x.
+TEST(Case, BranchesThatAllRefuseTheShapesAreAnErrorBeforeTheRun) {
+  Sketch s = unfit_model();
+  s.graph().subgraphs[2] = s.graph().subgraphs[1];
+  EXPECT_TRUE(thrown_by([&] { Interpreter(s.load()).allocate(); }).names("do not broadcast"));
+}
+
 TEST(Case, RefusesNoBranchesAndIndicesOfAnotherTypeOrSize) {
   const auto refused = [](const Sketch& model) { return thrown_by([&] { Interpreter(model.load()).allocate(); }); };
   EXPECT_TRUE(refused(case_model(false, {})).names("no branches"));
