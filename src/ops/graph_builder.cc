@@ -156,7 +156,21 @@ std::vector<int> GraphBuilder::add(NodeSpec spec) {
   });
 }
 
+/// Whether a node asks how a size that is not known compares with a number above 1. Its answer for the samples says
+/// nothing of others: none of them may be as large, or just that number.
+bool GraphBuilder::is_threshold(const ir::Node& node) const {
+  if (!ir::is_one_of(node.op,
+                     {op::kEqual, op::kNotEqual, op::kLess, op::kLessEqual, op::kGreater, op::kGreaterEqual})) {
+    return false;
+  }
+  const bool constants[] = {value(node.inputs[0]).constant, value(node.inputs[1]).constant};
+  if (constants[0] == constants[1]) return false;
+  const auto numbers = known_ints(node.inputs[constants[0] ? 0 : 1]);
+  return numbers && std::any_of(numbers->begin(), numbers->end(), [](int64_t number) { return number > 1; });
+}
+
 bool GraphBuilder::fold_last_node() {
+  if (is_threshold(subgraph().nodes.back())) return false;
   const std::vector<int> outputs = subgraph().nodes.back().outputs;
   const std::vector<size_t> used = samples_in_use();
   const auto same = [&](int v) {

@@ -175,6 +175,7 @@ class GraphBuilder {
   void new_subgraph(const std::string& name);
   std::string unique_name(const std::string& name);
   int add_value(const std::string& name, DType dtype, Quantization quantization);
+  int add_input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization, size_t apart);
   void set_dims(int index, const Dims& dims);
   void make_constant(int index, std::vector<std::byte> bytes);
   std::vector<size_t> samples_in_use();
@@ -188,6 +189,7 @@ class GraphBuilder {
   void note_conflict();
   std::optional<SampledSize> products(int index);
   void settle_shape(int index);
+  bool is_threshold(const ir::Node& node) const;
   bool fold_last_node();
   void roll_back(size_t values, size_t nodes);
   /// Calls body(); the scopes stand before what it throws.

@@ -59,6 +59,11 @@ int GraphBuilder::add_value(const std::string& name, DType dtype, Quantization q
 }
 
 int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization) {
+  return add_input(name, dtype, dims, std::move(quantization), subgraph().inputs.size());
+}
+
+int GraphBuilder::add_input(const std::string& name, DType dtype, const Dims& dims, Quantization quantization,
+                            size_t apart) {
   return in_context([&] {
     check_dims(name, dims, true);
     const int index = add_value(name, dtype, std::move(quantization));
@@ -66,7 +71,7 @@ int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, 
     SizeSamples shapes;
     const auto number = static_cast<int>(subgraph().inputs.size());
     for (size_t s = 0; s < kSizeSamples; ++s) {
-      shapes[s] = sample_shape(dims, s, subgraph().inputs.size());
+      shapes[s] = sample_shape(dims, s, subgraph().inputs.size(), apart);
       for (int axis = 0; axis < shapes[s]->rank(); ++axis) {
         const auto chosen = choices_.find({current_.back(), number, axis});
         if (chosen != choices_.end()) shapes[s]->set(axis, chosen->second[s]);
@@ -96,7 +101,7 @@ int GraphBuilder::unranked_input(const std::string& name, DType dtype) {
 }
 
 int GraphBuilder::input(const std::string& name, DType dtype, const Dims& dims, const SizeSamples& samples) {
-  const int index = input(name, dtype, dims);
+  const int index = add_input(name, dtype, dims, {}, 0);
   state().is_body = true;
   SizeSamples shapes = this->samples(index);
   for (size_t s = 0; s < kSizeSamples; ++s) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "core/error.h"
 #include "ops/conv.h"
 #include "ops/graph_builder.h"
@@ -76,6 +78,55 @@ TEST(SizeSamples, HeightAndWidthAreNotTheSame) {
   GraphBuilder b;
   const int x = b.input("x", DType::kFloat32, {-1, -1, -1, 3});
   EXPECT_FALSE(b.known(b.node("EQUAL", {size_of(b, x, 1), size_of(b, x, 2)}, "square", DType::kBool)).has_value());
+}
+
+TEST(SizeSamples, NoInputIsAlwaysTheLongerOne) {
+  for (const Dims& dims : {Dims{-1, -1}, Dims{-1, -1, 3}, Dims{-1, -1, -1, 3}}) {
+    GraphBuilder b;
+    const int x = b.input("x", DType::kFloat32, dims);
+    const int y = b.input("y", DType::kFloat32, dims);
+    for (const int axis : {0, 1}) {
+      const int larger = b.node("MAXIMUM", {size_of(b, x, axis), size_of(b, y, axis)}, "larger");
+      for (const int input : {x, y}) {
+        const int missing = b.node("SUB", {larger, size_of(b, input, axis)}, "missing");
+        EXPECT_FALSE(b.known(missing).has_value()) << dims.size() << " " << axis << " " << input;
+      }
+    }
+  }
+}
+
+TEST(SizeSamples, PicturesAreFarFromSquareToo) {
+  GraphBuilder b;
+  const int x = b.input("x", DType::kFloat32, {-1, -1, -1, 3});
+  for (const auto& [one, other] : {std::pair{1, 2}, std::pair{2, 1}}) {
+    const int five_times = b.node("MUL", {size_of(b, x, other), ints(b, {5})}, "five times");
+    const int most = b.node("MINIMUM", {size_of(b, x, one), five_times}, "most");
+    EXPECT_FALSE(b.known(b.node("SUB", {size_of(b, x, one), most}, "cut off")).has_value()) << one;
+  }
+}
+
+TEST(SizeSamples, NoAnswerOfTheSamplesIsTakenForAThreshold) {
+  GraphBuilder b;
+  const int x = b.input("x", DType::kFloat32, {-1, 3});
+  for (const int32_t number : {17, 100'000, 2'000'000'000}) {
+    for (const char* op : {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}) {
+      EXPECT_FALSE(b.known(b.node(op, {size_of(b, x, 0), ints(b, {number})}, "a", DType::kBool)).has_value()) << op;
+      EXPECT_FALSE(b.known(b.node(op, {ints(b, {number}), size_of(b, x, 0)}, "b", DType::kBool)).has_value()) << op;
+    }
+  }
+  EXPECT_TRUE(b.known(b.node("LESS", {size_of(b, x, 0), ints(b, {0})}, "negative", DType::kBool)).has_value());
+  EXPECT_TRUE(b.known(b.node("EQUAL", {size_of(b, x, 1), ints(b, {3})}, "three", DType::kBool)).has_value());
+}
+
+TEST(SizeSamples, EveryRankHasSizes) {
+  for (size_t rank = 0; rank <= static_cast<size_t>(kMaxRank); ++rank) {
+    for (size_t sample = 0; sample < kSizeSamples; ++sample) {
+      for (const size_t input : {size_t{0}, size_t{1}, size_t{20}}) {
+        const Shape shape = sample_shape(Dims(rank, -1), sample, input, input);
+        for (const int64_t size : shape) EXPECT_GE(size, 1) << rank << " " << sample << " " << input;
+      }
+    }
+  }
 }
 
 TEST(SizeSamples, WhatIsLeftOfADivisionIsNoConstant) {

@@ -321,3 +321,78 @@ def test_an_array_grows_until_the_data_say_stop():
         return array.stack()
 
     check(count, (np.float32([0.5]),), (np.float32([1.0, 2.0, 1.5]),))
+
+
+def any_of(*ranks):
+    """A signature of inputs a, b, ... of these ranks whose sizes are unknown."""
+    return [tf.TensorSpec([None] * rank, name="abcd"[i]) for i, rank in enumerate(ranks)]
+
+
+def test_which_input_is_longer_is_not_decided_when_converting():
+    @tf.function(input_signature=any_of(2, 2))
+    def joined(a, b):
+        length = tf.maximum(tf.shape(a)[1], tf.shape(b)[1])
+        a, b = (tf.pad(part, [[0, 0], [0, length - tf.shape(part)[1]]]) for part in (a, b))
+        return a * 2.0 + b
+
+    @tf.function(input_signature=any_of(2, 2))
+    def longest(a, b):
+        return tf.cond(tf.shape(a)[1] >= tf.shape(b)[1], lambda: tf.reduce_sum(a, 1), lambda: tf.reduce_max(b, 1))
+
+    for function in (joined, longest):
+        check(function, *((numbers(2, a), numbers(2, b)) for a, b in ((3, 7), (7, 3), (4, 4), (1, 2))))
+
+
+def test_pictures_are_cut_to_the_size_of_others():
+    @tf.function(input_signature=any_of(4, 4))
+    def cut(a, b):
+        height, width = tf.shape(b)[1], tf.shape(b)[2]
+        top, left = (tf.shape(a)[1] - height) // 2, (tf.shape(a)[2] - width) // 2
+        return a[:, top : top + height, left : left + width] + b
+
+    sizes = (((9, 8), (5, 4)), ((4, 4), (4, 4)), ((7, 4), (3, 4)))
+    check(cut, *((numbers(1, *a, 2), numbers(1, *b, 2)) for a, b in sizes))
+
+
+def test_inputs_have_different_numbers_of_rows():
+    @tf.function(input_signature=any_of(2, 2))
+    def grouped(a, b):
+        count = tf.shape(b)[0] // tf.shape(a)[0]
+        return tf.reshape(b, [tf.shape(a)[0], count, tf.shape(b)[1]]) * a[:, tf.newaxis, :1]
+
+    check(grouped, *((numbers(a, 3), numbers(b, 4)) for a, b in ((2, 6), (1, 3), (3, 3))))
+
+
+@pytest.mark.parametrize("target", [(24, 20), (8, 32), (32, 8)])
+def test_pictures_are_cut_to_a_shape(target):
+    @tf.function(input_signature=any_of(4))
+    def shaped(a):
+        height, width = tf.shape(a)[1], tf.shape(a)[2]
+        high = tf.minimum(height, width * target[0] // target[1])
+        wide = tf.minimum(width, height * target[1] // target[0])
+        top, left = (height - high) // 2, (width - wide) // 2
+        return a[:, top : top + high, left : left + wide]
+
+    check(shaped, *((numbers(1, *size, 2),) for size in ((40, 30), (24, 50), (200, 10), (10, 200), (24, 20))))
+
+
+@pytest.mark.parametrize("limit", [17, 2000, 40000])
+def test_limits_that_no_usual_size_meets(limit):
+    @tf.function(input_signature=any_of(1))
+    def limited(a):
+        length = tf.shape(a)[0]
+        above = tf.cond(length > limit, lambda: a[:limit], lambda: a * 2.0)
+        return tf.cond(tf.equal(length, limit), lambda: above + 1.0, lambda: above)
+
+    check(limited, *((numbers(size),) for size in (limit, limit - 1, limit + 1, 3)))
+
+
+def test_branches_that_are_not_taken_may_not_fit():
+    """Where the length is above 5, the second branch would pad by a negative number."""
+
+    @tf.function(input_signature=any_of(2))
+    def five(a):
+        length = tf.shape(a)[1]
+        return tf.cond(length > 5, lambda: a[:, :5], lambda: tf.pad(a, [[0, 0], [0, 5 - length]]))
+
+    check(five, *((numbers(2, length),) for length in (8, 5, 2, 30)))
