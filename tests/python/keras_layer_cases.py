@@ -393,6 +393,16 @@ add(
     ints(4, high=3),
     ints(5, high=3),
 )
+
+
+def add_and_attend(a):
+    """Keras 3 takes the mask from what was attended to, so that Add sees one of two and passes on none."""
+    a = embedded(a)
+    b = layers.Add()([a, layers.MultiHeadAttention(**HEADS)(a, a)])
+    return layers.GlobalAveragePooling1D()(layers.Attention()([b, b]))
+
+
+add("MultiHeadAttention-then_no_mask", add_and_attend, ints(4, high=3))
 add("MultiHeadAttention-gate", heads(use_gate=True), (4, 6), (5, 6))
 QUERIES = {"head_dim": 3, "num_query_heads": 4, "num_key_value_heads": 2}
 for key, call in {

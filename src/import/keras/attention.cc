@@ -224,7 +224,12 @@ Outputs multi_head_attention(Call& call) {
     a = attend_over(call, axes, query, key, value, key_size);
   }
   const int weighed = gated(call, a.values, h.query, heads, value_size, bias, use_gate);
-  return results_of(call, from_heads(call, weighed, h.query, heads, value_size, bias), a, h.query);
+  Outputs results = results_of(call, from_heads(call, weighed, h.query, heads, value_size, bias), a, h.query);
+  // Keras 3 takes the masks from the tensors that were attended to: layers that are called with them later see none.
+  if (!call.importer.is_keras_2()) {
+    for (const int attended : {h.query, h.key, h.value}) call.importer.drop_mask(attended);
+  }
+  return results;
 }
 
 /// Several heads of queries share one of keys and values.

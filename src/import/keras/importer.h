@@ -33,6 +33,7 @@ class Importer {
   /// Which steps of a sequence count, as a bool tensor [batch, time]; -1 when all do.
   int mask_of(int tensor) const;
   void set_mask(int tensor, int mask);
+  void drop_mask(int tensor) { masks_.erase(tensor); }
 
   Emitter& emitter() { return emitter_; }
   /// Whether the model is of Keras 2 (tf_keras), where a few layers compute something else.
