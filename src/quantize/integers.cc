@@ -14,6 +14,7 @@
 #include "ops/arithmetic.h"
 #include "ops/cast.h"
 #include "ops/registry.h"
+#include "ops/result_types.h"
 #include "passes/renumber.h"
 #include "quantize/constants.h"
 #include "quantize/crossings.h"
@@ -265,7 +266,8 @@ class Rewrite {
 
   void feed_floats(ir::Node& node) {
     const ops::OpDef* op = ops::row_of(node);
-    const bool any_form = op != nullptr && op->reads_shapes_only;
+    // Only shapes are read, and the result is of another type than what they belong to.
+    const bool any_form = op != nullptr && op->reads_shapes_only && ops::result_type_source(node.op) < 0;
     for (int& v : node.inputs) {
       if (v == ir::kAbsent) continue;
       v = any_form ? forms(v).front().value : obtain(v, kFloatForm);

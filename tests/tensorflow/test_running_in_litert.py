@@ -26,3 +26,23 @@ def test_integers_of_64_bits(engine):
         results = runner(x=x)
         for name, wanted in zip(sorted(results), distances(x), strict=True):
             np.testing.assert_array_equal(results[name], wanted.numpy())
+
+
+@pytest.mark.parametrize("engine", INTERPRETERS)
+def test_zeros_like_integers_are_floats(engine):
+    """Masked recurrent layers ask for zeros in the shape of something that becomes integers."""
+    weights = tf.constant(np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], name="x")])
+    def doubled(x):
+        y = tf.nn.relu(x @ weights)
+        return tf.concat([y, tf.zeros_like(y)], axis=-1)
+
+    converter = lite.TFLiteConverter.from_concrete_functions([doubled.get_concrete_function()], tf.Module())
+    x = np.random.default_rng(2).normal(size=(5, 4)).astype(np.float32)
+    converter.optimizations = [lite.Optimize.DEFAULT]
+    converter.representative_dataset = lambda: [[x]]
+    runner = INTERPRETERS[engine](model_content=converter.convert()).get_signature_runner()
+    for part in (x, x[:2]):
+        (made,) = runner(x=part).values()
+        np.testing.assert_allclose(made, doubled(part).numpy(), atol=0.05)
