@@ -189,3 +189,42 @@ def test_rows_of_variables_are_written_by_their_numbers(how, dtype, peer, litert
         given = np.array(rows, dtype.as_numpy_dtype)
         expected = module.function(tf.constant(given), tf.constant(values))["table"]
         np.testing.assert_array_equal(runner(rows=given, values=values)["table"], expected)
+
+
+class Kept(tf.Module):
+    """Writes what it is given into slices of what it keeps."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = tf.Variable(tf.reshape(tf.range(40.0), [1, 8, 5]))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 5], name="x"), tf.TensorSpec([], tf.int32, name="at")])
+    def from_place(self, x, at):
+        self.rows[0, at : at + tf.shape(x)[0]].assign(x)
+        return {"rows": self.rows.read_value()}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 5], name="x"), tf.TensorSpec([], tf.int32, name="at")])
+    def one_element(self, x, at):
+        self.rows[:, at, -1].assign(x[0, :1])
+        return {"rows": self.rows.read_value()}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 5], name="x"), tf.TensorSpec([], tf.int32, name="at")])
+    def every_other(self, x, at):
+        self.rows[..., ::-2].assign(tf.repeat(x[:1, tf.newaxis, :3], 8, axis=1) + tf.cast(at, tf.float32))
+        update = tf.raw_ops.TensorStridedSliceUpdate
+        copy = update(input=x, begin=[0, 1], end=[1, 3], strides=[1, 1], value=[[7.0, 8.0]])
+        return {"rows": self.rows.read_value(), "copy": copy}
+
+
+@pytest.mark.parametrize("peer", [False, True], ids=["leadline", "litert"])
+def test_slices_of_variables_are_assigned(peer, litert, tmp_path):
+    module = Kept()
+    keys = ["from_place", "one_element", "every_other"]
+    tf.saved_model.save(module, str(tmp_path), signatures={key: getattr(module, key) for key in keys})
+    content = lite.TFLiteConverter.from_saved_model(tmp_path).convert()
+    interpreter = (litert if peer else lite.Interpreter)(model_content=content)
+    for step, (key, rows, at) in enumerate([(k, rows, at) for rows, at in ((1, 0), (3, 2), (2, 6)) for k in keys]):
+        x = np.random.default_rng(step).normal(size=(rows, 5)).astype(np.float32)
+        made = interpreter.get_signature_runner(key)(x=x, at=np.int32(at))
+        for name, wanted in getattr(module, key)(x, at).items():
+            np.testing.assert_allclose(made[name], wanted.numpy(), err_msg=f"{key} {rows} {at} {name}")

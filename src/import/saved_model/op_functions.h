@@ -75,6 +75,9 @@ Outputs unpack(OpCall& call);
 Outputs split(OpCall& call);
 Outputs split_v(OpCall& call);
 Outputs strided_slice(OpCall& call);
+Outputs tensor_slice_update(OpCall& call);
+/// `x` with input 4, which is broadcast, in the place of the slice that inputs 1 to 3 name.
+int with_slice_replaced(OpCall& call, int x);
 Outputs mirror_pad(OpCall& call);
 Outputs same_type(OpCall& call);
 Outputs same_rank(OpCall& call);
@@ -101,8 +104,8 @@ Outputs zeros_like(OpCall& call);
 Outputs ones_like(OpCall& call);
 Outputs scatter_nd(OpCall& call);
 Outputs tensor_scatter_update(OpCall& call);
-/// `x` with the updates (input 2) at the indices, by the op's name written, added or subtracted.
-int scattered_into(OpCall& call, int x, int indices);
+/// `x` with the updates at the indices, by the op's name written, added or subtracted.
+int scattered_into(OpCall& call, int x, int indices, int updates);
 
 // ops_diagonal.cc
 Outputs band_part(OpCall& call);
@@ -166,6 +169,7 @@ Outputs read_variable(OpCall& call);
 Outputs assign_variable(OpCall& call);
 Outputs update_variable(OpCall& call);
 Outputs scatter_into_variable(OpCall& call);
+Outputs slice_into_variable(OpCall& call);
 /// What the variable holds whose handle is input `i`.
 int read_now(OpCall& call, size_t i);
 

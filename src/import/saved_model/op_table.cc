@@ -59,6 +59,7 @@ constexpr OpRow kRows[] = {
     {"Reshape", reshape}, {"Squeeze", squeeze}, {"ExpandDims", expand_dims}, {"Transpose", transpose},
     {"ConcatV2", concat_v2}, {"Concat", concat_v2}, {"Pack", pack}, {"Unpack", unpack}, {"Split", split},
     {"SplitV", split_v}, {"StridedSlice", strided_slice}, {"Slice", same_rank, "SLICE"}, {"Pad", same_rank, "PAD"},
+    {"TensorStridedSliceUpdate", tensor_slice_update},
     {"PadV2", same_rank, "PADV2"}, {"MirrorPad", mirror_pad}, {"Tile", same_rank, "TILE"},
     {"BroadcastTo", to_shape, "BROADCAST_TO"}, {"Range", range},
     {"SpaceToBatchND", with_int32, "SPACE_TO_BATCH_ND"}, {"BatchToSpaceND", with_int32, "BATCH_TO_SPACE_ND"},
@@ -115,6 +116,7 @@ constexpr OpRow kRows[] = {
     {"ResourceScatterNdUpdate", scatter_into_variable, "", kWrite},
     {"ResourceScatterNdAdd", scatter_into_variable, "ADD", kWrite},
     {"ResourceScatterNdSub", scatter_into_variable, "SUB", kWrite},
+    {"ResourceStridedSliceAssign", slice_into_variable, "", kWrite},
     // Control flow.
     {"While", while_loop}, {"StatelessWhile", while_loop}, {"If", if_else}, {"StatelessIf", if_else},
     {"Case", switch_case}, {"StatelessCase", switch_case},

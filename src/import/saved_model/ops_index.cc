@@ -93,19 +93,19 @@ Outputs scatter_nd(OpCall& call) {
 
 /// The row's target combines old and new values; without one the new replace the old. What is not written to keeps its
 /// value: new values are scattered over zeros, and so is a mark of where they are.
-int scattered_into(OpCall& call, int x, int indices) {
+int scattered_into(OpCall& call, int x, int indices, int updates) {
   Emitter& e = call.e;
   const int sizes = shape_of(call, x, DType::kInt32);
-  const int values = call.builder().node("SCATTER_ND", {indices, call.in(2), sizes}, call.name(), e.dtype(x));
+  const int values = call.builder().node("SCATTER_ND", {indices, updates, sizes}, call.name(), e.dtype(x));
   if (const std::string_view combined_by = call.row.target; !combined_by.empty()) {
     return e.binary(call.row.target, x, values);
   }
-  const int update_sizes = shape_of(call, call.in(2), DType::kInt32);
+  const int update_sizes = shape_of(call, updates, DType::kInt32);
   const int ones = call.builder().node("FILL", {update_sizes, e.integer(1)}, e.name("Fill"), DType::kInt32);
   const int marks = call.builder().node("SCATTER_ND", {indices, ones, sizes}, e.name("ScatterNd"), DType::kInt32);
   return e.select(e.compare("GREATER", marks, e.integer(0)), values, x);
 }
 
-Outputs tensor_scatter_update(OpCall& call) { return {scattered_into(call, call.in(0), call.in32(1))}; }
+Outputs tensor_scatter_update(OpCall& call) { return {scattered_into(call, call.in(0), call.in32(1), call.in(2))}; }
 
 }  // namespace leadline::saved_model

@@ -186,19 +186,55 @@ SliceShape slice_shape(OpCall& call, int x, const ops::StridedSliceAttributes& a
   return result;
 }
 
-}  // namespace
-
-Outputs strided_slice(OpCall& call) {
+ops::StridedSliceAttributes slice_attributes(const OpCall& call) {
   ops::StridedSliceAttributes a;
   a.begin_mask = small(call.attr_int("begin_mask", 0));
   a.end_mask = small(call.attr_int("end_mask", 0));
   a.ellipsis_mask = small(call.attr_int("ellipsis_mask", 0));
   a.new_axis_mask = small(call.attr_int("new_axis_mask", 0));
   a.shrink_axis_mask = small(call.attr_int("shrink_axis_mask", 0));
-  const int x = call.in();
+  return a;
+}
+
+/// The slice of `x` that the op's inputs 1 to 3 and its masks name.
+int sliced(OpCall& call, int x, const ops::StridedSliceAttributes& a) {
   const SliceShape shape = slice_shape(call, x, a);
-  const int y = call.sized("STRIDED_SLICE", {x, call.in32(1), call.in32(2), call.in32(3)}, call.e.dtype(x), shape.dims,
-                           std::make_shared<ops::StridedSliceAttributes>(a), shape.samples);
+  return call.sized("STRIDED_SLICE", {x, call.in32(1), call.in32(2), call.in32(3)}, call.e.dtype(x), shape.dims,
+                    std::make_shared<ops::StridedSliceAttributes>(a), shape.samples);
+}
+
+/// All sizes of `x`, for reshape_like().
+std::vector<Emitter::Size> sizes_of(const Emitter& e, int x) {
+  std::vector<Emitter::Size> sizes;
+  for (int axis = 0; axis < e.rank(x); ++axis) sizes.emplace_back(x, axis);
+  return sizes;
+}
+
+}  // namespace
+
+/// Which elements they are is a slice, too: of a tensor that holds the number of each element.
+int with_slice_replaced(OpCall& call, int x) {
+  Emitter& e = call.e;
+  const int flat = e.reshape(x, {-1});
+  const int count = e.reshape(e.shape_part(flat, 0, 1), {});
+  const int numbers = call.sized("RANGE", {e.integer(0), count, e.integer(1)}, DType::kInt32, {-1});
+  const int part = sliced(call, e.reshape_like(numbers, sizes_of(e, x)), slice_attributes(call));
+  int values = call.in(4);
+  if (e.rank(part) > 0) {
+    const int sizes = e.shape_part(part, 0, e.rank(part));
+    values = call.sized("BROADCAST_TO", {values, sizes}, e.dtype(values), e.dims(part), nullptr,
+                        call.builder().samples(part));
+  }
+  const int indices = e.expand_dims(e.reshape(part, {-1}), 1);
+  return e.reshape_like(scattered_into(call, flat, indices, e.reshape(values, {-1})), sizes_of(e, x));
+}
+
+Outputs tensor_slice_update(OpCall& call) { return {with_slice_replaced(call, call.in())}; }
+
+Outputs strided_slice(OpCall& call) {
+  const ops::StridedSliceAttributes a = slice_attributes(call);
+  const int x = call.in();
+  const int y = sliced(call, x, a);
   // x[:, tf.newaxis] and the like only change the shape.
   const auto steps = call.builder().known_ints(call.in(3));
   const bool forward = steps && std::all_of(steps->begin(), steps->end(), [](int64_t s) { return s == 1; });

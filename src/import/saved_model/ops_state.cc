@@ -64,7 +64,12 @@ Outputs scatter_into_variable(OpCall& call) {
     call.refuse_if(call.e.rank(call.in(2)) == 0, "scatters one number over whole rows; give it a row for each");
     indices = call.e.expand_dims(indices, call.e.rank(indices));
   }
-  assign(call, call.in(0), scattered_into(call, before, indices));
+  assign(call, call.in(0), scattered_into(call, before, indices, call.in(2)));
+  return {};
+}
+
+Outputs slice_into_variable(OpCall& call) {
+  assign(call, call.in(0), with_slice_replaced(call, read(call, call.in(0), variable_of(call))));
   return {};
 }
 
