@@ -36,6 +36,20 @@ def test_restore_takes_the_file_or_the_recording_beside_it(tmp_path, name):
     assert leadline.restore(tmp_path / name) == {"a": 1}
 
 
+def test_what_does_not_fit_any_more_is_left_where_it_is(tmp_path):
+    """The kernel before died with it; the next one must not be brought to its limit by restoring it."""
+    save.save({"small": 1, "large": bytes(400_000_000), "last": 2}, str(tmp_path / "x.saved"), most_bytes=500_000_000)
+    saved = save.Saved(str(tmp_path / "x.saved"))
+    with open("/proc/self/statm") as file:
+        resident = int(file.read().split()[1]) * 4096
+    namespace: dict = {}
+    with leadline.watch(limit=resident + 200_000_000):
+        restored, failed = saved.load(namespace)
+    assert sorted(restored) == sorted(namespace) == ["last", "small"]
+    assert "do not fit into what is left" in failed["large"] and "`%restore large`" in failed["large"]
+    assert len(saved.load({}, ["large"])[0]) == 1
+
+
 def test_nothing_saved_leaves_no_file(tmp_path):
     assert save.save({"a": 1}, str(tmp_path / "x.saved"), most_bytes=0) == []
     assert not (tmp_path / "x.saved").exists()

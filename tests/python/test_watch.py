@@ -247,6 +247,28 @@ def test_who_waits_for_the_end_of_a_pool_is_not_stopped():
     assert seen == [True, False]
 
 
+def test_who_is_stopped_is_found_out_without_an_object_of_every_frame():
+    """Where a recursion fills memory, they would take what is left."""
+    made = []
+
+    def recurse(depth):
+        if depth:
+            return recurse(depth - 1)
+        before = sys.getallocatedblocks()
+        assert alarm_module._may_raise(watch, sys._getframe())
+        return made.append(sys.getallocatedblocks() - before)
+
+    limit = sys.getrecursionlimit()
+    with leadline.watch() as watch:
+        watch._cells_only = True  # as in a notebook, where somebody has to own the frames
+        sys.setrecursionlimit(110_000)
+        try:
+            recurse(100_000)
+        finally:
+            sys.setrecursionlimit(limit)
+    assert made[0] < 5_000
+
+
 @pytest.mark.parametrize(
     ("error", "refused"),
     [

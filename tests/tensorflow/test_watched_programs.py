@@ -39,6 +39,7 @@ def test_a_predict_that_fits_is_left_alone(tmp_path):
 
 
 def test_a_predict_above_a_limit_of_the_process_is_stopped_or_ends_well(tmp_path):
-    """A single native call that takes more than the limit is not refused its memory."""
+    """A single native call that takes more than the limit is not refused its memory. Refused as a watch once did it
+    (refuse_native=True, refuse_large=False), this very program dies of signal 11."""
     told = run("resident + 100_000_000", tmp_path)
     assert told.startswith(("(96, 64)\n", "stopped: this process has")), told

@@ -29,6 +29,7 @@ _FRONT_END = (
     "selectors",
 )
 _POOLS = ("concurrent", "multiprocessing")
+_MOST_FRAMES = 500  # more than any front end has below a cell
 # Functions that turn an exception into text. An alarm in there would leave a cell without its error message.
 _FORMATTING = {
     "IPython": ("showtraceback", "_showtraceback", "structured_traceback", "showsyntaxerror"),
@@ -101,7 +102,11 @@ def _is_handling(frame: types.FrameType | None) -> bool:
 
 
 def _frames(frame: types.FrameType | None) -> Iterator[types.FrameType]:
-    while frame is not None:
+    """The innermost ones. Python makes an object of every frame that is looked at: where a recursion fills memory,
+    those of all its frames would take what is left."""
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            return
         yield frame
         frame = frame.f_back
 
@@ -121,7 +126,8 @@ def _may_raise(watch: Watch, frame: types.FrameType | None) -> bool:
         return False
     if not watch._cells_only:
         return True
-    if any(f.f_globals is watch._namespace for f in _frames(frame)):
+    frames = list(_frames(frame))
+    if len(frames) == _MOST_FRAMES or any(f.f_globals is watch._namespace for f in frames):
         return True
     task = _current_task()
     return task is not None and _is_users(task)

@@ -26,6 +26,7 @@ from leadline._leadline import (
     InvalidArgumentError,
     InvalidModelError,
     IoError,
+    admit_allocation,
     flights_folder,
     format_bytes,
     postmortems,
@@ -253,6 +254,10 @@ class Saved:
                 failed[ast.unparse(statement).partition("\n")[0]] = f"{type(error).__name__}: {error}"
         restored = []
         for name in names or self.names:
+            if not admit_allocation(self.size_of(name)):  # the kernel would be at its limit again
+                size = format_bytes(self.size_of(name))
+                failed[name] = f"its {size} do not fit into what is left; free memory, then `%restore {name}`"
+                continue
             try:
                 namespace[name] = self.read(name)
                 restored.append(name)
