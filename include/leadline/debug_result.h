@@ -130,7 +130,10 @@ struct DebugMeasure {
   double error = 0.0;        ///< power of the error over power of the signal, of the worst output
   double cosine = 1.0;       ///< of the worst output
   double same_argmax = 1.0;  ///< of the worst output; 1 where there are no rows
-  int64_t rows = 0;          ///< of all outputs
+  /// Share of rows whose largest value is at a place that the float model rates much lower, of the worst output.
+  double clearly_other = 0.0;
+  double divergence = 0.0;  ///< of rows as probabilities from the float model's (Kullback-Leibler), the worst output's
+  int64_t rows = 0;         ///< of all outputs
   int64_t file_bytes = 0;
   double seconds = 0.0;  ///< CPU time of a run
 };
@@ -143,6 +146,10 @@ struct DebugRegion {
   int nodes = 0;            ///< of the float model
   double effect = 0.0;      ///< the share of the power of the outputs' error that goes when it computes in float
   double cosine = 0.0;      ///< of the worst output, then
+  /// The same when only its weights are as in the float model, or only its values are not rounded; absent: not
+  /// measured.
+  std::optional<double> weights_effect;
+  std::optional<double> values_effect;
 };
 
 /// A change that was made, quantized and measured, and helps.
@@ -164,7 +171,9 @@ struct DebugOutput {
   ErrorStatistics accumulated;
   double same_argmax = 0.0;  ///< share of rows (along the last axis) whose largest value is at the same place
   int64_t rows = 0;
-  double noise = 0.0;  ///< power of the error relative to what tells the values of a row apart
+  double clearly_other = 0.0;  ///< share of rows whose largest value is where the float model's is much lower
+  double divergence = 0.0;     ///< mean over rows, as probabilities, from the float model's (Kullback-Leibler)
+  double noise = 0.0;          ///< power of the error relative to what tells the values of a row apart
 };
 
 /// How a result came about, for its page. What is empty or 0 is left out of it.
@@ -185,8 +194,14 @@ struct DebugResult {
   std::vector<LayerDebug> layers;  ///< in the order they run
   std::vector<DebugOutput> outputs;
   std::vector<DebugSuspect> suspects;
-  std::vector<DebugRegion> regions;          ///< whose effect was measured, the largest effect first
+  std::vector<DebugRegion> regions;  ///< whose effect was measured, the largest effect first
+  /// The error of the outputs, as DebugMeasure::error, with everything quantized and with weights or values alone;
+  /// absent: not measured.
+  std::optional<double> error;
+  std::optional<double> weights_error;
+  std::optional<double> values_error;
   std::vector<DebugSuggestion> suggestions;  ///< the one that helps most first
+  int64_t changes_tried = 0;                 ///< to find them
   std::vector<std::string> notes;            ///< what was not measured, and why
   std::vector<std::string> unmatched;        ///< nodes of the quantized model without a counterpart, and why
 
@@ -197,8 +212,9 @@ struct DebugResult {
   std::string to_node_data() const;
   /// One line per layer.
   std::string to_csv() const;
-  /// For a terminal of 80 columns: outputs, parts, layers, suspects, suggestions and, last, the verdict.
-  std::string to_text() const;
+  /// For a terminal of 80 columns: outputs, parts, layers, suspects, suggestions and, last, the verdict. Layers and
+  /// parts of equal blocks are one row, but those with `opened` in their names.
+  std::string to_text(const std::string& opened = {}) const;
   /// One self-contained page: verdict, suspects, error along the network, layers, histograms.
   std::string to_html(const DebugRun& run = {}) const;
   /// For the output of a notebook's cell: the verdict, and the page in a frame that can reach nothing around it.

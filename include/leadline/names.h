@@ -38,11 +38,12 @@ struct CalibrationRule {
   double momentum = 0.9;      ///< weight of the past in a moving average
 };
 
-/// What tuning measures a quantized model by; of the first two, the worst of its outputs counts.
+/// What tuning measures a quantized model by; but for accuracy, the worst of its outputs counts.
 enum class TuneMetric {
   kCosine,    ///< cosine of the angle between its outputs and those of the float model
   kSameTop,   ///< share of rows whose largest value is at the same place as the float model's
   kAccuracy,  ///< share of labels that are its top answer
+  kKl,        ///< exp(-d), d the mean Kullback-Leibler divergence of rows from the float model's, as probabilities
 };
 
 /// Never null, also for values outside the enumeration.

@@ -1231,7 +1231,7 @@ class DebugResult:
     def to_json(self) -> str: ...
     def to_node_data(self) -> str: ...
     def to_csv(self) -> str: ...
-    def to_text(self) -> str: ...
+    def to_text(self, opened: str = "") -> str: ...
     def to_html(self, run: DebugRun) -> str:
         """One self-contained page."""
 
@@ -2350,13 +2350,25 @@ class TuneJob:
         max_trials: int,
         metric: object,
         on_trial: object | None = None,
+        max_seconds: float = 0.0,
+        held_out: float = 0.25,
+        front_trials: int = 4,
     ) -> None: ...
     def run(
-        self, calibration: SampleSource, debug: SampleSource | None = None, observer: object | None = None
+        self,
+        calibration: SampleSource,
+        debug: SampleSource | None = None,
+        held_out: SampleSource | None = None,
+        observer: object | None = None,
     ) -> dict[str, Any]:
         """Searches. Returns the fields of leadline.TuneResult."""
 
-    def plan(self, calibration: SampleSource | None = None, debug: SampleSource | None = None) -> JobPlan:
+    def plan(
+        self,
+        calibration: SampleSource | None = None,
+        debug: SampleSource | None = None,
+        held_out: SampleSource | None = None,
+    ) -> JobPlan:
         """What it takes, phase by phase."""
 
 class SampleSource:

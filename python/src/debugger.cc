@@ -91,7 +91,12 @@ void init_debugger(nb::module_& m) {
       .def("to_json", [](const DebugResult& self) { return text_in_engine([&] { return self.to_json(); }); })
       .def("to_node_data", [](const DebugResult& self) { return text_in_engine([&] { return self.to_node_data(); }); })
       .def("to_csv", [](const DebugResult& self) { return text_in_engine([&] { return self.to_csv(); }); })
-      .def("to_text", [](const DebugResult& self) { return text_in_engine([&] { return self.to_text(); }); })
+      .def(
+          "to_text",
+          [](const DebugResult& self, const std::string& opened) {
+            return text_in_engine([&] { return self.to_text(opened); });
+          },
+          nb::arg("opened") = "")
       .def(
           "to_html",
           [](const DebugResult& self, const DebugRun& run) {

@@ -119,12 +119,15 @@ class PythonTune {
  public:
   /// `metric` is a function of a file's bytes, or the name of a TuneMetric.
   PythonTune(const Model& model, QuantizeOptions quantize, QuantizationMode keep, double target, int max_trials,
-             const nb::object& metric, nb::object on_trial) {
+             const nb::object& metric, nb::object on_trial, double max_seconds, double held_out, int front_trials) {
     TuneOptions options;
     options.quantize = std::move(quantize);
     options.keep = keep;
     options.target = target;
     options.max_trials = max_trials;
+    options.max_seconds = max_seconds;
+    options.held_out = held_out;
+    options.front_trials = front_trials;
     if (nb::isinstance<nb::str>(metric)) {
       options.metric = parse_tune_metric(nb::cast<std::string>(metric));
     } else {
@@ -143,16 +146,17 @@ class PythonTune {
     job_ = std::make_unique<TuneJob>(model, std::move(options));
   }
 
-  JobPlan plan(SampleSource* calibration, SampleSource* debug) const {
-    return job_->plan({.calibration = calibration, .debug = debug});
+  JobPlan plan(SampleSource* calibration, SampleSource* debug, SampleSource* held_out) const {
+    return job_->plan({.calibration = calibration, .debug = debug, .held_out = held_out});
   }
 
-  Record run(SampleSource* calibration, SampleSource* debug, const nb::object& callback) {
+  Record run(SampleSource* calibration, SampleSource* debug, SampleSource* held_out, const nb::object& callback) {
     const JobObserver observer = observer_of(callback);
     std::optional<TuneResult> found;
     {
       const EngineCall call;
-      found = job_->run({.calibration = calibration, .debug = debug}, observer, file_->allocator());
+      found =
+          job_->run({.calibration = calibration, .debug = debug, .held_out = held_out}, observer, file_->allocator());
     }
     nb::dict result;
     result["content"] = file_->get();
@@ -164,6 +168,16 @@ class PythonTune {
     nb::list trials;
     for (const TuneTrial& trial : found->trials) trials.append(to_tuple(trial));
     result["trials"] = trials;
+    nb::list front;
+    for (const TuneTrial& trial : found->front) front.append(to_tuple(trial));
+    result["front"] = front;
+    result["bound"] = nb::none();
+    if (const std::optional<TuneBound>& bound = found->bound) {
+      result["bound"] = nb::make_tuple(bound->value, bound->samples, bound->lowest, bound->share, kTuneConfidence);
+    }
+    result["float_bytes"] = found->float_bytes;
+    result["float_seconds"] = found->float_seconds;
+    result["notes"] = to_list(found->notes);
     result["debug"] = found->debug ? nb::cast(std::move(*found->debug)) : nb::object(nb::none());
     result["findings"] = to_list(found->findings);
     return result;
@@ -171,7 +185,8 @@ class PythonTune {
 
  private:
   static nb::tuple to_tuple(const TuneTrial& trial) {
-    return nb::make_tuple(to_list(trial.kept), trial.value, trial.file_bytes);
+    return nb::make_tuple(to_list(trial.kept), trial.value, trial.file_bytes, trial.seconds,
+                          quantization_mode_name(trial.keep), to_str(recipe_to_json(trial.recipe())));
   }
 
   std::shared_ptr<BytesFile> file_ = std::make_shared<BytesFile>();
@@ -234,13 +249,16 @@ void init_jobs(nb::module_& m) {
                         "Runs all samples. Returns the result and the most bytes that were charged at a time.");
   with_plan(debug);
   nb::class_<PythonTune>(m, "TuneJob", "leadline.tune() before it starts.")
-      .def(nb::init<const Model&, QuantizeOptions, QuantizationMode, double, int, const nb::object&, nb::object>(),
+      .def(nb::init<const Model&, QuantizeOptions, QuantizationMode, double, int, const nb::object&, nb::object, double,
+                    double, int>(),
            nb::arg("model"), nb::arg("options"), nb::arg("keep"), nb::arg("target"), nb::arg("max_trials"),
-           nb::arg("metric"), nb::arg("on_trial").none() = nb::none())
+           nb::arg("metric"), nb::arg("on_trial").none() = nb::none(), nb::arg("max_seconds") = 0.0,
+           nb::arg("held_out") = 0.25, nb::arg("front_trials") = 4)
       .def("run", &PythonTune::run, nb::arg("calibration"), nb::arg("debug").none() = nb::none(),
-           nb::arg("observer").none() = nb::none(), "Searches. Returns the fields of leadline.TuneResult.")
+           nb::arg("held_out").none() = nb::none(), nb::arg("observer").none() = nb::none(),
+           "Searches. Returns the fields of leadline.TuneResult.")
       .def("plan", &PythonTune::plan, nb::arg("calibration").none() = nb::none(), nb::arg("debug").none() = nb::none(),
-           InEngine(), "What it takes, phase by phase.");
+           nb::arg("held_out").none() = nb::none(), InEngine(), "What it takes, phase by phase.");
 }
 
 }  // namespace leadline::python

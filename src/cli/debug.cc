@@ -45,6 +45,8 @@ class DebugCommand final : public Command {
     add_timeout();
     add_option("--report", report_path_, "Write a page (.html), or all of it as data (.json) for quantize --apply")
         .placeholder("FILE");
+    add_option("--open", opened_, "List layers and parts with this in their names, rather than one for all alike")
+        .placeholder("NAME");
     add_option("--node-data", node_data_path_, "Write error and effect of each node for Model Explorer")
         .placeholder("FILE.json");
     add_option("--csv", csv_path_, "Write one line per layer").placeholder("FILE");
@@ -89,7 +91,7 @@ class DebugCommand final : public Command {
     if (json()) {
       fmt::print("{}\n", result.to_json());
     } else {
-      fmt::print("{}", result.to_text());
+      fmt::print("{}", result.to_text(opened_));
       for (const std::string& path : {csv_path_, report_path_, node_data_path_}) {
         if (!path.empty()) fmt::print("\nWrote {}\n", printable(path));
       }
@@ -104,6 +106,7 @@ class DebugCommand final : public Command {
   std::string csv_path_;
   std::string node_data_path_;
   std::string memory_;
+  std::string opened_;
   bool no_own_error_ = false;
   bool no_effects_ = false;
   bool no_suggestions_ = false;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -50,6 +51,15 @@ class TuneCommand final : public Command {
         .placeholder("NAME");
     add_option("--target", tune_.target, "The metric to reach").show_default().placeholder("VALUE");
     add_option("--max-trials", tune_.max_trials, "Measure at most this many models").show_default().placeholder("N");
+    add_option("--max-seconds", tune_.max_seconds, "Search no longer, and take the best so far; 0: as long as it takes")
+        .show_default()
+        .placeholder("N");
+    add_option("--held-out", tune_.held_out, "Prove the result on this share of the samples; 0: prove nothing")
+        .show_default()
+        .placeholder("SHARE");
+    add_option("--front-trials", tune_.front_trials, "Measure so many more models to choose from")
+        .show_default()
+        .placeholder("N");
     add_option("--save-recipe", recipe_path_, "Write the recipe, for quantize --recipe").placeholder("FILE");
     options_.add_to(*this);
     add_label_options(*this, options_.samples);
@@ -100,6 +110,18 @@ class TuneCommand final : public Command {
                        {"result_bytes", result.file.size()},
                        {"counted_peak_bytes", result.counted_peak_bytes}};
       document["recipe"] = parse_json(recipe)["rules"];
+      document["front"] = Json::array();
+      for (const TuneTrial& trial : result.front) document["front"].push_back(trial_json(trial));
+      if (const std::optional<TuneBound>& bound = result.bound) {
+        document["bound"] = {{"value", bound->value},
+                             {"samples", bound->samples},
+                             {"lowest", bound->lowest},
+                             {"share", bound->share},
+                             {"confidence", kTuneConfidence}};
+      }
+      document["float_bytes"] = result.float_bytes;
+      document["float_seconds"] = result.float_seconds;
+      document["notes"] = result.notes;
       document["plan"] = parse_json(plan.to_json());
       document["findings"] = findings_json(result.findings);
       print_json(document);
@@ -110,8 +132,34 @@ class TuneCommand final : public Command {
     Table table("l");
     for (const std::string& name : result.kept) table.add({name});
     fmt::print("Kept as {}: {} nodes\n{}", keep_, result.kept.size(), table.text());
+    print_front(plan.units, result);
+    if (result.bound) fmt::print("Proven: {}\n", result.bound->text(metric_));
+    for (const std::string& note : result.notes) fmt::print("{}\n", note);
     fmt::print("Wrote {}: {}\n", printable(output), format_bytes(static_cast<int64_t>(result.file.size()), plan.units));
     if (!recipe_path_.empty()) fmt::print("Wrote {}\n", printable(recipe_path_));
+  }
+
+  static Json trial_json(const TuneTrial& trial) {
+    Json json = {{"value", trial.value},
+                 {"file_bytes", trial.file_bytes},
+                 {"seconds", trial.seconds},
+                 {"keep", quantization_mode_name(trial.keep)},
+                 {"kept", trial.kept}};
+    json["recipe"] = parse_json(recipe_to_json(trial.recipe()))["rules"];
+    return json;
+  }
+
+  /// What there is to choose from.
+  void print_front(ByteUnits units, const TuneResult& result) const {
+    const auto time = [](double seconds) { return seconds > 0.0 ? fmt::format("{:.3g} ms", 1e3 * seconds) : "-"; };
+    Table table("rrrrl");
+    table.add({metric_, "file", "a run", "kept", "as"});
+    for (const TuneTrial& trial : result.front) {
+      table.add({fmt::format("{:.5g}", trial.value), format_bytes(trial.file_bytes, units), time(trial.seconds),
+                 fmt::format("{}", trial.kept.size()), quantization_mode_name(trial.keep)});
+    }
+    table.add({"float", format_bytes(result.float_bytes, units), time(result.float_seconds), "all", "float"});
+    fmt::print("To choose from:\n{}", table.text());
   }
 
   std::string model_path_;

@@ -31,10 +31,11 @@ constexpr Table<CalibrationMethod, 5> kMethods{{
     {CalibrationMethod::kKl, "kl"},
 }};
 
-constexpr Table<TuneMetric, 3> kTuneMetrics{{
+constexpr Table<TuneMetric, 4> kTuneMetrics{{
     {TuneMetric::kCosine, "cosine"},
     {TuneMetric::kSameTop, "same_top"},
     {TuneMetric::kAccuracy, "accuracy"},
+    {TuneMetric::kKl, "kl"},
 }};
 
 constexpr Table<DType, 4> kIoTypes{{

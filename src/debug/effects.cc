@@ -2,6 +2,7 @@
 #include "debug/effects.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,10 @@ constexpr double kGuilty = 0.05;
 constexpr double kMostOfIt = 0.7;
 constexpr double kEnough = 0.7;       // of one part: no need to look for a stretch
 constexpr double kHalf = 0.5;         // less is not to be had from nodes at all
+constexpr double kSmallPart = 0.5;    // of the nodes
+constexpr int kMoreRuns = 48;         // when large parts alone are to blame
+constexpr size_t kMostUnited = 8;     // parts
+constexpr size_t kToldApart = 4;      // regions
 constexpr double kMostOfWhole = 0.9;  // of what all nodes in float give
 
 std::vector<RegionNode> region_nodes(const MixedGraphs& graphs, const ir::Subgraph& f) {
@@ -46,7 +51,8 @@ std::vector<int> Effects::guilty() const {
   for (size_t i = 0; i < regions.size(); ++i) {
     if (regions[i].effect < kGuilty) continue;
     const bool inside = std::any_of(regions.begin(), regions.end(), [&](const MeasuredRegion& part) {
-      return part.parent == static_cast<int>(i) && part.effect >= kMostOfIt * regions[i].effect;
+      return part.region.nodes.size() < regions[i].region.nodes.size() &&
+             part.effect >= kMostOfIt * regions[i].effect && contains(regions[i], part);
     });
     if (!inside) found.push_back(static_cast<int>(i));
   }
@@ -67,10 +73,11 @@ namespace {
 /// The search, with what it has measured so far.
 class Search {
  public:
-  Search(const MixedGraphs& graphs, const ir::Subgraph& f, const MeasureFloat& measure, int max_runs)
-      : measure_(measure), max_runs_(max_runs), count_(graphs.candidates().size()) {
+  Search(const MixedGraphs& graphs, const ir::Subgraph& f, const MeasureFloat& measure, int max_runs,
+         const std::function<bool()>& out_of_time)
+      : measure_(measure), max_runs_(max_runs), out_of_time_(out_of_time), count_(graphs.candidates().size()) {
     effects_.nodes = region_nodes(graphs, f);
-    effects_.base = measure_(std::vector<bool>(count_, false));
+    effects_.base = measure_(std::vector<bool>(count_, false), Rounded::kNothing);
   }
 
   Effects run() {
@@ -78,11 +85,12 @@ class Search {
     std::vector<Region> parts = split(all, effects_.nodes);
     if (parts.empty() && !effects_.nodes.empty()) parts = {all};
     add(std::move(parts), -1);
-    const auto largest = std::max_element(effects_.regions.begin(), effects_.regions.end(),
-                                          [](const auto& a, const auto& b) { return a.effect < b.effect; });
-    if (largest != effects_.regions.end() && largest->effect < kEnough) add_stretch();
-    while (open_next()) {
+    if (largest() < kEnough && !exhausted()) add_stretch();
+    while (!exhausted() && open_next()) {
     }
+    if (!blames_little() && !exhausted()) add_alike();
+    if (!blames_little() && !exhausted()) add_unions();
+    tell_apart();
     return std::move(effects_);
   }
 
@@ -90,15 +98,110 @@ class Search {
   /// With the nodes of a region in float.
   MeasuredRegion measured(Region region, int parent) {
     check_cancelled();
-    std::vector<bool> nodes(count_, false);
-    for (const int i : region.nodes) nodes[at(effects_.nodes[at(i)].node)] = true;
-    const DebugMeasure with_float = measure_(nodes);
+    const DebugMeasure with_float = measure_(nodes_of(region), Rounded::kNothing);
     ++runs_;
     return {std::move(region), parent, false, share_gone(with_float, effects_.base), with_float.cosine};
   }
 
+  std::vector<bool> nodes_of(const Region& region) const {
+    std::vector<bool> nodes(count_, false);
+    for (const int i : region.nodes) nodes[at(effects_.nodes[at(i)].node)] = true;
+    return nodes;
+  }
+
+  double largest() const {
+    double effect = 0.0;
+    for (const MeasuredRegion& region : effects_.regions) effect = std::max(effect, region.effect);
+    return effect;
+  }
+
+  /// Whether most of the error is blamed on a part of the network that is small enough to be told from all of it.
+  bool blames_little() const {
+    const std::vector<int> guilty = effects_.guilty();
+    if (guilty.empty()) return true;
+    size_t nodes = 0;
+    double effect = 0.0;
+    for (const int i : guilty) {
+      nodes += effects_.regions[at(i)].region.nodes.size();
+      effect = std::max(effect, effects_.regions[at(i)].effect);
+      if (effect >= kEnough) break;
+    }
+    return effect >= kEnough && static_cast<double>(nodes) <= kSmallPart * static_cast<double>(effects_.nodes.size());
+  }
+
+  /// What equal blocks have in common, such as the mask of each attention: none of them helps alone, as the next block
+  /// does the same damage. Opened as long as one part has most of the effect.
+  void add_alike() {
+    const std::vector<RegionNode> alike = alike_names(effects_.nodes);
+    std::vector<Region> parts = split(whole_network(alike), alike);
+    while (!parts.empty() && runs_ + static_cast<int>(parts.size()) <= max_runs_ + kMoreRuns) {
+      int best = -1;
+      for (Region& part : parts) {
+        if (exhausted()) return;
+        if (part.scope.empty() || part.nodes.size() == effects_.nodes.size()) continue;
+        part.alike = true;
+        effects_.regions.push_back(measured(std::move(part), -1));
+        const double effect = effects_.regions.back().effect;
+        if (best < 0 || effect > effects_.regions[at(best)].effect)
+          best = static_cast<int>(effects_.regions.size()) - 1;
+      }
+      if (best < 0 || effects_.regions[at(best)].effect < kEnough) return;
+      parts = split(effects_.regions[at(best)].region, alike);
+    }
+  }
+
+  /// Parts that help together: the best one, with each next best that makes it better.
+  void add_unions() {
+    std::vector<int> order;
+    for (size_t i = 0; i < effects_.regions.size(); ++i) {
+      const MeasuredRegion& region = effects_.regions[i];
+      const bool small =
+          static_cast<double>(region.region.nodes.size()) <= kSmallPart * static_cast<double>(effects_.nodes.size());
+      if (small && region.effect >= kWorthOpening / 2) order.push_back(static_cast<int>(i));
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [this](int a, int b) { return effects_.regions[at(a)].effect > effects_.regions[at(b)].effect; });
+    if (order.size() < 2) return;
+    MeasuredRegion best = effects_.regions[at(order.front())];
+    bool grew = false;
+    for (size_t i = 1; i < order.size() && i <= kMostUnited && best.effect < kMostOfWhole && !exhausted(); ++i) {
+      MeasuredRegion more = measured(united(best.region, effects_.regions[at(order[i])].region), -1);
+      if (more.effect < best.effect + kWorthOpening / 2) continue;
+      best = std::move(more);
+      grew = true;
+    }
+    if (!grew) return;
+    best.opened = true;  // its parts were measured
+    effects_.regions.push_back(std::move(best));
+  }
+
+  Region united(const Region& a, const Region& b) const {
+    Region both;
+    std::set_union(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), std::back_inserter(both.nodes));
+    both.name = a.name + " and " + b.name;
+    return both;
+  }
+
+  /// Weights from values: over all of the network, and in the parts to blame.
+  void tell_apart() {
+    if (exhausted() || effects_.nodes.empty()) return;
+    const std::vector<bool> all = nodes_of(whole_network(effects_.nodes));
+    effects_.weights_error = measure_(all, Rounded::kWeights).error;
+    effects_.values_error = measure_(all, Rounded::kValues).error;
+    const std::vector<int> guilty = effects_.guilty();
+    for (size_t i = 0; i < guilty.size() && i < kToldApart && !exhausted(); ++i) {
+      MeasuredRegion& region = effects_.regions[at(guilty[i])];
+      const std::vector<bool> nodes = nodes_of(region.region);
+      // What is left of one is what the other costs.
+      region.weights_effect = share_gone(measure_(nodes, Rounded::kValues), effects_.base);
+      region.values_effect = share_gone(measure_(nodes, Rounded::kWeights), effects_.base);
+    }
+  }
+
   void add(std::vector<Region> parts, int parent) {
-    for (Region& part : parts) effects_.regions.push_back(measured(std::move(part), parent));
+    for (Region& part : parts) {
+      if (!exhausted()) effects_.regions.push_back(measured(std::move(part), parent));
+    }
   }
 
   /// A range that is too wide for 8 bits travels on: no part alone helps, as the next rounds to it again. The stretch
@@ -142,8 +245,11 @@ class Search {
     return true;
   }
 
+  bool exhausted() const { return out_of_time_ && out_of_time_(); }
+
   const MeasureFloat& measure_;
   const int max_runs_;
+  const std::function<bool()>& out_of_time_;
   const size_t count_;
   Effects effects_;
   int runs_ = 1;
@@ -151,8 +257,9 @@ class Search {
 
 }  // namespace
 
-Effects measure_effects(const MixedGraphs& graphs, const ir::Subgraph& f, const MeasureFloat& measure, int max_runs) {
-  return Search(graphs, f, measure, max_runs).run();
+Effects measure_effects(const MixedGraphs& graphs, const ir::Subgraph& f, const MeasureFloat& measure, int max_runs,
+                        const std::function<bool()>& out_of_time) {
+  return Search(graphs, f, measure, max_runs, out_of_time).run();
 }
 
 void add_effects(const Effects& effects, DebugResult& result) {
@@ -175,6 +282,8 @@ void add_effects(const Effects& effects, DebugResult& result) {
     region.nodes = static_cast<int>(measured.region.nodes.size());
     region.effect = measured.effect;
     region.cosine = measured.cosine;
+    region.weights_effect = measured.weights_effect;
+    region.values_effect = measured.values_effect;
     for (const int n : measured.region.nodes) {
       const auto& layers = layers_of_node[effects.nodes[at(n)].node];
       region.layers.insert(region.layers.end(), layers.begin(), layers.end());
@@ -196,6 +305,9 @@ void add_effects(const Effects& effects, DebugResult& result) {
     if (auto suspect = suspect_of(region, result.layers)) suspects.push_back(std::move(*suspect));
   }
   result.suspects = std::move(suspects);
+  result.error = effects.base.error;
+  result.weights_error = effects.weights_error;
+  result.values_error = effects.values_error;
 }
 
 }  // namespace leadline::debug

@@ -17,8 +17,8 @@ namespace leadline::debug {
 class MixedGraphs::Mixer {
  public:
   Mixer(const ir::Subgraph& quantized, const ir::Subgraph& reference, const Match& match,
-        const std::vector<bool>& floats)
-      : q_(quantized), f_(reference), match_(match), floats_(floats), target_(quantized) {
+        const std::vector<bool>& floats, Rounded rounded)
+      : q_(quantized), f_(reference), match_(match), floats_(floats), rounded_(rounded), target_(quantized) {
     target_.nodes.clear();
     mapped_.resize(q_.values.size());
     for (size_t v = 0; v < mapped_.size(); ++v) mapped_[v] = static_cast<int>(v);
@@ -79,7 +79,8 @@ class MixedGraphs::Mixer {
   int as_float(int v) {
     if (real_[at(v)] >= 0) return real_[at(v)];
     if (q_.values[at(v)].dtype == DType::kFloat32) return present(v);
-    if (const int n = pending_[at(v)]; n >= 0 && q_.nodes[at(n)].op == op::kQuantize) {
+    const int n = rounded_ == Rounded::kValues ? -1 : pending_[at(v)];
+    if (n >= 0 && q_.nodes[at(n)].op == op::kQuantize) {
       const int from = q_.nodes[at(n)].inputs[0];
       if (real_[at(from)] >= 0 || q_.values[at(from)].dtype == DType::kFloat32) return as_float(from);
     }
@@ -110,7 +111,8 @@ class MixedGraphs::Mixer {
       const int y = twin.inputs[i];
       if (y == ir::kAbsent) continue;
       if (f_.values[at(y)].constant) {
-        twin.inputs[i] = constant(y);
+        const bool rounded = rounded_ == Rounded::kWeights && is_rounded_weight(node, i);
+        twin.inputs[i] = rounded ? as_float(node.inputs[i]) : constant(y);
       } else {
         twin.inputs[i] = f_.values[at(y)].dtype == DType::kFloat32 ? as_float(node.inputs[i]) : present(node.inputs[i]);
       }
@@ -125,7 +127,24 @@ class MixedGraphs::Mixer {
       if (rounded) real_[at(v)] = twin.outputs[i];
     }
     for (int& v : twin.intermediates) v = add_value(f_.values[at(v)]);
+    const std::vector<int> made = twin.outputs;
     target_.nodes.push_back(std::move(twin));
+    if (rounded_ != Rounded::kValues) return;
+    for (size_t i = 0; i < made.size(); ++i) {
+      const int v = node.outputs[i];
+      if (real_[at(v)] != made[i]) continue;
+      mapped_[at(v)] = v;
+      convert(op::kQuantize, made[i], v);
+      real_[at(v)] = -1;  // whoever reads it as float reads what is left of it
+    }
+  }
+
+  /// Integers with scales that DEQUANTIZE reads; biases have 32 bits, which are as good as float.
+  bool is_rounded_weight(const ir::Node& node, size_t i) const {
+    if (i >= node.inputs.size() || node.inputs[i] == ir::kAbsent) return false;
+    const ir::Value& value = q_.values[at(node.inputs[i])];
+    const bool readable = value.dtype == DType::kInt8 || value.dtype == DType::kUInt8 || value.dtype == DType::kInt4;
+    return value.constant && readable && is_quantized(value);
   }
 
   void add_as_it_is(const ir::Node& node) {
@@ -140,6 +159,7 @@ class MixedGraphs::Mixer {
   const ir::Subgraph& f_;
   const Match& match_;
   const std::vector<bool>& floats_;
+  const Rounded rounded_;
   ir::Subgraph target_;
   std::vector<int> mapped_;     // by value of the quantized subgraph: its place in the target
   std::vector<int> real_;       // what it was before it would have been rounded; -1: it is rounded
@@ -174,12 +194,12 @@ MixedGraphs::MixedGraphs(std::shared_ptr<const ir::Graph> reference, std::shared
   }
 }
 
-std::shared_ptr<const ir::Graph> MixedGraphs::with_float(const std::vector<bool>& nodes) const {
+std::shared_ptr<const ir::Graph> MixedGraphs::with_float(const std::vector<bool>& nodes, Rounded rounded) const {
   auto graph = std::make_shared<ir::Graph>(*quantized_);
   graph->bytes = join_bytes(reference_, quantized_);
   graph->signatures.clear();  // they number tensors of the quantized model
   graph->subgraphs[at(entry_)] =
-      Mixer(quantized_->subgraphs[at(entry_)], reference_->subgraphs[at(entry_)], match_, nodes).run();
+      Mixer(quantized_->subgraphs[at(entry_)], reference_->subgraphs[at(entry_)], match_, nodes, rounded).run();
   ir::verify(*graph);
   return graph;
 }

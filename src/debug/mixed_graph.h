@@ -11,6 +11,13 @@
 
 namespace leadline::debug {
 
+/// What nodes that compute in float keep of their quantized form.
+enum class Rounded {
+  kNothing,
+  kWeights,  ///< their weights
+  kValues,   ///< what they read and make
+};
+
 class MixedGraphs {
  public:
   /// Of subgraph `entry` of both. Throws Error(kInvalidArgument) when the models do not belong together.
@@ -22,7 +29,8 @@ class MixedGraphs {
   /// The quantized model in which these nodes (by node; of candidates) compute in float, with the float model's
   /// weights, on what reaches them. Values between two of them are not rounded; what other nodes read is rounded as
   /// before. Constants stay in their models.
-  std::shared_ptr<const ir::Graph> with_float(const std::vector<bool>& nodes) const;
+  std::shared_ptr<const ir::Graph> with_float(const std::vector<bool>& nodes,
+                                              Rounded rounded = Rounded::kNothing) const;
   /// By output of the float model: position among the outputs of the quantized model and of mixed ones; -1: none that
   /// can be compared.
   const std::vector<int>& outputs() const { return outputs_; }

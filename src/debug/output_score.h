@@ -13,9 +13,16 @@ namespace leadline::debug {
 struct RowScore {
   int64_t rows = 0;
   int64_t same_argmax = 0;
+  int64_t clearly_other = 0;  // whose largest value is at a place that the float model rates much lower
+  double divergences = 0.0;   // from the float model's rows, of `looked_at` rows
+  int64_t looked_at = 0;      // logarithms take long: of a picture's rows a part is enough
   double spread = 0.0;  // what tells values of the float model's rows apart: squared distances to their row's mean
+  double sum = 0.0;     // of its values, for the squared distances to the mean of all
+  double squares = 0.0;
+  int64_t values = 0;
 
-  void add(const float* values, const float* references, int64_t count, int64_t width);
+  void add(const float* results, const float* references, int64_t count, int64_t width);
+  double divergence() const { return looked_at > 0 ? divergences / static_cast<double>(looked_at) : 0.0; }
   /// The power of an error relative to the spread, or without rows to `signal`, the power of the values. Answers that
   /// are almost equal, such as probabilities of a network that knows nothing, have large values and little spread.
   double relative_noise(double noise, double signal) const;

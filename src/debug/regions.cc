@@ -27,6 +27,39 @@ std::string_view longer_scope(std::string_view name, std::string_view scope) {
   return name.substr(0, name.find('/', from));
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Without the numbers at the ends of its parts; others are '#'.
+std::string alike_name(std::string_view name) {
+  name = first_name(name);
+  std::string result;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (!is_digit(name[i])) {
+      result += name[i];
+      continue;
+    }
+    while (i + 1 < name.size() && is_digit(name[i + 1])) ++i;
+    const bool ends_part = i + 1 == name.size() || name[i + 1] == '/';
+    if (!ends_part) {
+      result += '#';
+    } else if (!result.empty() && (result.back() == '_' || result.back() == '.')) {
+      result.pop_back();
+    }
+  }
+  return result;
+}
+
+/// What finds the names that have become `scope`.
+std::string alike_pattern(std::string_view scope) {
+  std::string result;
+  for (size_t i = 0; i <= scope.size(); ++i) {
+    if (i == scope.size() || scope[i] == '/') result += "([_.]?[0-9]+)?";
+    if (i == scope.size()) break;
+    result += scope[i] == '#' ? "[0-9]+" : escaped_pattern(scope.substr(i, 1));
+  }
+  return "^" + result + "(/|;|$)";
+}
+
 std::vector<Region> stretches(const std::vector<int>& nodes, const std::vector<RegionNode>& all) {
   const size_t parts = std::min(kMostParts, nodes.size());
   std::vector<Region> result;
@@ -80,8 +113,19 @@ std::vector<Region> split(const Region& region, const std::vector<RegionNode>& a
   return stretches(region.nodes, all);
 }
 
+std::vector<RegionNode> alike_names(const std::vector<RegionNode>& all) {
+  std::vector<RegionNode> alike;
+  for (const RegionNode& node : all) alike.push_back({node.node, alike_name(node.name)});
+  return alike;
+}
+
 std::vector<std::string> patterns_of(const Region& region, const std::vector<RegionNode>& all) {
-  if (!region.scope.empty() && region.nodes.size() > 1) {
+  if (region.alike && !region.scope.empty()) {
+    const auto within = std::count_if(all.begin(), all.end(),
+                                      [&](const RegionNode& n) { return inside(alike_name(n.name), region.scope); });
+    if (at(static_cast<int>(within)) == region.nodes.size()) return {alike_pattern(region.scope)};
+  }
+  if (!region.alike && !region.scope.empty() && region.nodes.size() > 1) {
     const auto within =
         std::count_if(all.begin(), all.end(), [&](const RegionNode& n) { return inside(n.name, region.scope); });
     if (at(static_cast<int>(within)) == region.nodes.size()) return {"^" + escaped_pattern(region.scope) + "(/|;|$)"};

@@ -18,6 +18,7 @@ struct Region {
   std::string name;        // "encoder/block_3", or "first ... last"
   std::vector<int> nodes;  // places in the list of RegionNodes, ascending
   std::string scope;       // what all names begin with, up to a '/'; empty: there is no such thing
+  bool alike = false;      // `scope` is of alike_names(): equal parts of equal blocks, wherever they are
 
   bool single() const { return nodes.size() == 1; }
 };
@@ -25,6 +26,10 @@ struct Region {
 /// Patterns of a recipe that match the nodes of a region: its scope where nothing else of the model is inside of it,
 /// else each name.
 std::vector<std::string> patterns_of(const Region& region, const std::vector<RegionNode>& all);
+
+/// The same nodes by names in which equal blocks have no numbers ("layer/attention" for "layer_3/attention" and the
+/// others), so that split() of them finds what equal blocks have in common. A number within a word is '#'.
+std::vector<RegionNode> alike_names(const std::vector<RegionNode>& all);
 
 /// All nodes.
 Region whole_network(const std::vector<RegionNode>& all);

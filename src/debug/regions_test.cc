@@ -42,5 +42,22 @@ TEST(Regions, NamesWithoutScopesAreCutIntoStretches) {
   EXPECT_EQ(split(whole_network(same), same).size(), 2U) << "equal names are told apart by their place";
 }
 
+TEST(Regions, EqualBlocksHaveEqualParts) {
+  const auto all = nodes({"net/layer/mask", "net/layer/out", "net/layer_1/mask", "net/layer_1/out", "net/conv2_x/relu",
+                          "net/layer_12/mask;net/other", "net/mask"});
+  const auto alike = alike_names(all);
+  EXPECT_EQ(alike[2].name, "net/layer/mask");
+  EXPECT_EQ(alike[4].name, "net/conv#_x/relu");
+  auto parts = split(whole_network(alike), alike);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0].name, "net/layer");
+  parts = split(parts[0], alike);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].nodes, (std::vector<int>{0, 2, 5}));
+  parts[0].alike = true;
+  EXPECT_EQ(patterns_of(parts[0], all),
+            std::vector<std::string>{"^net([_.]?[0-9]+)?/layer([_.]?[0-9]+)?/mask([_.]?[0-9]+)?(/|;|$)"});
+}
+
 }  // namespace
 }  // namespace leadline::debug

@@ -153,6 +153,9 @@ DebugResult make_result(const ir::Graph& reference, const ir::Graph& quantized, 
       output.rows = state.rows.rows;
       output.same_argmax =
           output.rows > 0 ? static_cast<double>(state.rows.same_argmax) / static_cast<double>(output.rows) : 0.0;
+      output.clearly_other =
+          output.rows > 0 ? static_cast<double>(state.rows.clearly_other) / static_cast<double>(output.rows) : 0.0;
+      output.divergence = state.rows.divergence();
       output.noise = output_noise(output.accumulated, state);
       result.outputs.push_back(std::move(output));
       continue;

@@ -221,6 +221,35 @@ std::vector<DebugSuspect> find_suspects(const std::vector<LayerDebug>& layers) {
   return suspects;
 }
 
+namespace {
+
+/// Where error that was small becomes large: an op such as LOG or DIV makes much of the last digits of what it reads.
+struct Growth {
+  const LayerDebug* layer = nullptr;
+  double before = 0.0;  // dB of signal to noise of what it reads
+  double after = 0.0;
+};
+
+Growth largest_growth(const DebugRegion& region, const std::vector<LayerDebug>& layers) {
+  constexpr double kGrowth = 10.0;  // dB: ten times the power
+  Growth found;
+  for (const int l : region.layers) {
+    const LayerDebug& layer = layers[static_cast<size_t>(l)];
+    if (!layer.accumulated || layer.inputs.empty()) continue;
+    double before = kBestSnrDb;
+    for (const int input : layer.inputs) {
+      const LayerDebug& source = layers[static_cast<size_t>(input)];
+      if (source.accumulated) before = std::min(before, source.accumulated->snr_db);
+    }
+    const double after = layer.accumulated->snr_db;
+    if (before >= kBestSnrDb || before - after < kGrowth) continue;
+    if (found.layer == nullptr || before - after > found.before - found.after) found = {&layer, before, after};
+  }
+  return found;
+}
+
+}  // namespace
+
 std::optional<DebugSuspect> suspect_of(const DebugRegion& region, const std::vector<LayerDebug>& layers) {
   const LayerDebug* worst = nullptr;
   for (const int l : region.layers) {
@@ -229,12 +258,24 @@ std::optional<DebugSuspect> suspect_of(const DebugRegion& region, const std::vec
   }
   if (worst == nullptr) return std::nullopt;
   Reason reason = reason_of(*worst);
+  // What is known of an op by name, or else what nothing more particular explains.
+  const Growth growth = largest_growth(region, layers);
+  if (growth.layer != nullptr && reason.kind != "not_finite" &&
+      (!growth.layer->weakness.empty() || reason.kind == "rounding")) {
+    worst = growth.layer;
+    reason = reason_of(*worst);
+    reason.why = fmt::format("the error grows there from {:.3g} to {:.3g} dB signal to noise; {}", growth.before,
+                             growth.after, reason.why);
+  }
   DebugSuspect suspect;
   suspect.layer = worst->index;
   suspect.score = region.effect;
   suspect.kind = reason.kind;
-  const std::string costs =
-      fmt::format("{} of the outputs' error goes when it computes in float", percent(region.effect));
+  std::string costs = fmt::format("{} of the outputs' error goes when it computes in float", percent(region.effect));
+  if (region.weights_effect && region.values_effect) {
+    costs += fmt::format(" ({} when only its weights are, {} when only its values are not rounded)",
+                         percent(std::max(*region.weights_effect, 0.0)), percent(std::max(*region.values_effect, 0.0)));
+  }
   if (region.nodes == 1) {
     suspect.why = fmt::format("{}: {}; {}.", called(*worst), costs, reason.why);
     suspect.try_this = reason.try_this;

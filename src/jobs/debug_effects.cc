@@ -16,6 +16,12 @@
 namespace leadline::jobs {
 namespace {
 
+/// Effects are differences of the same samples, for which few will do: of a large model, as many as take so many
+/// products over all runs, some ten seconds on one core. A count, not a time: results do not depend on how busy a
+/// machine is.
+constexpr double kMostProducts = 1e11;
+constexpr double kFewest = 3.0;
+
 std::string obstacle_of(const Model& reference, const DebugOptions& options) {
   if (options.subgraph != 0) return "the samples are for another signature than the first";
   for (const ir::Subgraph& subgraph : reference.loaded()->graph()->subgraphs) {
@@ -32,7 +38,7 @@ DebugMeasure measure_of(const DebugResult& result) {
     measure.error = std::max(measure.error, output.noise);
     measure.cosine = std::min(measure.cosine, output.accumulated.cosine);
     measure.rows += output.rows;
-    if (output.rows > 0) measure.same_argmax = std::min(measure.same_argmax, output.same_argmax);
+    measure.clearly_other = std::max(measure.clearly_other, output.clearly_other);
   }
   return measure;
 }
@@ -61,6 +67,8 @@ DebugEffects::DebugEffects(const Model& reference, const Model& quantized, const
   const auto values = static_cast<int64_t>(quantized.subgraph(0).tensors.size());
   memory.add(MemoryCategory::kGraph,
              reference.loaded()->graph_bytes() + quantized.loaded()->graph_bytes() + kConversionBytes * values);
+  // To tell weights from values, weights are widened to float.
+  memory.add(MemoryCategory::kPackedWeights, reference.file_bytes());
   effect_memory_ = memory;
   if (!options.suggestions) return;
   try {
@@ -81,21 +89,35 @@ OutputRunOptions DebugEffects::how_to_run(const debug::MixedGraphs& graphs, cons
   return how;
 }
 
+std::vector<const KeptSamples::Kept*> DebugEffects::as_many_as_time_allows(
+    const Model& quantized, const std::vector<const KeptSamples::Kept*>& samples) const {
+  int64_t macs = 0;
+  for (const NodeInfo& node : quantized.subgraph(0).nodes) macs += node.macs;
+  const double affordable = kMostProducts / (static_cast<double>(std::max<int64_t>(macs, 1)) * options_.effect_runs);
+  const auto all = static_cast<double>(samples.size());
+  const auto count = static_cast<size_t>(std::clamp(affordable, std::min(kFewest, all), all));
+  std::vector<const KeptSamples::Kept*> evenly;
+  for (size_t i = 0; i < count; ++i) evenly.push_back(samples[i * samples.size() / count]);
+  return evenly;
+}
+
 debug::Effects DebugEffects::measure(const Model& reference, const Model& quantized, const KeptSamples& samples,
-                                     JobBudget& budget, const JobObserver& observer) const {
+                                     JobBudget& budget, const JobObserver& observer,
+                                     const std::function<bool()>& out_of_time) const {
   const debug::MixedGraphs graphs(reference.loaded()->graph(), quantized.loaded()->graph(), 0);
   const OutputRunOptions how = how_to_run(graphs, budget);
-  const auto chosen_by = samples.part(KeptSamples::Part::kChosenBy);
+  const auto chosen_by = as_many_as_time_allows(quantized, samples.part(KeptSamples::Part::kChosenBy));
   int64_t runs = 0;
-  const auto measure_one = [&](const std::vector<bool>& nodes) {
+  const auto measure_one = [&](const std::vector<bool>& nodes, debug::Rounded rounded) {
     require(!observer || observer({"effects", "trials", ++runs, -1}), ErrorCode::kCancelled,
             "stopped before it was finished");
-    const Model mixed(runtime::LoadedModel::from_graph(graphs.with_float(nodes), budget.own()));
+    const Model mixed(runtime::LoadedModel::from_graph(graphs.with_float(nodes, rounded), budget.own()));
     const DebugMeasure measured = measure_outputs(mixed, chosen_by, how);
     budget.count_models();
     return measured;
   };
-  return debug::measure_effects(graphs, reference.loaded()->graph()->subgraphs[0], measure_one, options_.effect_runs);
+  return debug::measure_effects(graphs, reference.loaded()->graph()->subgraphs[0], measure_one, options_.effect_runs,
+                                out_of_time);
 }
 
 void DebugEffects::run(const Model& reference, const Model& quantized, const KeptSamples& samples, JobBudget& budget,
@@ -122,7 +144,7 @@ void DebugEffects::run(const Model& reference, const Model& quantized, const Kep
   SuggestionTask task{reference, quantized, *made_with_, options_.equalized, &samples, &effects,
                       how,       &budget,   observer};
   task.made_with.num_threads = options_.num_threads;
-  result.suggestions = find_suggestions(task);
+  find_suggestions(task, result);
 }
 
 }  // namespace leadline::jobs

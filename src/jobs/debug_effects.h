@@ -2,6 +2,7 @@
 // The second half of debugging, for a model that lost something: what its parts cost at the outputs, and advice.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,13 +37,16 @@ class DebugEffects {
   const std::optional<PhaseMemory>& suggestion_memory() const { return suggestion_memory_; }
 
   /// What parts of the network cost at the outputs. There must be no obstacle().
+  /// `out_of_time`: what was measured by then is enough.
   debug::Effects measure(const Model& reference, const Model& quantized, const KeptSamples& samples, JobBudget& budget,
-                         const JobObserver& observer) const;
+                         const JobObserver& observer, const std::function<bool()>& out_of_time = {}) const;
   /// Adds regions, suspects and suggestions to a result of all samples, which were for `subgraph`.
   void run(const Model& reference, const Model& quantized, const KeptSamples& samples, JobBudget& budget,
            const JobObserver& observer, int subgraph, DebugResult& result) const;
 
  private:
+  std::vector<const KeptSamples::Kept*> as_many_as_time_allows(
+      const Model& quantized, const std::vector<const KeptSamples::Kept*>& samples) const;
   OutputRunOptions how_to_run(const debug::MixedGraphs& graphs, const JobBudget& budget) const;
   DebugOptions options_;
   std::string obstacle_;

@@ -59,6 +59,7 @@ DebugMeasure measure_outputs(const Model& model, const std::vector<const KeptSam
     interpreter.invoke();
     const double took = process_cpu_seconds() - start;
     seconds = s == 0 ? took : std::min(seconds, took);
+    debug::OutputScore own(options.each != nullptr ? outputs : 0);
     for (size_t i = 0; i < outputs; ++i) {
       const int place = options.outputs.empty() ? static_cast<int>(i) : options.outputs[i];
       const std::vector<float>& expected = samples[s]->outputs[i];
@@ -75,7 +76,10 @@ DebugMeasure measure_outputs(const Model& model, const std::vector<const KeptSam
       debug::Decoder(info.dtype, info.shape, memory.data, quantization)
           .read(0, static_cast<int64_t>(decoded.size()), decoded.data());
       score.add(i, decoded.data(), expected.data(), static_cast<int64_t>(decoded.size()), row_width(info.shape));
+      if (options.each == nullptr) continue;
+      own.add(i, decoded.data(), expected.data(), static_cast<int64_t>(decoded.size()), row_width(info.shape));
     }
+    if (options.each != nullptr) options.each->push_back(own.measure());
   }
   if (options.timed && !samples.empty()) seconds = fastest_run(interpreter, seconds);
   DebugMeasure result = score.measure();

@@ -20,6 +20,7 @@ struct OutputRunOptions {
   std::vector<int> inputs;  ///< by input of the float model: position among the model's; empty: the same
   std::vector<int>
       outputs;  ///< by output of the float model: position among the model's, -1: not compared; empty: the same
+  std::vector<DebugMeasure>* each = nullptr;  ///< also one for each sample, without file and time
 };
 
 /// Runs `model` on them. `file_bytes` of the result is the model's.

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/join.h"
 #include "debug/index.h"
+#include "debug/output_score.h"
 #include "jobs/calibration_run.h"
 #include "jobs/equalized.h"
 #include "jobs/phase_memory.h"
@@ -28,6 +29,9 @@ constexpr double kSameSize = 1.02;     // files that differ by less are equally 
 constexpr double kCombinesWell = 0.8;  // of the error that the first leaves
 constexpr size_t kMostUnions = 4;
 constexpr size_t kMostShown = 5;
+constexpr size_t kMostToSearch = 1500;    // tensors: some ten milliseconds each
+constexpr double kSimplerIsAsGood = 3.0;  // times the error, where nine tenths of the gap are closed
+constexpr const char* kRecalibrate = "recalibrate";
 
 /// One change, or several together.
 struct Change {
@@ -38,8 +42,11 @@ struct Change {
 
   Change with(const Change& other) const {
     Change both = *this;
-    both.kinds.insert(both.kinds.end(), other.kinds.begin(), other.kinds.end());
-    both.words.insert(both.words.end(), other.words.begin(), other.words.end());
+    for (size_t i = 0; i < other.kinds.size(); ++i) {
+      if (std::find(kinds.begin(), kinds.end(), other.kinds[i]) != kinds.end()) continue;
+      both.kinds.push_back(other.kinds[i]);
+      both.words.push_back(other.words[i]);
+    }
     both.recipe.rules.insert(both.recipe.rules.end(), other.recipe.rules.begin(), other.recipe.rules.end());
     const RecipeSettings& more = other.recipe.settings;
     RecipeSettings& settings = both.recipe.settings;
@@ -51,9 +58,10 @@ struct Change {
     if (more.mode) settings.mode = more.mode;
     return both;
   }
+  /// Calibrating again goes with everything.
   bool shares_kind(const Change& other) const {
     return std::any_of(kinds.begin(), kinds.end(), [&](const std::string& kind) {
-      return std::find(other.kinds.begin(), other.kinds.end(), kind) != other.kinds.end();
+      return kind != kRecalibrate && std::find(other.kinds.begin(), other.kinds.end(), kind) != other.kinds.end();
     });
   }
 };
@@ -70,37 +78,55 @@ class Search {
     std::vector<Change> helpful;
     if (is_integer(task_.made_with.mode)) {
       if (!attempt(again)) return {};
-      recalibrated_ = closed(again.chosen_by) >= kHelps;
-      if (recalibrated_) {
-        again.kinds = {"recalibrate"};
+      if (closed(again.chosen_by) >= kHelps) {
+        again.kinds = {kRecalibrate};
         again.words = {"calibrate with these samples, or others like them"};
         helpful.push_back(again);
+        recalibrated_ = again;
       }
     }
     std::vector<Change> kept = keep_changes();
     for (Change& change : single_changes()) {
-      if (attempt(change) && closed(change.chosen_by) >= kHelps) helpful.push_back(std::move(change));
+      if (attempt(change) && helps(change)) helpful.push_back(as_told(std::move(change)));
     }
     // What gives up most of what quantization saves is no advice.
     const int64_t largest = (task_.quantized.file_bytes() + task_.source.file_bytes()) / 2;
     for (Change& change : kept) {
-      if (!attempt(change) || closed(change.chosen_by) < kHelps || change.chosen_by.file_bytes > largest) continue;
-      helpful.push_back(std::move(change));
+      if (!attempt(change) || !helps(change) || change.chosen_by.file_bytes > largest) continue;
+      helpful.push_back(as_told(std::move(change)));
     }
     // A search in the histogram of each tensor, which takes longer than all others together.
     const bool mended =
         std::any_of(helpful.begin(), helpful.end(), [this](const Change& c) { return closed(c.chosen_by) >= kCloses; });
-    if (!mended && task_.made_with.mode == QuantizationMode::kInt8) {
+    const size_t tensors = task_.source.subgraph(0).tensors.size();
+    if (!mended && task_.made_with.mode == QuantizationMode::kInt8 && tensors > kMostToSearch) {
+      notes_.push_back(fmt::format("Ranges by mse were not tried: for {} tensors that takes long.", tensors));
+    } else if (!mended && task_.made_with.mode == QuantizationMode::kInt8) {
       Change change = with_method(CalibrationMethod::kMse);
-      if (attempt(change) && closed(change.chosen_by) >= kHelps) helpful.push_back(std::move(change));
+      if (attempt(change) && helps(change)) helpful.push_back(as_told(std::move(change)));
     }
     combine(helpful);
     return shown(helpful);
   }
+  int64_t trials() const { return trials_; }
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   /// The share of the given model's error that is gone.
   double closed(const DebugMeasure& after) const { return debug::share_gone(after, before_); }
+
+  /// Everything that is tried is calibrated with these samples; what they do alone is no merit of a change.
+  bool helps(const Change& change) const {
+    if (closed(change.chosen_by) < kHelps) return false;
+    return !recalibrated_ || change.chosen_by.error <= (1.0 - kHelps) * recalibrated_->chosen_by.error;
+  }
+
+  Change as_told(Change change) const {
+    if (!recalibrated_) return change;
+    change.kinds.insert(change.kinds.begin(), recalibrated_->kinds.front());
+    change.words.insert(change.words.begin(), recalibrated_->words.front());
+    return change;
+  }
 
   static Change with_method(CalibrationMethod method) {
     Change change;
@@ -208,7 +234,8 @@ class Search {
 
   /// Quantizes with a change and measures; false: it cannot be had for this model.
   bool attempt(Change& change) {
-    require(!task_.observer || task_.observer({"try", "trials", ++trials_, -1}), ErrorCode::kCancelled,
+    ++trials_;
+    require(!task_.observer || task_.observer({"try", "trials", trials_, -1}), ErrorCode::kCancelled,
             "stopped before it was finished");
     try {
       const Model model = quantized_with(options_for(change));
@@ -272,6 +299,7 @@ class Search {
       if (a_closes && (a_bytes > kSameSize * b_bytes || b_bytes > kSameSize * a_bytes)) return a_bytes < b_bytes;
       return a.chosen_by.error < b.chosen_by.error;
     });
+    prefer_simple(helpful);
     const auto held_out = samples_.part(Part::kHeldOut);
     OutputRunOptions given_run = task_.given_run;
     given_run.timed = true;
@@ -288,13 +316,28 @@ class Search {
       suggestion.before = before;
       suggestion.kind = join(change.kinds, "+");
       suggestion.what = join(change.words, ", and ");
-      suggestion.recalibrate = recalibrated_;
+      suggestion.recalibrate = recalibrated_.has_value();
       suggestion.recipe = recipe_of(change);
       suggestion.samples = static_cast<int64_t>(held_out.size());
       suggestion.held_out = samples_.count(Part::kAll) > 1;
       result.push_back(std::move(suggestion));
     }
     return result;
+  }
+
+  /// The change of the fewest kinds first, where it does as well for a file of the same size.
+  void prefer_simple(std::vector<Change>& helpful) const {
+    if (helpful.empty() || closed(helpful.front().chosen_by) < kCloses) return;
+    size_t simplest = 0;
+    for (size_t i = 1; i < helpful.size(); ++i) {
+      const DebugMeasure& first = helpful.front().chosen_by;
+      const DebugMeasure& other = helpful[i].chosen_by;
+      if (helpful[i].kinds.size() >= helpful[simplest].kinds.size() || closed(other) < kCloses) continue;
+      if (static_cast<double>(other.file_bytes) > kSameSize * static_cast<double>(first.file_bytes)) continue;
+      if (other.error <= kSimplerIsAsGood * first.error || !debug::lost_something(other)) simplest = i;
+    }
+    const auto place = helpful.begin() + static_cast<std::ptrdiff_t>(simplest);
+    std::rotate(helpful.begin(), place, place + 1);
   }
 
   /// With all that was not the default, so that nothing else has to be said.
@@ -315,16 +358,22 @@ class Search {
 
   const SuggestionTask& task_;
   const KeptSamples& samples_;
-  DebugMeasure before_;        // of the given model, on the samples to choose by
-  bool recalibrated_ = false;  // the samples alone make it better
+  DebugMeasure before_;                 // of the given model, on the samples to choose by
+  std::optional<Change> recalibrated_;  // where the samples alone make it better
   std::optional<Calibration> calibration_;
   std::optional<Calibration> equalized_;
   int64_t trials_ = 0;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace
 
-std::vector<DebugSuggestion> find_suggestions(const SuggestionTask& task) { return Search(task).run(); }
+void find_suggestions(const SuggestionTask& task, DebugResult& result) {
+  Search search(task);
+  result.suggestions = search.run();
+  result.changes_tried = search.trials();
+  result.notes.insert(result.notes.end(), search.notes().begin(), search.notes().end());
+}
 
 PhaseMemory suggestion_memory(const Model& source, const QuantizeOptions& made_with, const std::vector<Shape>& shapes) {
   // Plans are those of jobs that have what they need.

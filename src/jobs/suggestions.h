@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "debug/effects.h"
@@ -37,8 +38,8 @@ struct SuggestionTask {
 };
 
 /// The one that helps most, for the smallest file, first. Each closes a tenth of the gap to the float model at least,
-/// on samples that it was not chosen by.
-std::vector<DebugSuggestion> find_suggestions(const SuggestionTask& task);
+/// on samples that it was not chosen by. Fills in suggestions, how many changes were tried, and notes on what was not.
+void find_suggestions(const SuggestionTask& task, DebugResult& result);
 
 /// What finding them takes besides both models and the samples: a bound. `source` is an outline or the model.
 PhaseMemory suggestion_memory(const Model& source, const QuantizeOptions& made_with, const std::vector<Shape>& shapes);

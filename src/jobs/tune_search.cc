@@ -106,4 +106,26 @@ Names TuneSearch::give_back(Names kept) {
   return kept;
 }
 
+std::vector<TuneTrial> front_of(const std::vector<TuneTrial>& trials) {
+  // Times of equal models differ by some percent, which is no reason to show both.
+  constexpr double kSameTime = 0.95;
+  const auto dominates = [](const TuneTrial& a, const TuneTrial& b) {
+    if (a.value < b.value || a.file_bytes > b.file_bytes || a.seconds * kSameTime > b.seconds) return false;
+    return a.value > b.value || a.file_bytes < b.file_bytes || a.seconds < b.seconds * kSameTime;
+  };
+  std::vector<TuneTrial> front;
+  for (size_t i = 0; i < trials.size(); ++i) {
+    bool shown = true;
+    for (size_t k = 0; k < trials.size() && shown; ++k) {
+      const bool as_good = k < i && trials[k].value == trials[i].value && trials[k].file_bytes == trials[i].file_bytes;
+      shown = k == i || (!dominates(trials[k], trials[i]) && !as_good);
+    }
+    if (shown) front.push_back(trials[i]);
+  }
+  std::stable_sort(front.begin(), front.end(), [](const TuneTrial& a, const TuneTrial& b) {
+    return a.file_bytes != b.file_bytes ? a.file_bytes < b.file_bytes : a.value > b.value;
+  });
+  return front;
+}
+
 }  // namespace leadline::jobs

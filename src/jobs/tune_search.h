@@ -21,8 +21,15 @@ class TuneSearch {
   /// For each tensor the results of the nodes that read it.
   using Readers = std::map<std::string, Names>;
 
-  TuneSearch(Measure measure, double target, int max_trials)
-      : measure_(std::move(measure)), target_(target), max_trials_(static_cast<size_t>(max_trials)) {}
+  /// `out_of_time`: no further search.
+  TuneSearch(Measure measure, double target, int max_trials, std::function<bool()> out_of_time = {})
+      : measure_(std::move(measure)),
+        target_(target),
+        max_trials_(static_cast<size_t>(max_trials)),
+        out_of_time_(std::move(out_of_time)) {}
+
+  /// For what is searched from here on.
+  void raise_target(double target) { target_ = target; }
 
   /// A part of the network, and its own parts.
   struct Region {
@@ -39,8 +46,11 @@ class TuneSearch {
   bool enough(const Names& kept) { return measure(kept).value >= target_; }
   const std::vector<TuneTrial>& trials() const { return trials_; }
 
+  bool exhausted() const { return trials_.size() >= max_trials_ || (out_of_time_ && out_of_time_()); }
+  /// Adds a trial that was measured elsewhere.
+  void add(const TuneTrial& trial) { trials_.push_back(trial); }
+
  private:
-  bool exhausted() const { return trials_.size() >= max_trials_; }
   /// The first of `order`, with as many steps of its readers as are enough; nothing when none are.
   Names grow(const Names& order, const Readers& readers);
   /// The shortest beginning of `order` that is enough; all of it when nothing is.
@@ -53,8 +63,12 @@ class TuneSearch {
   Measure measure_;
   double target_;
   size_t max_trials_;
+  std::function<bool()> out_of_time_;
   std::map<std::set<std::string>, TuneTrial> known_;
   std::vector<TuneTrial> trials_;
 };
+
+/// Trials than which no other is better in one of value, size and time and as good in the others; the smallest first.
+std::vector<TuneTrial> front_of(const std::vector<TuneTrial>& trials);
 
 }  // namespace leadline::jobs

@@ -35,9 +35,12 @@ Json error_json(const ErrorStatistics& e) {
 }
 
 Json measure_json(const DebugMeasure& m) {
-  return {{"error", m.error}, {"cosine", m.cosine},         {"same_argmax", m.same_argmax},
-          {"rows", m.rows},   {"file_bytes", m.file_bytes}, {"seconds", m.seconds}};
+  return {{"error", m.error},           {"cosine", m.cosine}, {"same_argmax", m.same_argmax},
+          {"divergence", m.divergence}, {"rows", m.rows},     {"file_bytes", m.file_bytes},
+          {"seconds", m.seconds}};
 }
+
+Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json optional_json(const std::optional<ErrorStatistics>& e) { return e ? error_json(*e) : Json(nullptr); }
 
@@ -149,6 +152,8 @@ std::string DebugResult::to_json() const {
                                {"layer", output.layer},
                                {"accumulated", error_json(output.accumulated)},
                                {"same_argmax", output.same_argmax},
+                               {"clearly_other", output.clearly_other},
+                               {"divergence", output.divergence},
                                {"rows", output.rows}});
   }
   json["suspects"] = Json::array();
@@ -166,8 +171,13 @@ std::string DebugResult::to_json() const {
                                {"nodes", region.nodes},
                                {"layers", region.layers},
                                {"effect", region.effect},
-                               {"cosine", region.cosine}});
+                               {"cosine", region.cosine},
+                               {"weights_effect", optional_json(region.weights_effect)},
+                               {"values_effect", optional_json(region.values_effect)}});
   }
+  json["error"] = optional_json(error);
+  json["weights_error"] = optional_json(weights_error);
+  json["values_error"] = optional_json(values_error);
   json["suggestions"] = Json::array();
   for (const DebugSuggestion& suggestion : suggestions) {
     json["suggestions"].push_back({{"kind", suggestion.kind},
@@ -179,6 +189,7 @@ std::string DebugResult::to_json() const {
                                    {"samples", suggestion.samples},
                                    {"held_out", suggestion.held_out}});
   }
+  json["changes_tried"] = changes_tried;
   json["notes"] = notes;
   json["verdict"] = verdict();
   json["layers"] = Json::array();

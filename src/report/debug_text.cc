@@ -67,7 +67,21 @@ std::string outputs_text(const DebugResult& result) {
   return text;
 }
 
-std::string regions_text(const DebugResult& result) {
+/// Which of both does the damage.
+std::string weights_or_values_text(const DebugResult& result) {
+  if (!result.error || !result.weights_error || !result.values_error || *result.error <= 0.0) return "";
+  return wrapped(
+      fmt::format("With weights alone quantized the outputs have {} of their error, with values alone {}.",
+                  share_text(*result.weights_error / *result.error), share_text(*result.values_error / *result.error)),
+      0);
+}
+
+/// Whether a row of equal blocks is opened: its name has what was asked for.
+bool is_opened(const std::string& name, const std::string& opened) {
+  return !opened.empty() && name.find(opened) != std::string::npos;
+}
+
+std::string regions_text(const DebugResult& result, const std::string& opened) {
   if (result.regions.empty()) return "";
   std::string text =
       "\nParts by effect: the share of the outputs' error that goes when they are float\n"
@@ -78,24 +92,27 @@ std::string regions_text(const DebugResult& result) {
   std::map<std::string, bool> done;
   for (const DebugRegion& region : result.regions) {
     const std::string pattern = report::without_numbers(region.name);
-    if (std::exchange(done[pattern], true)) continue;
-    if (++shown > kShownRegions) break;
-    const int others = like[pattern] - 1;
+    const bool alone = is_opened(region.name, opened);
+    if (!alone && std::exchange(done[pattern], true)) continue;
+    if (!alone && ++shown > kShownRegions) continue;
+    const int others = alone ? 0 : like[pattern] - 1;
     const std::string more = others > 0 ? fmt::format(" (+{} like it)", others) : "";
     text += fmt::format("{:>7}  {:>5}  {:.4f}  {}{}\n", share_text(region.effect), region.nodes, region.cosine,
                         fitted(printable(region.name), kColumns - 24 - more.size()), more);
   }
-  return text;
+  return text + weights_or_values_text(result);
 }
 
-std::string layers_text(const DebugResult& result) {
+std::string layers_text(const DebugResult& result, const std::string& opened) {
   const std::vector<std::string> labels = report::layer_labels(result.layers);
   std::map<std::pair<std::string, std::string>, std::vector<size_t>> groups;
   std::vector<std::pair<std::string, std::string>> order;
   PacedCheck check;
   for (size_t i = 0; i < result.layers.size(); ++i) {
     check.count(1 << 12);
-    std::pair<std::string, std::string> key(result.layers[i].op, report::without_numbers(labels[i]));
+    const bool alone = is_opened(labels[i], opened) || is_opened(result.layers[i].name, opened);
+    std::pair<std::string, std::string> key(result.layers[i].op,
+                                            alone ? fmt::format("{}", i) : report::without_numbers(labels[i]));
     std::vector<size_t>& group = groups[key];
     if (group.empty()) order.push_back(key);
     group.push_back(i);
@@ -119,7 +136,8 @@ std::string layers_text(const DebugResult& result) {
                     100.0 * layer.saturated, layer.effect ? share_text(*layer.effect) : "-",
                     fitted(printable(labels[worst]), 17 - std::min<size_t>(more.size(), 10)), more);
   }
-  text += wrapped(fmt::format("Of layers that are alike the worst is shown (+others). Steps, own: error of the layer "
+  text += wrapped(fmt::format("Of layers that are alike the worst is shown (+others; --open NAME lists them). Steps, "
+                              "own: error of the layer "
                               "fed with the quantized model's values, in multiples of its scale ({:.3f}: rounding "
                               "alone, 1/sqrt(12)) and in dB; tot.: against the float model.",
                               kRoundingYardstick),
@@ -185,15 +203,15 @@ std::string DebugResult::verdict() const {
   if (!suggestions.empty()) {
     return text + fmt::format(" What helps: {}.", suggestion_text(suggestions.front(), plan.units));
   }
-  if (!regions.empty() && notes.empty()) return text + " None of the changes that were tried helps.";
+  if (changes_tried > 0) return text + " None of the changes that were tried helps.";
   return text + fmt::format(" The first suspect: {}", printable(suspects.front().why));
 }
 
-std::string DebugResult::to_text() const {
+std::string DebugResult::to_text(const std::string& opened) const {
   std::string text = fmt::format("{} samples, {} layers; files of {} and {}\n", samples, layers.size(),
                                  format_bytes(float_bytes, plan.units), format_bytes(quantized_bytes, plan.units));
-  text +=
-      outputs_text(*this) + layers_text(*this) + regions_text(*this) + suspects_text(*this) + suggestions_text(*this);
+  text += outputs_text(*this) + layers_text(*this, opened) + regions_text(*this, opened) + suspects_text(*this) +
+          suggestions_text(*this);
   for (const std::string& node : unmatched) text += wrapped("Not compared: " + printable(node), 2);
   for (const std::string& note : notes) text += wrapped(note, 2);
   return text + '\n' + wrapped("Verdict: " + verdict(), 2);

@@ -97,6 +97,43 @@ def test_a_model_that_lost_nothing_has_no_suspects(mode):
     assert result.verdict.endswith("No layer loses more than rounding must cost.")
 
 
+@pytest.mark.parametrize("fault", ["dark calibration", "clipped calibration"])
+def test_samples_that_help_alone_are_the_advice(fault):
+    float_model, quantized = planted(fault)
+    result = leadline.debug(float_model, quantized, DEBUGGED, progress=False)
+    assert result.suggestions[0].kind == "recalibrate", result.suggestions[0].what
+
+
+def test_weights_are_told_from_values():
+    float_model, quantized = planted("huge dead weight")
+    spoiled = leadline.debug(float_model, quantized, DEBUGGED, progress=False).to_dict()
+    assert spoiled["weights_error"] > 0.8 * spoiled["error"]
+    assert spoiled["values_error"] < 0.1 * spoiled["error"]
+    assert spoiled["regions"][0]["weights_effect"] > 0.8 > 0.2 > spoiled["regions"][0]["values_effect"]
+    float_model, quantized = planted("dark calibration")
+    clipped = leadline.debug(float_model, quantized, DEBUGGED, progress=False).to_dict()
+    assert clipped["values_error"] > 0.8 * clipped["error"]
+    assert clipped["weights_error"] < 0.1 * clipped["error"]
+
+
+def test_answers_that_are_as_good_as_equal_are_no_damage():
+    """Two of six answers are the same but for the last digits: which is the larger one is nothing that was lost."""
+    b = leadline.ModelBuilder()
+    x = b.input("x", np.float32, [1, 16])
+    weights = np.random.default_rng(5).normal(0, 0.3, (6, 16)).astype(np.float32)
+    weights[1] = weights[0] * np.float32(1.0001)
+    weights[2:] *= np.float32(0.3)
+    result = b.tensor("net/MatMul", np.float32, [1, 6])
+    b.node("FULLY_CONNECTED", [x, b.constant("w", weights), -1], [result])
+    b.output(result)
+    float_model = b.to_tflite()
+    samples = [[RNG.normal(size=(1, 16)).astype(np.float32)] for _ in range(64)]
+    quantized = leadline.quantize(float_model, "int8", samples)
+    result = leadline.debug(float_model, quantized, samples, progress=False)
+    assert result.outputs[0]["same_argmax"] < 0.95 and result.outputs[0]["accumulated"]["cosine"] > 0.999
+    assert not result.suspects, result.suspects[0]["why"]
+
+
 def test_effects_are_shares_of_the_error_at_the_outputs():
     float_model, quantized = planted("huge dead weight")
     result = leadline.debug(float_model, quantized, DEBUGGED, progress=False)

@@ -146,7 +146,7 @@ def test_tune_measures_accuracy(tmp_path):
     data = np.random.default_rng(5).normal(size=(64, 16)).astype(F32)
     data[:, 3] *= F32(1e-4)
     labels = (data @ weights.T).argmax(1)
-    settings = {"mode": "dynamic", "per_channel_dense": False, "min_weight_elements": 1}
+    settings = {"mode": "dynamic", "per_channel_dense": False, "min_weight_elements": 1, "held_out": 0}
     result = leadline.tune(content, data, "accuracy", 1.0, labels=labels, **settings)
     assert result.kept == ["scores"]
     assert result.value == leadline.evaluate(result.content, data, labels).value == 1

@@ -113,8 +113,12 @@ class DebugResult:
             raise InvalidArgumentError(f"'{path}' should end with one of {', '.join(forms)}")
         path.write_text(forms[path.suffix](), encoding="utf-8")
 
+    def to_text(self, opened: str = "") -> str:
+        """For a terminal. Layers of equal blocks are one row, but those with `opened` in their names."""
+        return self._native.to_text(opened)
+
     def __str__(self) -> str:
-        return self._native.to_text()
+        return self.to_text()
 
     def __repr__(self) -> str:
         return (
