@@ -16,6 +16,7 @@ extern const std::string_view plan_html;
 extern const std::string_view plan_js;
 
 extern const std::string_view debug_css;
+extern const std::string_view debug_parts_css;
 extern const std::string_view debug_html;
 extern const std::string_view debug_js;  ///< what the following build on
 extern const std::string_view debug_table_js;

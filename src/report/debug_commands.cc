@@ -21,6 +21,10 @@ bool is_plain(char c) {
          std::string_view("_./-+=:@%,").find(c) != std::string_view::npos;
 }
 
+std::string mended_name(const std::string& quantized) {
+  return std::filesystem::path(quantized).stem().string() + ".mixed.tflite";
+}
+
 std::string keep_command(const DebugResult& result, const std::string& model, const std::string& quantized) {
   std::vector<std::string> names;
   for (const DebugSuspect& suspect : result.suspects) {
@@ -37,7 +41,7 @@ std::string keep_command(const DebugResult& result, const std::string& model, co
   return fmt::format(
       "import leadline\n\nrecipe = [\n{}]\ncontent = leadline.quantize({}, \"int8\", dataset, recipe=recipe)\n"
       "open({}, \"wb\").write(content)",
-      rules, python_literal(model), python_literal(std::filesystem::path(quantized).stem().string() + ".mixed.tflite"));
+      rules, python_literal(model), python_literal(mended_name(quantized)));
 }
 
 }  // namespace
@@ -81,7 +85,14 @@ std::vector<Command> page_commands(const DebugResult& result, const DebugRun& ru
   commands.push_back({"Python", fmt::format("import leadline\n\nresult = leadline.debug({}, {}, dataset)\n"
                                             "result.save(\"report.html\")",
                                             python_literal(model), python_literal(quantized))});
-  if (std::string keep = keep_command(result, model, quantized); !keep.empty()) {
+  if (!result.suggestions.empty()) {
+    commands.push_back(
+        {"Quantize again with what helps most",
+         fmt::format("import json\nimport leadline\n\nrecipe = json.loads({})\ncontent = leadline.quantize({}, "
+                     "representative_dataset=dataset, recipe=recipe)\nopen({}, \"wb\").write(content)",
+                     python_literal(result.suggestions.front().recipe), python_literal(model),
+                     python_literal(mended_name(quantized)))});
+  } else if (std::string keep = keep_command(result, model, quantized); !keep.empty()) {
     commands.push_back({"Quantize again with the first suspects in float", std::move(keep)});
   }
   return commands;

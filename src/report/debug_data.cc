@@ -114,6 +114,7 @@ Json layer_json(const LayerDebug& layer, const std::string& label) {
     json["range"] = Json::array({number(layer.range_min), number(layer.range_max)});
   }
   if (!layer.zero_points.empty()) json["zero_point"] = layer.zero_points.front();
+  if (layer.effect) json["effect"] = number(*layer.effect);
   if (layer.own) json["own"] = error_json(*layer.own);
   if (layer.accumulated) json["total"] = error_json(*layer.accumulated);
   if (layer.levels_used > 0) json["levels"] = layer.levels_used;

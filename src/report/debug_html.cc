@@ -16,6 +16,7 @@
 #include "report/assets.h"
 #include "report/debug_commands.h"
 #include "report/debug_data.h"
+#include "report/debug_parts_html.h"
 #include "report/page.h"
 #include "report/print.h"
 
@@ -122,15 +123,20 @@ void add_cards(std::string& page, const DebugResult& result, const DebugRun& run
   page += "</div>\n";
 }
 
-void add_suspect(std::string& page, const DebugSuspect& suspect, const std::vector<std::string>& labels) {
+void add_suspect(std::string& page, const DebugSuspect& suspect, const std::vector<std::string>& labels, bool tried,
+                 bool by_effect) {
   std::string kind = suspect.kind;
   std::replace(kind.begin(), kind.end(), '_', ' ');
   const auto index = static_cast<size_t>(suspect.layer);
   print(page,
-        "<li><div class=text><p class=kind>{}<span>{}</span><span>channels lose {} of their power</span></p><p>{}</p>"
-        "<p class=try><b>Try</b> {}</p></div><button type=button data-layer={}>Show layer</button></li>\n",
-        index < labels.size() ? escape_html(labels[index]) : "", escape_html(kind), percent(suspect.score),
-        escape_html(suspect.why), escape_html(suspect.try_this), suspect.layer);
+        "<li><div class=text><p class=kind>{}<span>{}</span><span>{}</span></p><p>{}</p>{}"
+        "</div><button type=button data-layer={}>Show layer</button></li>\n",
+        index < labels.size() ? escape_html(labels[index]) : "", escape_html(kind),
+        by_effect ? percent(suspect.score) + " of the outputs' error"
+                  : fmt::format("channels lose {} of their power", percent(suspect.score)),
+        escape_html(suspect.why),
+        // Advice that was not tried is worth less than none where some was.
+        tried ? "" : fmt::format("<p class=try><b>Try</b> {}</p>", escape_html(suspect.try_this)), suspect.layer);
 }
 
 void add_suspects(std::string& page, const DebugResult& result, const std::vector<std::string>& labels) {
@@ -138,12 +144,14 @@ void add_suspects(std::string& page, const DebugResult& result, const std::vecto
   const size_t count = result.suspects.size(), listed = std::min(count, kSuspectsListed);
   if (count == 0) page += "<p class=\"panel note\">No layer loses more than rounding must cost.</p>\n";
   if (count > 0) page += "<ol class=\"panel suspects\">\n";
-  for (size_t i = 0; i < std::min(listed, kSuspectsShown); ++i) add_suspect(page, result.suspects[i], labels);
+  for (size_t i = 0; i < std::min(listed, kSuspectsShown); ++i)
+    add_suspect(page, result.suspects[i], labels, !result.suggestions.empty(), !result.regions.empty());
   if (count > 0) page += "</ol>\n";
   if (listed > kSuspectsShown) {
     print(page, "<details class=panel><summary>{} more</summary><ol class=suspects style=\"counter-reset:rank {}\">\n",
           count - kSuspectsShown, kSuspectsShown);
-    for (size_t i = kSuspectsShown; i < listed; ++i) add_suspect(page, result.suspects[i], labels);
+    for (size_t i = kSuspectsShown; i < listed; ++i)
+      add_suspect(page, result.suspects[i], labels, !result.suggestions.empty(), !result.regions.empty());
     page += "</ol>";
     if (count > listed) print(page, "<p class=note>The rest is in the table: show suspects.</p>");
     page += "</details>\n";
@@ -224,7 +232,9 @@ std::string DebugResult::to_html(const DebugRun& run) const {
         plural(static_cast<size_t>(std::max<int64_t>(samples, 0)), "sample"), plural(layers.size(), "layer"));
   print(body, "<p id=verdict class=\"panel verdict {}\">{}</p>\n", verdict.level, escape_html(verdict.text));
   add_cards(body, *this, run);
+  report::add_suggestions(body, *this);
   add_suspects(body, *this, labels);
+  report::add_regions(body, *this);
   body += assets::debug_html;
   add_outputs(body, *this);
   add_commands(body, *this, run);
@@ -232,8 +242,9 @@ std::string DebugResult::to_html(const DebugRun& run) const {
   add_unmatched(body, unmatched);
   const std::string script =
       fmt::format("{}{}{}{}", assets::debug_js, assets::debug_table_js, assets::debug_layer_js, assets::debug_chart_js);
-  return report::make_page({page_title(run) + " \u00b7 quantization report", assets::debug_css, body, "result",
-                            report::page_data(*this), script});
+  const std::string style = fmt::format("{}{}", assets::debug_css, assets::debug_parts_css);
+  return report::make_page(
+      {page_title(run) + " \u00b7 quantization report", style, body, "result", report::page_data(*this), script});
 }
 
 std::string DebugResult::to_notebook_html(const DebugRun& run) const {

@@ -13,6 +13,8 @@ import chromium
 import numpy as np
 import pytest
 import test_cli
+import test_debug_advice
+import test_debug_masks
 import test_debugger
 
 import leadline
@@ -243,6 +245,8 @@ def test_ten_thousand_layers_stay_usable(browser, make):
     page = browser.open(make("10000"))
     assert_quiet(page)
     assert page.run('document.querySelectorAll("*").length') < 4000
+    page.click("#group")  # layers whose names differ by a number alone are one row at first
+    assert page.run('document.querySelectorAll("*").length') < 4000
     assert page.run('document.querySelector("#layers table").getAttribute("aria-rowcount")') == "10001"
     took = page.run("""(() => { const start = performance.now();
       document.querySelectorAll("#layers th button")[2].click();
@@ -311,3 +315,100 @@ def test_the_command_line_writes_the_page_of_a_real_model(browser, tmp_path):
 def test_a_notebook_that_drops_frames_still_has_the_verdict(make):
     cell = make("sample", "notebook").read_text(encoding="utf-8")
     assert "26.9 % of its signal" in cell[: cell.index("<iframe")]
+
+
+@pytest.fixture(scope="module")
+def masks(tmp_path_factory):
+    """The page of blocks that are equal and of whose masks all have to be kept."""
+    float_model = test_debug_masks.attention(-1e9, blocks=6)
+    quantized = leadline.quantize(float_model, "int8", test_debug_masks.CALIBRATION)
+    path = tmp_path_factory.mktemp("masks") / "report.html"
+    result = leadline.debug(float_model, quantized, test_debug_masks.DEBUGGED, progress=False)
+    result.save(path)
+    return path, result
+
+
+def test_suggestions_show_before_and_after(browser, tmp_path):
+    float_model, quantized = test_debug_advice.planted("huge dead weight")
+    result = leadline.debug(float_model, quantized, test_debug_advice.DEBUGGED, progress=False)
+    result.save(tmp_path / "report.html")
+    page = browser.open(tmp_path / "report.html")
+    assert_quiet(page)
+    first = result.suggestions[0]
+    cells = page.run('[...document.querySelectorAll("#suggestions tbody tr:first-child td")].map(td => td.textContent)')
+    assert first.what in cells[0]
+    assert f"{first.before['cosine']:.4f}" in cells[2] and f"{first.after['cosine']:.4f}" in cells[2]
+    widths = page.run("""[...document.querySelectorAll("#suggestions tr:nth-child(1) .beforeafter > *")].map(
+      bar => bar.getBoundingClientRect().width)""")
+    assert widths[1] < widths[0] / 5, "what is left of the error is a fraction of it"
+    page.click("#suggestions summary")
+    recipe = json.loads(page.run('document.querySelector("#suggestions pre").textContent'))
+    assert recipe["rules"] == json.loads(result.to_json())["suggestions"][0]["recipe"]["rules"]
+
+
+def test_parts_open_into_their_parts(browser, masks):
+    page = browser.open(masks[0])
+    shown = '[...document.querySelectorAll("#parts .part")].filter(e => e.checkVisibility()).length'
+    before = page.run(shown)
+    assert before >= 1
+    assert page.run('document.querySelectorAll("#parts details.part").length') >= 1
+    page.click("#parts details.part > summary")
+    assert page.run(shown) > before
+    alike = page.run("""[...document.querySelectorAll("#parts summary")].map(e => e.textContent).filter(
+      text => text.includes("the worst is shown"))""")
+    assert alike, "equal blocks are one row"
+    assert_quiet(page)
+
+
+def test_equal_blocks_are_one_row_that_opens(browser, masks):
+    page = browser.open(masks[0])
+    rows = 'Number(document.querySelector("#layers table").getAttribute("aria-rowcount")) - 1'
+    if not page.run('document.getElementById("group").checked'):
+        page.click("#group")
+    grouped = page.run(rows)
+    assert grouped < len(masks[1].layers) / 2
+    assert "rows" in page.run('document.getElementById("count").textContent')
+    others = int(page.run('document.querySelector("#layers button.alike").textContent').strip("+"))
+    page.click("#layers button.alike")
+    assert page.run(rows) == grouped + others
+    # A layer inside of a closed row is found from the chart.
+    page.click("#layers button.alike")
+    page.run('document.getElementById("chart").focus()')
+    for key in ("ArrowRight", "Enter"):
+        page.key(key)
+    chosen = page.run('document.activeElement.closest("tr").dataset.row')
+    assert page.run('document.querySelector("#layers tr.on").dataset.row') == chosen
+    page.click("#group")
+    assert page.run(rows) == len(masks[1].layers)
+    assert_quiet(page)
+
+
+def test_the_chart_zooms(browser, make):
+    page = browser.open(make("10000"))
+    labels = """[...document.querySelectorAll("#chart text")].map(e => e.textContent).filter(t => /^\\d+$/.test(t)).map(
+      Number)"""
+    assert max(page.run(labels)) >= 9000
+    whole = page.run('document.querySelectorAll("#chart rect.own").length')
+    for _ in range(6):
+        page.click('#zoom [data-zoom="in"]')
+    near = page.run(labels)
+    assert max(near) - min(near) < 400
+    page.click('#zoom [data-zoom="right"]')
+    assert min(page.run(labels)) > min(near)
+    # A drag over a part of it shows that part.
+    page.click('#zoom [data-zoom="all"]')
+    assert page.run('document.querySelectorAll("#chart rect.own").length') == whole
+    page.run('document.getElementById("chart").scrollIntoView({block: "center"})')
+    box = page.run(
+        '(() => { const b = document.getElementById("chart").getBoundingClientRect(); return [b.x, b.y]; })()'
+    )
+    page.mouse(box[0] + 300, box[1] + 100, "mousePressed")
+    for x in (320, 360, 400):
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + x, y=box[1] + 100, button="left", buttons=1)
+    page.mouse(box[0] + 400, box[1] + 100, "mouseReleased")
+    assert max(page.run(labels)) - min(page.run(labels)) < 1500
+    # What is chosen outside of it is brought into it.
+    page.run('document.getElementById("chart").focus()')
+    page.run('document.getElementById("chart").dispatchEvent(new KeyboardEvent("keydown", {key: "End"}))')
+    assert max(page.run(labels)) > 9900
+    assert_quiet(page)

@@ -11,7 +11,10 @@ const LEFT = 50,
   TOP = 14,
   HIGH = 230,
   BOTTOM = 26;
-let slot = 1,
+// What is shown: layers [viewFrom, viewUntil).
+let viewFrom = 0,
+  viewUntil = layers.length,
+  slot = 1,
   band = null,
   cursor = null;
 const metrics = {
@@ -29,13 +32,13 @@ const decades = (values, most) => {
 const drawChart = () => {
   const width = Math.max(220, chart.clientWidth),
     metric = metrics[$("metric").value],
-    n = layers.length;
+    n = viewUntil - viewFrom;
   const own = layers.map((l) => metric.get(l.own)),
     total = layers.map((l) => metric.get(l.total));
   const [low, high] = decades([...own, ...total, metric.yard], 6);
   slot = (width - LEFT - RIGHT) / Math.max(1, n);
   const floor = TOP + HIGH,
-    X = (i) => LEFT + (i + 0.5) * slot;
+    X = (i) => LEFT + (i - viewFrom + 0.5) * slot;
   const Y = (v) => Math.min(floor, TOP + (HIGH * (high - Math.log10(v))) / (high - low));
   const root = svg("svg", {
     width,
@@ -53,7 +56,7 @@ const drawChart = () => {
   const wide = Math.max(1, Math.min(16, slot * 0.62)),
     columns = new Map();
   own.forEach((v, i) => {
-    if (!(v > 0)) return;
+    if (!(v > 0) || i < viewFrom || i >= viewUntil) return;
     const at = slot >= 1.5 ? i : Math.floor(X(i)),
       old = columns.get(at),
       suspect = suspectOf.has(i);
@@ -80,6 +83,7 @@ const drawChart = () => {
     lastX = -9,
     lastY = 0;
   total.forEach((v, i) => {
+    if (i < viewFrom || i >= viewUntil) return;
     if (v === null || v === undefined) {
       pen = false;
       return;
@@ -102,7 +106,7 @@ const drawChart = () => {
       `rounding alone: 1/\u221a12 = ${metric.yard.toFixed(3)}`;
   }
   const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 1e5].find((k) => k * slot >= 38) || 1e6;
-  for (let i = 0; i < n; i += every)
+  for (let i = Math.ceil(viewFrom / every) * every; i < viewUntil; i += every)
     svg("text", { x: X(i), y: floor + 18, "text-anchor": "middle" }, root).textContent = i;
   cursor = svg("line", { class: "cursor", x1: -9, x2: -9, y1: TOP, y2: floor }, root);
   chart.replaceChildren(root);
@@ -124,15 +128,35 @@ const say = (i) => {
     : "";
 };
 const mark = (i) => {
-  if (band && i >= 0) band.setAttribute("x", LEFT + (i + 0.5) * slot - Math.max(3, slot) / 2);
+  const seen = i >= viewFrom && i < viewUntil;
+  if (band && i >= 0) band.setAttribute("x", seen ? LEFT + (i - viewFrom + 0.5) * slot - Math.max(3, slot) / 2 : -99);
+};
+// Shows so many layers around one, which keeps its place.
+const FEWEST = 8;
+const zoomTo = (a, b) => {
+  const size = Math.max(Math.min(FEWEST, layers.length), Math.min(layers.length, Math.round(b - a)));
+  viewFrom = Math.max(0, Math.min(layers.length - size, Math.round(a)));
+  viewUntil = viewFrom + size;
+  drawChart();
+};
+const zoom = (how) => {
+  const size = viewUntil - viewFrom,
+    middle = chosen >= viewFrom && chosen < viewUntil ? chosen : (viewFrom + viewUntil) / 2,
+    before = (middle - viewFrom) / size;
+  if (how === "in") zoomTo(middle - (before * size) / 2, middle + ((1 - before) * size) / 2);
+  if (how === "out") zoomTo(middle - before * size * 2, middle + (1 - before) * size * 2);
+  if (how === "left") zoomTo(viewFrom - size / 2, viewUntil - size / 2);
+  if (how === "right") zoomTo(viewFrom + size / 2, viewUntil + size / 2);
+  if (how === "all") zoomTo(0, layers.length);
 };
 listeners.push((i) => {
+  if (i < viewFrom || i >= viewUntil) zoomTo(i - (viewUntil - viewFrom) / 2, i + (viewUntil - viewFrom) / 2);
   mark(i);
   say(i);
 });
 const layerAt = (event) => {
-  const i = Math.floor((event.clientX - chart.getBoundingClientRect().left - LEFT) / slot);
-  return i >= 0 && i < layers.length ? i : -1;
+  const i = viewFrom + Math.floor((event.clientX - chart.getBoundingClientRect().left - LEFT) / slot);
+  return i >= viewFrom && i < viewUntil ? i : -1;
 };
 const hover = (event) => {
   const i = layerAt(event);
@@ -140,7 +164,7 @@ const hover = (event) => {
     leave();
     return;
   }
-  const x = LEFT + (i + 0.5) * slot;
+  const x = LEFT + (i - viewFrom + 0.5) * slot;
   cursor.setAttribute("x1", x);
   cursor.setAttribute("x2", x);
   showTip(`${i}  ${layers[i].label}`, [["op", layers[i].op], ...describe(layers[i])], event.clientX, event.clientY);
@@ -154,7 +178,39 @@ if (layers.length) {
     if (e.pointerType === "mouse") hover(e);
   });
   chart.addEventListener("pointerleave", leave);
+  // Drag over layers: they fill the chart.
+  let drag = null,
+    dragged = false;
+  chart.addEventListener("pointerdown", (e) => {
+    dragged = false;
+    if (e.pointerType === "mouse" && e.button === 0) drag = { x: e.clientX, at: layerAt(e), range: null };
+  });
+  chart.addEventListener("pointermove", (e) => {
+    if (!drag || Math.abs(e.clientX - drag.x) < 6) return;
+    const left = chart.getBoundingClientRect().left,
+      x = [drag.x - left, e.clientX - left].sort((a, b) => a - b);
+    drag.range ??= svg("rect", { class: "range", y: TOP, height: HIGH }, chart.firstChild);
+    drag.range.setAttribute("x", x[0]);
+    drag.range.setAttribute("width", x[1] - x[0]);
+  });
+  document.addEventListener("pointerup", (e) => {
+    if (!drag) return;
+    const { at, range } = drag,
+      to = layerAt(e);
+    drag = null;
+    if (!range) return;
+    dragged = true;
+    range.remove();
+    const first = at < 0 ? viewFrom : at,
+      last = to < 0 ? (e.clientX > chart.getBoundingClientRect().left + LEFT ? viewUntil - 1 : viewFrom) : to;
+    zoomTo(Math.min(first, last), Math.max(first, last) + 1);
+  });
+  $("zoom").addEventListener("click", (e) => {
+    const how = e.target.dataset.zoom;
+    if (how) zoom(how);
+  });
   chart.addEventListener("click", (e) => {
+    if (dragged) return;
     const i = layerAt(e);
     if (i >= 0) {
       leave();
@@ -166,6 +222,7 @@ if (layers.length) {
     const to = { ArrowLeft: chosen - 1, ArrowRight: chosen + 1, Home: 0, End: layers.length - 1 }[e.key];
     if (to !== undefined) choose(Math.max(0, Math.min(layers.length - 1, to)));
     else if (e.key === "Enter") revealRow(chosen, true);
+    else if (e.key === "+" || e.key === "-") zoom(e.key === "+" ? "in" : "out");
     else return;
     e.preventDefault();
   });

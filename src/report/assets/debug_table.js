@@ -53,6 +53,16 @@ const columns = [
     heat: "heat blue",
     means: "All error so far: noise over signal against the float model.",
   },
+  {
+    title: "effect",
+    r: true,
+    key: key((l) => l.effect, -9),
+    show: (l) => share(l.effect),
+    hot: (l) => l.effect > 0.05,
+    means:
+      "What the layer, or the part of the network it was measured with, costs at the model's outputs: the share of the " +
+      "power of their error that goes when it computes in float.",
+  },
   { title: "op", cls: "op", key: (l) => l.op, show: (l) => l.op, up: true, means: "Op of the quantized model." },
   {
     title: "rmse / scale",
@@ -134,6 +144,12 @@ const tests = {
   above: (l) => l.own && l.own.steps > 2 * yard,
   float: (l) => !l.quantized,
 };
+// Layers of equal blocks: the same but for numbers in their names.
+const kinds = layers.map((l) => `${l.op} ${l.label.replace(/\d+/g, "#")}`);
+const opened = new Set();
+let alike = new Map();
+const GROUPED = 60; // fewer layers fit without
+$("group").checked = layers.length > GROUPED && new Set(kinds).size * 2 <= layers.length;
 let order = null,
   down = false,
   list = [],
@@ -155,6 +171,15 @@ const makeRow = (at) => {
       td.append(b);
     } else {
       td.textContent = text;
+    }
+    const others = c.button && alike.get(l.i);
+    if (others) {
+      const b = html("button", opened.has(kinds[l.i]) ? "\u2212" : `+${others}`, "alike");
+      b.type = "button";
+      b.title = `${others} more like it`;
+      b.setAttribute("aria-expanded", opened.has(kinds[l.i]));
+      b.dataset.kind = l.i;
+      td.append(b);
     }
     if (c.button || c.cls === "clip long") td.title = text;
     if (c.heat) td.style.setProperty("--w", `${100 * heat(Math.max(0, c.key(l)))}%`);
@@ -202,7 +227,21 @@ const focusRow = (i) => {
   const tr = rowOf(i);
   if (tr) tr.querySelector("button").focus({ preventScroll: true });
 };
-const fill = () => {
+// One row for layers of equal blocks, the first in order or that with the largest error, until it is opened.
+const group = () => {
+  const first = new Map(),
+    members = new Map();
+  for (const i of list) {
+    const kind = kinds[i],
+      old = first.get(kind);
+    members.set(kind, (members.get(kind) || 0) + 1);
+    if (old === undefined || (!order && (relative(layers[i].own) || 0) > (relative(layers[old].own) || 0)))
+      first.set(kind, i);
+  }
+  for (const [kind, i] of first) if (members.get(kind) > 1) alike.set(i, members.get(kind) - 1);
+  list = list.filter((i) => opened.has(kinds[i]) || first.get(kinds[i]) === i);
+};
+const fill = (stay) => {
   const word = $("filter").value.trim().toLowerCase(),
     op = $("ops").value,
     test = tests[$("which").value];
@@ -219,9 +258,13 @@ const fill = () => {
       return (x < y ? -1 : x > y ? 1 : 0) * sign || a - b;
     });
   }
+  const layersShown = list.length;
+  alike = new Map();
+  if ($("group").checked) group();
   sheet.setAttribute("aria-rowcount", list.length + 1);
-  count.textContent = list.length === layers.length ? `${layers.length} layers` : `${list.length} of ${layers.length}`;
-  host.scrollTop = 0;
+  const some = layersShown === layers.length ? `${layers.length} layers` : `${layersShown} of ${layers.length}`;
+  count.textContent = list.length === layersShown ? some : `${some} in ${list.length} rows`;
+  if (!stay) host.scrollTop = 0;
   show(true);
 };
 const head = html("tr");
@@ -257,6 +300,10 @@ const bringRow = (i) => {
   show(false);
 };
 export const revealRow = (i, focus) => {
+  if ($("group").checked && !list.includes(i)) {
+    opened.add(kinds[i]);
+    fill();
+  }
   if (!list.includes(i)) {
     $("filter").value = $("ops").value = "";
     $("which").value = "all";
@@ -273,6 +320,14 @@ listeners.push((i) => {
   bringRow(i);
 });
 body.addEventListener("click", (e) => {
+  const more = e.target.closest("button.alike");
+  if (more) {
+    const i = Number(more.dataset.kind);
+    if (!opened.delete(kinds[i])) opened.add(kinds[i]);
+    fill(true);
+    body.querySelector(`button.alike[data-kind="${i}"]`)?.focus({ preventScroll: true });
+    return;
+  }
   const tr = e.target.closest("tr[data-row]");
   if (tr) choose(Number(tr.dataset.row));
 });
@@ -298,7 +353,6 @@ const option = (value, text) => {
 };
 option("", "All ops");
 for (const op of [...byOp.keys()].sort()) option(op, `${op} (${byOp.get(op)})`);
-$("filter").addEventListener("input", fill);
-$("ops").addEventListener("change", fill);
-$("which").addEventListener("change", fill);
+$("filter").addEventListener("input", () => fill());
+for (const id of ["ops", "which", "group"]) $(id).addEventListener("change", () => fill());
 fill();
