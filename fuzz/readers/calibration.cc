@@ -45,6 +45,7 @@ std::vector<std::string> seeds() {
   for (const bool histograms : {false, true}) {
     CalibrateOptions options;
     options.histograms = histograms;
+    options.gram_matrices = !histograms;
     Calibrator calibrator(float_model(), options);
     calibrator.interpreter().allocate();
     calibrator.add_sample();

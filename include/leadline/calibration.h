@@ -69,6 +69,8 @@ class Calibration {
   bool is_of(const Model& model) const;
   /// Whether it has the histograms that every method but kMinMax and kMovingAverage needs.
   bool histograms() const;
+  /// Whether it has the Gram matrices that WeightRounding::kComq needs.
+  bool gram_matrices() const;
   /// By subgraph and tensor; also tensors that no sample reached (`elements` is 0 then).
   std::vector<TensorCalibration> tensors() const;
   /// The range of a tensor; nothing when no sample gave it a finite value. Lies inside of what was seen, and need not
@@ -102,6 +104,9 @@ struct CalibrateOptions {
   std::shared_ptr<Budget> budget;  ///< null: the model's
   /// Keep histograms, which every method but kMinMax and kMovingAverage needs.
   bool histograms = true;
+  /// Keep a Gram matrix for each layer: sums of products of what its weights are multiplied with, which
+  /// WeightRounding::kComq needs. 24 bytes for each pair of weights of an output channel while samples run, 16 after.
+  bool gram_matrices = false;
   /// Variables keep their values from sample to sample: the samples are one stream. Otherwise each sample begins with
   /// the model's initial state, so that the order and the splitting of samples do not matter.
   bool keep_state = false;

@@ -20,6 +20,22 @@ enum class QuantizationMode {
   kInt16x8,         ///< "int16x8": int8 weights, int16 activations; needs a Calibration
   kWeightOnlyInt8,  ///< "weight_only_int8": int8 weights that are widened before use; computes in float
   kWeightOnlyInt4,  ///< "weight_only_int4": the same with 4 bits
+  kDynamicInt4,     ///< "dynamic_int4": kDynamicRange with weights of 4 bits, of convolutions and dense layers
+  kDynamicInt2,     ///< "dynamic_int2": the same with 2 bits, of dense layers
+};
+
+/// How weights become integers.
+enum class WeightRounding {
+  kNearest,  ///< "nearest": scales that hold the largest weight, each weight to the nearest integer
+  kMse,      ///< "mse": scales that cut off the rarest weights where that loses less, in the mean square
+  kComq,     ///< "comq": scales and integers that change the layer's results least; needs samples (Gram matrices)
+};
+
+/// What is done to the rows of a dense layer's weights, and undone in what it reads, so that outliers are spread out.
+enum class WeightRotation {
+  kNone,                ///< "none"
+  kHadamard,            ///< "hadamard": what the layer reads goes through the custom op aeq.hadamard_rotation
+  kDecomposedHadamard,  ///< "decomposed_hadamard": it is multiplied with a constant matrix, by builtin ops
 };
 
 /// How a range is chosen from what was seen.
@@ -50,6 +66,8 @@ enum class TuneMetric {
 const char* quantization_mode_name(QuantizationMode mode) noexcept;
 const char* calibration_method_name(CalibrationMethod method) noexcept;
 const char* tune_metric_name(TuneMetric metric) noexcept;
+const char* weight_rounding_name(WeightRounding rounding) noexcept;
+const char* weight_rotation_name(WeightRotation rotation) noexcept;
 /// "invalid_model", "budget", ...
 const char* error_code_name(ErrorCode code) noexcept;
 
@@ -67,6 +85,8 @@ constexpr bool needs_histograms(CalibrationMethod method) noexcept {
 QuantizationMode parse_quantization_mode(std::string_view name, std::string_view what = "mode");
 CalibrationMethod parse_calibration_method(std::string_view name, std::string_view what = "method");
 TuneMetric parse_tune_metric(std::string_view name, std::string_view what = "metric");
+WeightRounding parse_weight_rounding(std::string_view name, std::string_view what = "rounding");
+WeightRotation parse_weight_rotation(std::string_view name, std::string_view what = "rotation");
 /// The type of a quantized model's inputs or outputs: float32, int8, uint8 or int16.
 DType parse_io_type(std::string_view name, std::string_view what);
 /// Throws Error(kInvalidArgument) for types that inputs and outputs of a quantized model cannot have.
@@ -76,6 +96,7 @@ void require_io_type(DType type, std::string_view what);
 std::string quantization_mode_names();
 std::string calibration_method_names();
 std::string tune_metric_names();
+std::string weight_rounding_names();
 std::string io_type_names();
 
 }  // namespace leadline

@@ -46,8 +46,10 @@ class QuantizeJob {
   QuantizeJob& operator=(QuantizeJob&&) noexcept;
 
   /// Whether run() has to be given samples: some node gets integer activations, and there is no calibration, nor does
-  /// the model bring ranges along (Quantizer::needs_calibration()).
+  /// the model bring ranges along (Quantizer::needs_calibration()); or weights are rounded by what samples say.
   bool needs_samples() const;
+  /// Whether a calibration that is given instead of samples has to have Gram matrices.
+  bool needs_gram_matrices() const;
   /// Whether run() reads samples that it is given.
   bool uses_samples() const;
   /// Every node of the float model and what will become of it, as far as that is known without samples.

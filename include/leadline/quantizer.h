@@ -43,9 +43,12 @@ struct QuantizeOptions {
   /// Nothing is quantized: the float model gets the ranges that samples gave its tensors (their min and max), for a
   /// quantizer that takes them from the file. What tf.lite calls calibrate_only; `mode` and others have no effect.
   bool ranges_only = false;
-  bool equalize = false;               ///< cross-layer equalization before quantizing: see Quantizer::model()
-  int64_t min_weight_elements = 1024;  ///< weights of fewer elements stay float in modes that quantize only weights
-  bool sparsify = false;               ///< weights of dense layers without their zeros, where that is smaller
+  bool equalize = false;  ///< cross-layer equalization before quantizing: see Quantizer::model()
+  /// Weights of fewer elements stay float in modes that quantize only weights.
+  int64_t min_weight_elements = 1024;
+  /// How weights become integers; kComq needs samples in every mode.
+  WeightRounding rounding = WeightRounding::kNearest;
+  bool sparsify = false;  ///< weights of dense layers without their zeros, where that is smaller
   /// Of tensors that floats are quantized into while running; empty: the float tensor's with "_int8" or "_int16".
   std::string quantized_name;
   bool keep_state = false;         ///< samples are one stream, as in CalibrateOptions
@@ -107,8 +110,10 @@ class Quantizer {
   /// The float model that is quantized, and has to be calibrated: the given one, or with `equalize` its equalized form.
   const Model& model() const;
   /// Whether quantize() has to be given a calibration: activations become integers, and the model does not bring their
-  /// ranges along (FAKE_QUANT nodes, from training for quantization).
+  /// ranges along (FAKE_QUANT nodes, from training for quantization); or it needs Gram matrices.
   bool needs_calibration() const;
+  /// Whether the calibration has to have Gram matrices (CalibrateOptions::gram_matrices): weights are rounded by them.
+  bool needs_gram_matrices() const;
   /// Every node of the float model and what will become of it.
   std::vector<QuantizedNode> nodes() const;
   /// Exact with the calibration; without, an upper bound: as if no two values had the same scale. Nodes that have to

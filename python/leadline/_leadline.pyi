@@ -2019,6 +2019,10 @@ class Calibration:
         """Whether it can serve every method."""
 
     @property
+    def gram_matrices(self) -> bool:
+        """Whether it can serve rounding='comq'."""
+
+    @property
     def memory_bytes(self) -> int:
         """Memory it takes, as charged to its budget."""
 
@@ -2065,6 +2069,7 @@ class Calibrator:
         budget: Budget | None = None,
         histograms: bool = True,
         keep_state: bool = False,
+        gram_matrices: bool = False,
     ) -> None: ...
     def interpreter(self, subgraph: int = 0) -> Interpreter:
         """To resize the inputs of a subgraph and set their values."""
@@ -2117,6 +2122,39 @@ class QuantizationMode(enum.Enum):
     WEIGHT_ONLY_INT4 = 6
     """The same with 4 bits."""
 
+    DYNAMIC_INT4 = 7
+    """DYNAMIC_RANGE with weights of 4 bits."""
+
+    DYNAMIC_INT2 = 8
+    """The same with 2 bits."""
+
+class WeightRounding(enum.Enum):
+    """How weights become integers."""
+
+    NEAREST = 0
+    """Scales hold the largest weight."""
+
+    MSE = 1
+    """Scales cut off the rarest weights where that loses less."""
+
+    COMQ = 2
+    """What changes the results of a layer least; needs samples."""
+
+class WeightRotation(enum.Enum):
+    """How rows of weights are rotated."""
+
+    NONE = 0
+    """Not at all."""
+
+    HADAMARD = 1
+    """With the custom op aeq.hadamard_rotation."""
+
+    DECOMPOSED_HADAMARD = 2
+    """With builtin ops."""
+
+def parse_weight_rounding(name: str, what: str = "rounding") -> WeightRounding:
+    """The rounding called so."""
+
 class RecipeRule:
     """What one line of a recipe asks for."""
 
@@ -2149,6 +2187,36 @@ class RecipeRule:
 
     @optional.setter
     def optional(self, arg: bool, /) -> None: ...
+    @property
+    def block_size(self) -> int:
+        """Weights that share a scale; 0: a channel."""
+
+    @block_size.setter
+    def block_size(self, arg: int, /) -> None: ...
+    @property
+    def symmetric(self) -> bool:
+        """Weights have no zero points."""
+
+    @symmetric.setter
+    def symmetric(self, arg: bool, /) -> None: ...
+    @property
+    def min_weight_elements(self) -> int | None:
+        """As of QuantizeOptions; None: that."""
+
+    @min_weight_elements.setter
+    def min_weight_elements(self, arg: int | None, /) -> None: ...
+    @property
+    def rounding(self) -> WeightRounding | None:
+        """As of QuantizeOptions; None: that."""
+
+    @rounding.setter
+    def rounding(self, arg: WeightRounding | None, /) -> None: ...
+    @property
+    def rotation(self) -> WeightRotation:
+        """Of the rows of dense layers' weights."""
+
+    @rotation.setter
+    def rotation(self, arg: WeightRotation, /) -> None: ...
     def __repr__(self) -> str: ...
 
 def rule_for_tensor(name: str, mode: QuantizationMode) -> RecipeRule:
@@ -2239,6 +2307,10 @@ class QuantizerOptions:
     @min_weight_elements.setter
     def min_weight_elements(self, arg: int, /) -> None: ...
     @property
+    def rounding(self) -> WeightRounding: ...
+    @rounding.setter
+    def rounding(self, arg: WeightRounding, /) -> None: ...
+    @property
     def num_threads(self) -> int: ...
     @num_threads.setter
     def num_threads(self, arg: int, /) -> None: ...
@@ -2263,6 +2335,7 @@ class CalibrateJob:
         budget: Budget | None = None,
         histograms: bool = True,
         keep_state: bool = False,
+        gram_matrices: bool = False,
     ) -> None: ...
     def run(
         self, samples: SampleSource, observer: Callable[[str, int, int | None], Any] | None = None
@@ -2281,6 +2354,10 @@ class QuantizeJob:
     @property
     def needs_samples(self) -> bool:
         """Whether run() has to be given samples."""
+
+    @property
+    def needs_gram_matrices(self) -> bool:
+        """Whether weights are rounded by Gram matrices."""
 
     @property
     def uses_samples(self) -> bool:

@@ -28,8 +28,9 @@ namespace leadline::python {
 namespace {
 
 void init_calibrator(Calibrator* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget,
-                     bool histograms, bool keep_state) {
+                     bool histograms, bool keep_state, bool gram_matrices) {
   CalibrateOptions options = calibrate_options(num_threads, std::move(budget), histograms, keep_state);
+  options.gram_matrices = gram_matrices;
   const EngineCall call;
   new (self) Calibrator(model, std::move(options));
 }
@@ -110,6 +111,7 @@ void init_calibration(nb::module_& m) {
       .def("merge", &Calibration::merge, nb::arg("later"), InEngine(), "Adds samples that come after these.")
       .def_prop_ro("samples", &Calibration::samples)
       .def_prop_ro("histograms", &Calibration::histograms, "Whether it can serve every method.")
+      .def_prop_ro("gram_matrices", &Calibration::gram_matrices, "Whether it can serve rounding='comq'.")
       .def_prop_ro("memory_bytes", &Calibration::memory_bytes, "Memory it takes, as charged to its budget.")
       .def("is_of", &Calibration::is_of, nb::arg("model"), InEngine(), "Whether it was made from this model.")
       .def("tensors", &Calibration::tensors, InEngine(), "All float tensors, also those no sample reached.")
@@ -139,7 +141,8 @@ void init_calibration(nb::module_& m) {
   nb::class_<Calibrator>(m, "Calibrator",
                          "Runs single samples and records what the tensors hold: what a worker of a cluster does.")
       .def("__init__", &init_calibrator, nb::arg("model"), nb::arg("num_threads") = 1,
-           nb::arg("budget").none() = nb::none(), nb::arg("histograms") = true, nb::arg("keep_state") = false)
+           nb::arg("budget").none() = nb::none(), nb::arg("histograms") = true, nb::arg("keep_state") = false,
+           nb::arg("gram_matrices") = false)
       .def("interpreter", &Calibrator::interpreter, nb::arg("subgraph") = 0, nb::rv_policy::reference_internal,
            InEngine(), "To resize the inputs of a subgraph and set their values.")
       .def("add_sample", &Calibrator::add_sample, nb::arg("subgraph") = 0, InEngine(),

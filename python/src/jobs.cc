@@ -45,8 +45,9 @@ class BytesFile {
 };
 
 void init_calibrate(CalibrateJob* self, const Model& model, int num_threads, std::shared_ptr<Budget> budget,
-                    bool histograms, bool keep_state) {
+                    bool histograms, bool keep_state, bool gram_matrices) {
   CalibrateOptions options = calibrate_options(num_threads, std::move(budget), histograms, keep_state);
+  options.gram_matrices = gram_matrices;
   const EngineCall call;
   new (self) CalibrateJob(model, std::move(options));
 }
@@ -206,7 +207,8 @@ void init_jobs(nb::module_& m) {
   auto calibrate =
       nb::class_<CalibrateJob>(m, "CalibrateJob", "leadline.calibrate() before it starts.")
           .def("__init__", &init_calibrate, nb::arg("model"), nb::arg("num_threads") = 1,
-               nb::arg("budget").none() = nb::none(), nb::arg("histograms") = true, nb::arg("keep_state") = false)
+               nb::arg("budget").none() = nb::none(), nb::arg("histograms") = true, nb::arg("keep_state") = false,
+               nb::arg("gram_matrices") = false)
           .def("run", &run_calibrate, nb::arg("samples"), nb::arg("observer").none() = nb::none(),
                nb::sig("def run(self, samples: SampleSource, observer: typing.Callable[[str, int, int | None], "
                        "typing.Any] | None = None) -> tuple[Calibration, list[tuple[str, str, int | None, str | "
@@ -217,6 +219,8 @@ void init_jobs(nb::module_& m) {
       nb::class_<QuantizeJob>(m, "QuantizeJob", "leadline.quantize() before it starts.")
           .def(nb::init<const Model&, QuantizeOptions>(), nb::arg("model"), nb::arg("options"), InEngine())
           .def_prop_ro("needs_samples", &QuantizeJob::needs_samples, "Whether run() has to be given samples.")
+          .def_prop_ro("needs_gram_matrices", &QuantizeJob::needs_gram_matrices,
+                       "Whether weights are rounded by Gram matrices.")
           .def_prop_ro("uses_samples", &QuantizeJob::uses_samples, "Whether run() reads samples that it is given.")
           .def_prop_ro("unmatched_rules", &unmatched_rules, "Rules of the recipe that match no node.")
           .def("run", &run_quantize, nb::arg("samples").none() = nb::none(), nb::arg("observer").none() = nb::none(),

@@ -2,6 +2,7 @@
 // leadline/quantizer.h and leadline/recipe.h.
 #include "leadline/quantizer.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -24,7 +25,20 @@ void init_quantizer(nb::module_& m) {
       .value("INT8", QuantizationMode::kInt8, "int8 weights and activations.")
       .value("INT16X8", QuantizationMode::kInt16x8, "int8 weights, int16 activations.")
       .value("WEIGHT_ONLY_INT8", QuantizationMode::kWeightOnlyInt8, "int8 weights that are widened before use.")
-      .value("WEIGHT_ONLY_INT4", QuantizationMode::kWeightOnlyInt4, "The same with 4 bits.");
+      .value("WEIGHT_ONLY_INT4", QuantizationMode::kWeightOnlyInt4, "The same with 4 bits.")
+      .value("DYNAMIC_INT4", QuantizationMode::kDynamicInt4, "DYNAMIC_RANGE with weights of 4 bits.")
+      .value("DYNAMIC_INT2", QuantizationMode::kDynamicInt2, "The same with 2 bits.");
+
+  nb::enum_<WeightRounding>(m, "WeightRounding", "How weights become integers.")
+      .value("NEAREST", WeightRounding::kNearest, "Scales hold the largest weight.")
+      .value("MSE", WeightRounding::kMse, "Scales cut off the rarest weights where that loses less.")
+      .value("COMQ", WeightRounding::kComq, "What changes the results of a layer least; needs samples.");
+  nb::enum_<WeightRotation>(m, "WeightRotation", "How rows of weights are rotated.")
+      .value("NONE", WeightRotation::kNone, "Not at all.")
+      .value("HADAMARD", WeightRotation::kHadamard, "With the custom op aeq.hadamard_rotation.")
+      .value("DECOMPOSED_HADAMARD", WeightRotation::kDecomposedHadamard, "With builtin ops.");
+  m.def("parse_weight_rounding", &parse_weight_rounding, nb::arg("name"), nb::arg("what") = "rounding",
+        "The rounding called so.");
 
   nb::class_<RecipeRule>(m, "RecipeRule", "What one line of a recipe asks for.")
       .def(nb::init<>())
@@ -32,7 +46,12 @@ void init_quantizer(nb::module_& m) {
       .def_rw("name", &RecipeRule::name, "Pattern, searched in the names of a node's outputs; empty: any.")
       .def_rw("node", &RecipeRule::node, "Number of a node in subgraph 0; -1: any.")
       .def_rw("mode", &RecipeRule::mode)
-      .def_rw("optional", &RecipeRule::optional, "May match no node; otherwise that is an error.");
+      .def_rw("optional", &RecipeRule::optional, "May match no node; otherwise that is an error.")
+      .def_rw("block_size", &RecipeRule::block_size, "Weights that share a scale; 0: a channel.")
+      .def_rw("symmetric", &RecipeRule::symmetric, "Weights have no zero points.")
+      .def_rw("min_weight_elements", &RecipeRule::min_weight_elements, "As of QuantizeOptions; None: that.")
+      .def_rw("rounding", &RecipeRule::rounding, "As of QuantizeOptions; None: that.")
+      .def_rw("rotation", &RecipeRule::rotation, "Of the rows of dense layers' weights.");
   m.def("rule_for_tensor", &rule_for_tensor, nb::arg("name"), nb::arg("mode"),
         "A rule for the nodes that compute the tensor of this name, and no other.");
   m.def("parse_quantization_mode", &parse_quantization_mode, nb::arg("name"), nb::arg("what") = "mode",
@@ -68,6 +87,7 @@ void init_quantizer(nb::module_& m) {
       .def_rw("quantized_name", &QuantizeOptions::quantized_name)
       .def_rw("equalize", &QuantizeOptions::equalize)
       .def_rw("min_weight_elements", &QuantizeOptions::min_weight_elements)
+      .def_rw("rounding", &QuantizeOptions::rounding)
       .def_rw("num_threads", &QuantizeOptions::num_threads)
       .def_rw("budget", &QuantizeOptions::budget, nb::arg().none());
   m.def(

@@ -23,6 +23,12 @@ std::unique_ptr<Calibration::Data> Calibration::Data::copy_of(const quantize::Mo
     check.count(statistics.histograms ? quantize::Histogram::kBytes : 64);
     data->statistics.tensors.push_back(tensor);
   }
+  data->statistics.keeps_grams = statistics.keeps_grams;
+  data->statistics.grams.reserve(statistics.grams.size());
+  for (const quantize::GramMatrix& gram : statistics.grams) {
+    check.count(gram.bytes());
+    data->statistics.grams.push_back(gram);
+  }
   return data;
 }
 
@@ -60,6 +66,7 @@ void Calibration::merge(const Calibration& later) try {
 
 int64_t Calibration::samples() const { return data_->statistics.samples; }
 bool Calibration::histograms() const { return data_->statistics.histograms; }
+bool Calibration::gram_matrices() const { return data_->statistics.keeps_grams; }
 int64_t Calibration::memory_bytes() const { return data_->charge.bytes(); }
 bool Calibration::is_of(const Model& model) const {
   return data_->statistics.model == quantize::fingerprint(*model.loaded()->graph());

@@ -30,6 +30,7 @@ std::string recipe_to_json(const std::vector<RecipeRule>& rules, const RecipeSet
   if (settings.per_channel) beside["per_channel"] = *settings.per_channel;
   if (settings.equalize) beside["equalize"] = *settings.equalize;
   if (settings.bias_correction) beside["bias_correction"] = *settings.bias_correction;
+  if (settings.rounding) beside["rounding"] = weight_rounding_name(*settings.rounding);
   std::string text = beside.dump();
   text.pop_back();
   text += text.size() > 1 ? ", \"rules\": [" : "\"rules\": [";
@@ -40,6 +41,11 @@ std::string recipe_to_json(const std::vector<RecipeRule>& rules, const RecipeSet
     if (rule.node >= 0) json["node"] = rule.node;
     json["mode"] = quantization_mode_name(rule.mode);
     if (rule.optional) json["optional"] = true;
+    if (rule.block_size > 0) json["block_size"] = rule.block_size;
+    if (!rule.symmetric) json["symmetric"] = false;
+    if (rule.min_weight_elements) json["min_weight_elements"] = *rule.min_weight_elements;
+    if (rule.rounding) json["rounding"] = weight_rounding_name(*rule.rounding);
+    if (rule.rotation != WeightRotation::kNone) json["rotation"] = weight_rotation_name(rule.rotation);
     text += (&rule == rules.data() ? "\n " : ",\n ") + json.dump();
   }
   return text + "\n]}\n";

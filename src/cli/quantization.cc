@@ -114,7 +114,7 @@ void write_bytes(const std::string& path, const std::vector<std::byte>& content)
 }  // namespace
 
 void QuantizationOptions::add_to(Command& command) {
-  add_sample_options(command, samples, "Samples for int8 and int16x8");
+  add_sample_options(command, samples, "Samples for int8, int16x8 and --rounding comq");
   command.add_option("--input-type", input_type, io_type_names()).show_default().placeholder("TYPE");
   command.add_option("--output-type", output_type, io_type_names()).show_default().placeholder("TYPE");
   command.add_option("--method", method, "Ranges from samples: " + calibration_method_names())
@@ -126,6 +126,9 @@ void QuantizationOptions::add_to(Command& command) {
   command.add_flag("--strict", strict, "Nodes without an integer form are an error");
   command.add_flag("--per-tensor", per_tensor, "One scale for all channels of weights");
   command.add_flag("--equalize", equalize, "First equalize the channels of neighbouring convolutions");
+  command.add_option("--rounding", rounding, "How weights become integers, comq by samples: " + weight_rounding_names())
+      .show_default()
+      .placeholder("NAME");
   command
       .add_option("--smallest-weight", min_weight_elements,
                   "Constants of fewer elements stay float in weight-only modes")
@@ -143,6 +146,7 @@ QuantizeOptions QuantizationOptions::parsed() const {
   result.per_channel_dense = !per_tensor;
   result.calibration_rule.method = parse_calibration_method(method, "--method");
   result.calibration_rule.percentile = percentile;
+  result.rounding = parse_weight_rounding(rounding, "--rounding");
   result.bias_correction = bias_correction;
   result.ranges_only = ranges_only;
   result.keep_state = keep_state;

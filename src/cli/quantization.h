@@ -32,6 +32,7 @@ struct QuantizationOptions {
   bool keep_state = false;
   bool sparsify = false;
   bool equalize = false;
+  std::string rounding = "nearest";
   int64_t min_weight_elements = 1024;
   int threads = -1;
 

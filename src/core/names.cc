@@ -13,13 +13,15 @@ namespace {
 template <typename Value, size_t Count>
 using Table = std::array<std::pair<Value, const char*>, Count>;
 
-constexpr Table<QuantizationMode, 7> kModes{{
+constexpr Table<QuantizationMode, 9> kModes{{
     {QuantizationMode::kInt8, "int8"},
     {QuantizationMode::kInt16x8, "int16x8"},
     {QuantizationMode::kDynamicRange, "dynamic"},
     {QuantizationMode::kFloat16, "float16"},
     {QuantizationMode::kWeightOnlyInt8, "weight_only_int8"},
     {QuantizationMode::kWeightOnlyInt4, "weight_only_int4"},
+    {QuantizationMode::kDynamicInt4, "dynamic_int4"},
+    {QuantizationMode::kDynamicInt2, "dynamic_int2"},
     {QuantizationMode::kFloat, "float"},
 }};
 
@@ -36,6 +38,18 @@ constexpr Table<TuneMetric, 4> kTuneMetrics{{
     {TuneMetric::kSameTop, "same_top"},
     {TuneMetric::kAccuracy, "accuracy"},
     {TuneMetric::kKl, "kl"},
+}};
+
+constexpr Table<WeightRounding, 3> kRoundings{{
+    {WeightRounding::kNearest, "nearest"},
+    {WeightRounding::kMse, "mse"},
+    {WeightRounding::kComq, "comq"},
+}};
+
+constexpr Table<WeightRotation, 3> kRotations{{
+    {WeightRotation::kNone, "none"},
+    {WeightRotation::kHadamard, "hadamard"},
+    {WeightRotation::kDecomposedHadamard, "decomposed_hadamard"},
 }};
 
 constexpr Table<DType, 4> kIoTypes{{
@@ -92,6 +106,8 @@ Value find(const Table<Value, Count>& table, std::string_view name, std::string_
 const char* quantization_mode_name(QuantizationMode mode) noexcept { return name_of(kModes, mode, "unknown"); }
 const char* calibration_method_name(CalibrationMethod method) noexcept { return name_of(kMethods, method, "unknown"); }
 const char* tune_metric_name(TuneMetric metric) noexcept { return name_of(kTuneMetrics, metric, "unknown"); }
+const char* weight_rounding_name(WeightRounding rounding) noexcept { return name_of(kRoundings, rounding, "unknown"); }
+const char* weight_rotation_name(WeightRotation rotation) noexcept { return name_of(kRotations, rotation, "unknown"); }
 const char* error_code_name(ErrorCode code) noexcept { return name_of(kCodes, code, "internal"); }
 
 QuantizationMode parse_quantization_mode(std::string_view name, std::string_view what) {
@@ -101,6 +117,12 @@ CalibrationMethod parse_calibration_method(std::string_view name, std::string_vi
   return find(kMethods, name, what);
 }
 TuneMetric parse_tune_metric(std::string_view name, std::string_view what) { return find(kTuneMetrics, name, what); }
+WeightRounding parse_weight_rounding(std::string_view name, std::string_view what) {
+  return find(kRoundings, name, what);
+}
+WeightRotation parse_weight_rotation(std::string_view name, std::string_view what) {
+  return find(kRotations, name, what);
+}
 DType parse_io_type(std::string_view name, std::string_view what) { return find(kIoTypes, name, what); }
 
 void require_io_type(DType type, std::string_view what) {
@@ -112,6 +134,7 @@ void require_io_type(DType type, std::string_view what) {
 std::string quantization_mode_names() { return list(kModes, kModes.size() - 1, " or "); }  // "float" is for recipes
 std::string calibration_method_names() { return list(kMethods, kMethods.size(), " or "); }
 std::string tune_metric_names() { return list(kTuneMetrics, kTuneMetrics.size(), " or "); }
+std::string weight_rounding_names() { return list(kRoundings, kRoundings.size(), " or "); }
 std::string io_type_names() { return list(kIoTypes, kIoTypes.size(), " or "); }
 
 }  // namespace leadline

@@ -28,7 +28,7 @@ struct Calibrator::State final : Observer {
         budget(options.budget ? options.budget : source.budget()),
         charge(budget, MemoryCategory::kStatistics),
         graph(*source.loaded()->graph()),
-        statistics(quantize::empty_statistics(graph, options.histograms)),
+        statistics(quantize::empty_statistics(graph, options.histograms, options.gram_matrices)),
         cell_states(graph) {
     for (const ir::Subgraph& subgraph : graph.subgraphs) {
       slots.emplace_back(subgraph.values.size(), -1);
@@ -39,6 +39,7 @@ struct Calibrator::State final : Observer {
       slot(tensor.subgraph, tensor.tensor) = static_cast<int>(i);
     }
     bytes = statistics.bytes() + Recorder::kBytes + quantize::CellStates::bytes(graph);
+    if (options.gram_matrices) bytes += quantize::GramRecorder::bytes(statistics.grams);
     for (const auto& numbers : slots) bytes += 2 * static_cast<int64_t>(numbers.size() * sizeof(int));
     const int64_t per_tensor = sizeof(Observation) + (options.histograms ? quantize::Histogram::kBytes : 0);
     bytes += static_cast<int64_t>(statistics.tensors.size()) * (per_tensor + static_cast<int64_t>(sizeof(int)) + 1);
@@ -74,6 +75,7 @@ struct Calibrator::State final : Observer {
     sample.resize(statistics.tensors.size());
     in_sample.resize(statistics.tensors.size());
     touched.reserve(statistics.tensors.size());
+    if (options.gram_matrices) grams.emplace(graph, statistics.grams);
     recorder.emplace();
   }
 
@@ -108,6 +110,7 @@ struct Calibrator::State final : Observer {
       }
       statistics.tensors[static_cast<size_t>(i)].statistics.add_sample(sample[static_cast<size_t>(i)]);
     }
+    if (grams) grams->keep_sample();
     ++statistics.samples;
     forget_sample();
     if (!options.keep_state) reset_state();
@@ -130,6 +133,7 @@ struct Calibrator::State final : Observer {
   }
 
   void forget_sample() {
+    if (grams) grams->forget_sample();
     for (const int i : touched) {
       sample[static_cast<size_t>(i)].clear();
       in_sample[static_cast<size_t>(i)] = 0;
@@ -159,6 +163,7 @@ struct Calibrator::State final : Observer {
     cell_states.replay(node, [&](int tensor, std::span<const float> values) {
       record(node.subgraph, tensor, DType::kFloat32, std::as_bytes(values));
     });
+    if (grams) grams->record(node);
     if (node.subgraph == main_subgraph) return;
     const std::vector<int>& inputs = graph.subgraphs[static_cast<size_t>(node.subgraph)].inputs;
     for (size_t k = 0; k < node.inputs.size(); ++k) {
@@ -210,6 +215,7 @@ struct Calibrator::State final : Observer {
   std::vector<int> touched;         // and the slots where it did, in the order of the run
   std::optional<NotFiniteValue> first_not_finite;
   std::optional<Recorder> recorder;
+  std::optional<quantize::GramRecorder> grams;
   int64_t bytes = 0;
   int main_subgraph = 0;
   bool recording = false;

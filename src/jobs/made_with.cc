@@ -22,6 +22,7 @@ struct Traits {
   bool int8 = false;     // activations
   bool float16 = false;  // weights
   bool int4 = false;     // weights
+  bool int2 = false;     // weights
   bool widened = false;  // integer weights through DEQUANTIZE
   int64_t channel_scales = 0;
   int64_t single_scales = 0;
@@ -33,6 +34,7 @@ void look_at_weights(const ir::Value& value, bool dense, bool widened, Traits& t
   traits.float16 |= value.dtype == DType::kFloat16;
   if (!debug::is_quantized(value)) return;
   traits.int4 |= value.dtype == DType::kInt4;
+  traits.int2 |= value.dtype == DType::kInt2;
   traits.widened |= widened;
   const bool channels = value.quantization.scale.size() > 1;
   if (dense) {
@@ -75,7 +77,8 @@ QuantizationMode mode_of(const Traits& traits) {
   if (traits.int16) return QuantizationMode::kInt16x8;
   if (traits.int8) return QuantizationMode::kInt8;
   if (traits.float16) return QuantizationMode::kFloat16;
-  if (traits.int4) return QuantizationMode::kWeightOnlyInt4;
+  if (traits.int2) return QuantizationMode::kDynamicInt2;
+  if (traits.int4) return traits.widened ? QuantizationMode::kWeightOnlyInt4 : QuantizationMode::kDynamicInt4;
   return traits.widened ? QuantizationMode::kWeightOnlyInt8 : QuantizationMode::kDynamicRange;
 }
 

@@ -33,6 +33,7 @@ struct QuantizeJob::State {
     planner.emplace(outline(), without_equalization(options));
     nodes = planner->nodes();
     needs_calibration = planner->needs_calibration() && options.calibration == nullptr;
+    gram_matrices = planner->needs_gram_matrices();
     integers = options.ranges_only ||
                std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_integer(node.mode); });
   }
@@ -50,6 +51,7 @@ struct QuantizeJob::State {
     result.budget = std::move(budget);
     result.histograms = needs_histograms(options.calibration_rule.method);
     result.keep_state = options.keep_state;
+    result.gram_matrices = gram_matrices;
     return result;
   }
 
@@ -168,6 +170,9 @@ struct QuantizeJob::State {
     if (!needs_calibration) {
       fail(ErrorCode::kInvalidArgument, "bias correction needs samples of what the model will see");
     }
+    if (gram_matrices) {
+      fail(ErrorCode::kInvalidArgument, "rounding 'comq' needs samples of what the model will see");
+    }
     if (!is_integer(options.mode)) {
       fail(ErrorCode::kInvalidArgument,
            "the recipe quantizes activations, which needs samples of what the model will see");
@@ -187,6 +192,7 @@ struct QuantizeJob::State {
   std::vector<QuantizedNode> nodes;
   bool integers = false;
   bool needs_calibration = false;
+  bool gram_matrices = false;
   std::array<std::optional<JobPlan>, 2> planned;  // without and with calibration
   std::vector<Shape> shapes;                      // what they are for
 };
@@ -201,6 +207,7 @@ QuantizeJob::QuantizeJob(QuantizeJob&&) noexcept = default;
 QuantizeJob& QuantizeJob::operator=(QuantizeJob&&) noexcept = default;
 
 bool QuantizeJob::needs_samples() const { return state_->needs_calibration || state_->corrects_biases(); }
+bool QuantizeJob::needs_gram_matrices() const { return state_->gram_matrices; }
 bool QuantizeJob::uses_samples() const { return state_->calibrates(true) || state_->corrects_biases(); }
 std::vector<QuantizedNode> QuantizeJob::nodes() const try { return state_->nodes; } catch (...) {
   rethrow_as_error();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/calibration_data.h"
 #include "core/boundary.h"
 #include "core/charge.h"
 #include "core/error.h"
@@ -18,6 +19,7 @@
 #include "quantize/integers.h"
 #include "quantize/propagation.h"
 #include "quantize/recipe.h"
+#include "quantize/rounding.h"
 #include "quantize/sparsify.h"
 #include "quantize/trained_ranges.h"
 #include "quantize/treatment.h"
@@ -45,6 +47,8 @@ std::optional<ModelOptimization> optimization_of(QuantizationMode mode) {
     case QuantizationMode::kInt16x8:
       return ModelOptimization::kInt16;
     case QuantizationMode::kDynamicRange:
+    case QuantizationMode::kDynamicInt4:
+    case QuantizationMode::kDynamicInt2:
       return ModelOptimization::kDynamicRange;
     case QuantizationMode::kFloat16:
       return ModelOptimization::kFloat16;
@@ -129,9 +133,10 @@ struct Quantizer::Data {
     quantize::TreatmentOptions treatment;
     treatment.mode = options.ranges_only ? QuantizationMode::kFloat : options.mode;
     if (!options.ranges_only) {
-      treatment.recipe = [&](int subgraph, int node) { return recipe.mode(graph, subgraph, node); };
+      treatment.recipe = [&](int subgraph, int node) { return recipe.rule(graph, subgraph, node); };
     }
-    treatment.weights_obstacle = [&](const ir::Subgraph& subgraph, const ir::Node& node, QuantizationMode wanted) {
+    treatment.weights_obstacle = [&](const ir::Subgraph& subgraph, const ir::Node& node,
+                                     const quantize::NodeTreatment& wanted) {
       return quantize::weights_obstacle(subgraph, node, wanted, weight_options());
     };
     treatments = quantize::plan_treatments(graph, treatment);
@@ -142,22 +147,47 @@ struct Quantizer::Data {
     check_border_type(options.output_type, "output_type", options.mode, integers);
   }
 
-  quantize::WeightOptions weight_options() const {
-    return {options.per_channel, options.per_channel_dense, options.min_weight_elements};
+  /// What samples said, for a result; without it sizes alone count.
+  struct Samples {
+    const ChannelMeans* means = nullptr;
+    const Calibration* calibration = nullptr;
+  };
+
+  quantize::WeightOptions weight_options(const Samples* samples = nullptr) const {
+    return {options.per_channel, options.per_channel_dense, options.min_weight_elements,
+            options.rounding,    gram_of(samples),          samples == nullptr};
   }
 
-  quantize::IntegerOptions integer_options() const {
-    return {options.input_type, options.output_type, options.per_channel, options.per_channel_dense,
-            options.quantized_name};
+  quantize::IntegerOptions integer_options(const Samples* samples) const {
+    return {options.input_type,     options.output_type, options.per_channel, options.per_channel_dense,
+            options.quantized_name, options.rounding,    gram_of(samples),    samples == nullptr};
+  }
+
+  static quantize::GramOf gram_of(const Samples* samples) {
+    const Calibration* grams = samples != nullptr ? samples->calibration : nullptr;
+    if (grams == nullptr || !grams->gram_matrices()) return {};
+    return [grams](int subgraph, int node) { return grams->data().statistics.find_gram(subgraph, node); };
+  }
+
+  /// Some node's weights are rounded by a Gram matrix.
+  bool needs_gram_matrices() const {
+    if (options.ranges_only) return false;
+    return std::any_of(treatments.begin(), treatments.end(), [&](const auto& nodes) {
+      return std::any_of(nodes.begin(), nodes.end(), [&](const quantize::NodeTreatment& node) {
+        return node.mode != QuantizationMode::kFloat && node.mode != QuantizationMode::kFloat16 && node.node >= 0 &&
+               node.weights.rounding.value_or(options.rounding) == WeightRounding::kComq;
+      });
+    });
   }
 
   bool corrects_biases() const { return options.bias_correction && integers; }
   bool requires_integers() const { return !options.allow_float && !options.ranges_only && is_integer(options.mode); }
   /// Ranges that a model was trained for are those of 8 bits.
-  bool needs_calibration() const { return (integers && (trained.empty() || integers16)) || options.ranges_only; }
+  bool needs_ranges() const { return (integers && (trained.empty() || integers16)) || options.ranges_only; }
+  bool needs_calibration() const { return needs_ranges() || needs_gram_matrices(); }
 
-  /// `means` are for bias correction; null: plans with any.
-  ir::Graph rewrite(const quantize::RangeOf& range_of, const ChannelMeans* means) const {
+  /// Without samples: something of the same sizes, to plan with.
+  ir::Graph rewrite(const quantize::RangeOf& range_of, const Samples* samples) const {
     ir::Graph graph = *model.loaded()->graph();
     if (options.ranges_only) {
       note_ranges(graph, range_of);
@@ -167,13 +197,13 @@ struct Quantizer::Data {
     quantize::resolve_treatments(graph, settled, range_of);
     if (requires_integers()) quantize::require_integers(graph, settled);
     if (corrects_biases()) {
-      const auto means_of = [&graph, means](int, int tensor) {
-        return means != nullptr ? means->means(tensor) : planned_means(graph, tensor);
+      const auto means_of = [&graph, samples](int, int tensor) {
+        return samples != nullptr ? samples->means->means(tensor) : planned_means(graph, tensor);
       };
-      quantize::correct_biases(graph, settled, means_of, integer_options());
+      quantize::correct_biases(graph, settled, means_of, integer_options(samples));
     }
-    if (integers) settled = quantize::quantize_integers(graph, settled, range_of, integer_options());
-    quantize::quantize_weights(graph, settled, weight_options());
+    if (integers) settled = quantize::quantize_integers(graph, settled, range_of, integer_options(samples));
+    quantize::quantize_weights(graph, settled, weight_options(samples));
     passes::remove_dead(graph);
     if (const auto done = optimization_of(options.mode)) model::add_optimization(graph, *done);
     if (options.sparsify) {
@@ -184,17 +214,34 @@ struct Quantizer::Data {
   }
 
   ir::Graph checked_rewrite(const Calibration* calibration, const ChannelMeans* means) const {
-    require(calibration != nullptr || !needs_calibration(), ErrorCode::kInvalidArgument,
+    require(calibration != nullptr || !needs_ranges(), ErrorCode::kInvalidArgument,
             "integer activations need a calibration: run the model on samples first");
+    require(!needs_gram_matrices() ||
+                (calibration != nullptr && calibration->gram_matrices() && calibration->samples() > 0),
+            ErrorCode::kInvalidArgument,
+            "rounding 'comq' needs a calibration with Gram matrices (gram_matrices of the options of calibrating)");
     require(!corrects_biases() || (means != nullptr && means->samples() > 0), ErrorCode::kInvalidArgument,
             "bias correction needs the means of channels: run the model on samples first");
-    return rewrite(ranges(calibration), means);
+    const Samples samples{means, calibration};
+    return rewrite(ranges(calibration), &samples);
+  }
+
+  /// What rounding takes while the graph is rewritten: less than what it takes when weights are written.
+  int64_t fitting_bytes() const {
+    int64_t most = 0;
+    if (!needs_gram_matrices()) return most;
+    for (const quantize::GramMatrix& gram : quantize::empty_grams(*model.loaded()->graph())) {
+      const auto& treatment = treatments[static_cast<size_t>(gram.subgraph)][static_cast<size_t>(gram.node)];
+      if (treatment.mode == QuantizationMode::kFloat) continue;
+      most = std::max(most, quantize::RowRounder::bytes({.method = WeightRounding::kComq}, gram.columns));
+    }
+    return most;
   }
 
   QuantizationPlan plan(const quantize::RangeOf& range_of) const {
     const ir::Graph graph = rewrite(range_of, nullptr);
     const model::FileWriter writer(graph);
-    QuantizationPlan plan{writer.bytes(), writer.extra_bytes(), ir::graph_bytes(graph), 0};
+    QuantizationPlan plan{writer.bytes(), std::max(writer.extra_bytes(), fitting_bytes()), ir::graph_bytes(graph), 0};
     plan.peak_bytes = plan.result_bytes + plan.extra_bytes + plan.graph_bytes;
     return plan;
   }
@@ -203,7 +250,7 @@ struct Quantizer::Data {
     if (calibration == nullptr) return trained.empty() ? quantize::RangeOf(unequal_range) : trained.before(no_range);
     require(calibration->is_of(model), ErrorCode::kInvalidArgument, "the calibration is of another model{}",
             options.equalize ? "; with equalization it has to be of the quantizer's own" : "");
-    require(!needs_calibration() || calibration->samples() > 0, ErrorCode::kInvalidArgument,
+    require(!needs_ranges() || calibration->samples() > 0, ErrorCode::kInvalidArgument,
             "the calibration has no samples");
     return trained.before(ranges_of(*calibration, options.calibration_rule));
   }
@@ -228,6 +275,7 @@ void apply(const RecipeDocument& recipe, QuantizeOptions& options) {
   options.per_channel_dense = settings.per_channel.value_or(options.per_channel_dense);
   options.equalize = settings.equalize.value_or(options.equalize);
   options.bias_correction = settings.bias_correction.value_or(options.bias_correction);
+  options.rounding = settings.rounding.value_or(options.rounding);
 }
 
 Quantizer::Quantizer(const Model& model, QuantizeOptions options) try
@@ -239,6 +287,7 @@ Quantizer::Quantizer(const Model& model, QuantizeOptions options) try
 const Model& Quantizer::model() const { return data_->model; }
 
 bool Quantizer::needs_calibration() const { return data_->needs_calibration(); }
+bool Quantizer::needs_gram_matrices() const { return data_->needs_gram_matrices(); }
 
 std::vector<QuantizedNode> Quantizer::nodes() const try {
   std::vector<QuantizedNode> result;
@@ -287,9 +336,10 @@ Model Quantizer::outline() const try {
 /// The graph of the result, charged, and what writes it.
 struct Quantizer::Result {
   Result(const Data& data, const Calibration* calibration, const ChannelMeans* means)
-      : graph(data.checked_rewrite(calibration, means)),
-        graph_charge(data.budget, MemoryCategory::kGraph),
-        file_charge(data.budget, MemoryCategory::kModelFile) {
+      : graph_charge(data.budget, MemoryCategory::kGraph), file_charge(data.budget, MemoryCategory::kModelFile) {
+    file_charge.resize(data.fitting_bytes());
+    graph = data.checked_rewrite(calibration, means);
+    file_charge.resize(0);
     graph_charge.resize(ir::graph_bytes(graph));
     writer.emplace(graph);
   }

@@ -158,8 +158,10 @@ class Search {
     if (is_integer(made.mode)) {
       add("bias_correction", "correct biases", [](auto& s) { s.bias_correction = true; });
     }
-    if (made.mode == QuantizationMode::kWeightOnlyInt4) {
-      add("wider_weights", "use weights of 8 bits", [](auto& s) { s.mode = QuantizationMode::kWeightOnlyInt8; });
+    const bool widened = made.mode == QuantizationMode::kWeightOnlyInt4;
+    if (widened || made.mode == QuantizationMode::kDynamicInt4 || made.mode == QuantizationMode::kDynamicInt2) {
+      const QuantizationMode wider = widened ? QuantizationMode::kWeightOnlyInt8 : QuantizationMode::kDynamicRange;
+      add("wider_weights", "use weights of 8 bits", [&](auto& s) { s.mode = wider; });
     }
     return changes;
   }

@@ -98,13 +98,17 @@ int correct_biases(ir::Graph& graph, const Treatments& treatments, const MeansOf
     if (input(operands.weights) == ir::kAbsent) continue;
     const ir::Value& weights = subgraph.value(input(operands.weights));
     if (!weights.constant || weights.dtype != DType::kFloat32 || weights.sparsity) continue;
+    const Rounding rounding = rounding_of(options, *op, 0, treatments[0][n], weights.shape);
+    // The matrix knows the means: what this rounding leaves of a shift is what the other errors make up for.
+    if (rounding.method == WeightRounding::kComq && rounding.gram != nullptr) continue;
     std::vector<double> shift;
     {
       const Floats floats(weights);
       const int axis = channel_axis(options, *op, weights.shape);
       const FloatConstant constant{.data = std::as_bytes(floats.values()), .shape = weights.shape};
-      shift = shifts(operands, weights, floats.values(), weight_scales(constant, axis, 8, Arithmetic::kDouble),
-                     means_of(0, input(operands.activations)));
+      shift =
+          shifts(operands, weights, floats.values(), weight_scales(constant, axis, 8, Arithmetic::kDouble, rounding),
+                 means_of(0, input(operands.activations)));
     }
     const int bias = input(operands.bias);
     const bool fits =

@@ -11,6 +11,8 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/half.h"
+#include "quantize/float_reading.h"
+#include "quantize/rounding.h"
 
 namespace leadline::quantize {
 namespace {
@@ -18,54 +20,8 @@ namespace {
 /// The smallest magnitude that TensorFlow takes a scale from in double precision.
 constexpr float kSmallestMagnitude = 0.5e-6F;
 
-/// A tensor seen as [outer][slices][inner], with a scale for each slice.
-struct SliceView {
-  int64_t outer = 1;
-  int64_t slices = 1;
-  int64_t inner = 1;
-};
-
-SliceView slice_view(const Shape& shape, int axis) {
-  SliceView view;
-  if (axis < 0) {
-    view.inner = shape.elements();
-    return view;
-  }
-  for (int i = 0; i < shape.rank(); ++i) (i < axis ? view.outer : i == axis ? view.slices : view.inner) *= shape[i];
-  return view;
-}
-
-float load(const std::byte* data, int64_t i) {
-  float value;
-  std::memcpy(&value, data + i * static_cast<int64_t>(sizeof(float)), sizeof(float));
-  return value;
-}
-
-/// Calls body with the floats, read into memory of its own when they are in a source.
-template <typename Body>
-void with_floats(const FloatConstant& constant, Body&& body) {
-  if (constant.source == nullptr) {
-    body(constant.data.data());
-    return;
-  }
-  const auto bytes = static_cast<size_t>(constant.source->bytes());
-  const auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  constant.source->read({memory.get(), bytes});
-  body(static_cast<const std::byte*>(memory.get()));
-}
-
-/// What reading the floats takes: nothing when they are in memory.
-int64_t reading_bytes(const FloatConstant& constant) {
-  return constant.source == nullptr ? 0 : constant.source->bytes() + ir::extra_bytes(*constant.source);
-}
-
 /// The integers a type has, without the lowest where `narrow`.
-struct Limits {
-  int64_t low = 0;
-  int64_t high = 0;
-};
-
-Limits limits_of(const LevelRule& rule) {
+LevelRange limits_of(const LevelRule& rule) {
   const int64_t high = static_cast<int64_t>((uint64_t{1} << (dtype_bits(rule.type) - 1)) - 1);
   return {rule.narrow ? -high : ~high, high};
 }
@@ -92,10 +48,9 @@ class QuantizedSource final : public ir::PlannedSource {
   void write(const std::byte* floats, std::span<std::byte> out) const {
     switch (rule_.type) {
       case DType::kInt4:
+      case DType::kInt2:
         std::fill(out.begin(), out.end(), std::byte{0});
-        return for_each<Real>(floats, [&](int64_t i, int64_t level) {
-          out[static_cast<size_t>(i / 2)] |= static_cast<std::byte>((level & 0xF) << (i % 2 == 0 ? 0 : 4));
-        });
+        return for_each<Real>(floats, [&](int64_t i, int64_t level) { put_packed(out, rule_.type, i, level); });
       case DType::kInt8:
         return write_as<Real, int8_t>(floats, out);
       case DType::kInt16:
@@ -146,7 +101,7 @@ class QuantizedSource final : public ir::PlannedSource {
 
   FloatConstant constant_;
   LevelRule rule_;
-  Limits limits_;
+  LevelRange limits_;
   SliceView view_;
 };
 
@@ -239,7 +194,8 @@ Floats::Floats(const ir::Value& value) {
   values_ = copy_;
 }
 
-std::vector<float> weight_scales(const FloatConstant& constant, int axis, int bits, Arithmetic arithmetic) {
+std::vector<float> weight_scales(const FloatConstant& constant, int axis, int bits, Arithmetic arithmetic,
+                                 const Rounding& rounding) {
   const int limit = (1 << (bits - 1)) - 1;
   auto [scales, finite] = magnitudes(constant, axis);
   require(finite || arithmetic == Arithmetic::kDouble, ErrorCode::kUnsupported,
@@ -252,12 +208,54 @@ std::vector<float> weight_scales(const FloatConstant& constant, int axis, int bi
       if (!(scale > 0.0F)) scale = 1.0F / static_cast<float>(limit);
     }
   }
+  if (finite) fit_scales(constant, axis, {-limit, limit}, rounding, scales, {});
   return scales;
 }
 
+Quantization asymmetric_weights(const FloatConstant& constant, int axis, int bits, const Rounding& rounding) {
+  const SliceView view = slice_view(constant.shape, axis);
+  struct Ends {
+    float low = 0.0F;
+    float high = 0.0F;
+  };
+  std::vector<Ends> ends(static_cast<size_t>(view.slices));
+  bool finite = true;
+  with_floats(constant, [&](const std::byte* floats) {
+    int64_t i = 0;
+    PacedCheck check;
+    for (int64_t o = 0; o < view.outer; ++o) {
+      for (Ends& slice : ends) {
+        check.count(2 * view.inner);
+        for (int64_t k = 0; k < view.inner; ++k, ++i) {
+          const float value = load(floats, i);
+          finite &= std::isfinite(value);
+          slice.low = std::min(slice.low, value);
+          slice.high = std::max(slice.high, value);
+        }
+      }
+    }
+  });
+  require(finite, ErrorCode::kUnsupported, "a constant of shape {} holds values that are not finite",
+          constant.shape.to_string());
+  const double levels = static_cast<double>((1 << bits) - 1);
+  const double lowest = -static_cast<double>(1 << (bits - 1));
+  Quantization result;
+  result.axis = std::max(axis, 0);
+  for (const Ends& slice : ends) {
+    auto scale = static_cast<float>((static_cast<double>(slice.high) - static_cast<double>(slice.low)) / levels);
+    if (!(scale > 0.0F)) scale = 1.0F / static_cast<float>(levels);
+    result.scale.push_back(scale);
+    const double zero = std::round(lowest - static_cast<double>(slice.low) / static_cast<double>(scale));
+    result.zero_point.push_back(static_cast<int64_t>(std::clamp(zero, lowest, lowest + levels)));
+  }
+  const LevelRange range{static_cast<int64_t>(lowest), static_cast<int64_t>(lowest + levels)};
+  fit_scales(constant, axis, range, rounding, result.scale, result.zero_point);  // zero points go with any scale
+  return result;
+}
+
 ir::Source quantized_source(FloatConstant constant, LevelRule rule) {
-  const bool known = rule.type == DType::kInt4 || rule.type == DType::kInt8 || rule.type == DType::kInt16 ||
-                     rule.type == DType::kInt32 || rule.type == DType::kInt64;
+  const bool known = rule.type == DType::kInt2 || rule.type == DType::kInt4 || rule.type == DType::kInt8 ||
+                     rule.type == DType::kInt16 || rule.type == DType::kInt32 || rule.type == DType::kInt64;
   const int64_t bytes = constant.source ? constant.source->bytes() : static_cast<int64_t>(constant.data.size());
   require(known && bytes == constant.elements() * static_cast<int64_t>(sizeof(float)), ErrorCode::kInternal,
           "a constant of shape {} and {} bytes cannot be quantized to {}", constant.shape.to_string(), bytes,
@@ -269,6 +267,9 @@ ir::Source quantized_source(FloatConstant constant, LevelRule rule) {
                                static_cast<int64_t>(scales) == constant.shape[quantization.axis])),
           ErrorCode::kInternal, "{} scales do not go with axis {} of shape {}", scales, quantization.axis,
           constant.shape.to_string());
+  const bool descends = rule.rounding.method == WeightRounding::kComq && rule.rounding.output_axis >= 0 &&
+                        (scales == 1 || quantization.axis == rule.rounding.output_axis);
+  if (descends && dtype_bits(rule.type) <= 8) return descended_source(std::move(constant), std::move(rule));
   return std::make_shared<QuantizedSource>(std::move(constant), std::move(rule));
 }
 

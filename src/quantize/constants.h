@@ -12,6 +12,7 @@
 #include "ir/constant_source.h"
 #include "ir/graph.h"
 #include "ir/sources.h"
+#include "leadline/names.h"
 #include "leadline/types.h"
 
 namespace leadline::quantize {
@@ -60,19 +61,43 @@ enum class Arithmetic {
   kSingle,  // value / scale in single precision: the one for models with weights alone as integers
 };
 
+struct GramMatrix;
+
+/// How scales and integers of weights are chosen (rounding.h).
+struct Rounding {
+  WeightRounding method = WeightRounding::kNearest;
+  int output_axis = -1;              // of the weights: each slice makes one output channel; -1: it is not known
+  const GramMatrix* gram = nullptr;  // of what they are multiplied with; outlives what is made with it
+  int64_t rotation = 1;              // rows were rotated in pieces of this size
+  bool planned = false;              // sizes alone matter: scales are not searched for
+};
+
 /// Symmetric scales for integers of `bits` bits, one for each slice along `axis`, or one for all when it is -1. In
 /// single precision, values that are not finite throw Error(kUnsupported).
-std::vector<float> weight_scales(const FloatConstant& constant, int axis, int bits, Arithmetic arithmetic);
+std::vector<float> weight_scales(const FloatConstant& constant, int axis, int bits, Arithmetic arithmetic,
+                                 const Rounding& rounding = {});
+
+/// Parameters with zero points, by slice as above: the range of each slice, widened to hold 0, is spread over all
+/// integers of `bits` bits. Values that are not finite throw Error(kUnsupported).
+Quantization asymmetric_weights(const FloatConstant& constant, int axis, int bits, const Rounding& rounding = {});
 
 /// How integers are made of floats: to nearest, halves away from zero, clamped to the type. `narrow`: the lowest
 /// integer is left out, so that each has a negative counterpart.
 struct LevelRule {
-  DType type = DType::kInt8;  // int4 (two to a byte, the first in the low half), int8, int16, int32 or int64
+  DType type =
+      DType::kInt8;  // int2, int4 (several to a byte, the first in the lowest bits), int8, int16, int32 or int64
   Quantization quantization;
   bool narrow = false;
   Arithmetic arithmetic = Arithmetic::kDouble;
+  Rounding rounding = {};  // kComq: of up to 8 bits
 };
 ir::Source quantized_source(FloatConstant constant, LevelRule rule);
+
+/// Weights of 4 bits whose rows are cut into blocks of `size` values, each with a scale of its own, and those scales as
+/// float16. Both are computed from the floats when they are written. `size` divides the last dimension, and the floats
+/// are finite.
+ir::Source block_source(FloatConstant constant, int64_t size, const Rounding& rounding = {});
+ir::Source block_scales_source(FloatConstant constant, int64_t size, const Rounding& rounding = {});
 
 /// Half precision; values beyond its range become its largest.
 ir::Source half_source(FloatConstant constant);

@@ -280,7 +280,12 @@ class Rewrite {
     const DType type = type_of(mode);
     const ir::Node floats = node;
     std::vector<float> weight_scales;
-    if (has_constant(floats, op.symmetric_input())) weight_scales = scales_of_weights(floats, n, op, type);
+    Rounding rounding;
+    if (has_constant(floats, op.symmetric_input())) {
+      rounding = rounding_of(options_, op, index_, treatments_[static_cast<size_t>(n)],
+                             value(floats.inputs[static_cast<size_t>(op.symmetric_input())]).shape);
+    }
+    if (has_constant(floats, op.symmetric_input())) weight_scales = scales_of_weights(floats, n, op, type, rounding);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const int v = floats.inputs[i];
       if (!was_float(v)) continue;
@@ -288,7 +293,7 @@ class Rewrite {
       if (operand == op.bias_input()) {
         node.inputs[i] = bias(floats, n, op, type, weight_scales);
       } else if (operand == op.symmetric_input() && value(v).constant) {
-        node.inputs[i] = constant(v, DType::kInt8, symmetric(weight_scales, op.symmetric_axis()), true);
+        node.inputs[i] = constant(v, DType::kInt8, symmetric(weight_scales, op.symmetric_axis()), true, rounding);
       } else if (value(v).constant) {
         node.inputs[i] = constant_activation(floats, n, operand, type);
       } else {
@@ -369,10 +374,12 @@ class Rewrite {
            value(node.inputs[static_cast<size_t>(i)]).constant;
   }
 
-  std::vector<float> scales_of_weights(const ir::Node& node, int n, const ops::OpDef& op, DType type) {
+  std::vector<float> scales_of_weights(const ir::Node& node, int n, const ops::OpDef& op, DType type,
+                                       const Rounding& rounding) {
     const ir::Value& weights = value(node.inputs[static_cast<size_t>(op.symmetric_input())]);
     const int axis = channel_axis(options_, op, weights.shape);
-    std::vector<float> scales = quantize::weight_scales(float_constant(graph_, weights), axis, 8, Arithmetic::kDouble);
+    std::vector<float> scales =
+        quantize::weight_scales(float_constant(graph_, weights), axis, 8, Arithmetic::kDouble, rounding);
     require_finite(scales, weights);
     if (type == DType::kInt8 && has_constant(node, op.bias_input())) {
       const Floats bias(value(node.inputs[static_cast<size_t>(op.bias_input())]));
@@ -420,7 +427,7 @@ class Rewrite {
   }
 
   /// Constant `v` as integers; equal ones are made once. The float constant stays for others.
-  int constant(int v, DType type, Quantization quantization, bool narrow) {
+  int constant(int v, DType type, Quantization quantization, bool narrow, const Rounding& rounding = {}) {
     for (const QuantizedConstant& made : constants_[static_cast<size_t>(v)]) {
       if (made.type == type && made.quantization == quantization) return made.value;
     }
@@ -433,7 +440,7 @@ class Rewrite {
     made.has_rank = value(v).has_rank;
     made.constant = true;
     made.source = zeros(v, type);
-    if (!made.source) made.source = shared_integers(v, type, quantization, narrow);
+    if (!made.source) made.source = shared_integers(v, type, quantization, narrow, rounding);
     made.quantization = quantization;
     subgraph_.values.push_back(std::move(made));
     const auto added = static_cast<int>(subgraph_.values.size()) - 1;
@@ -441,7 +448,8 @@ class Rewrite {
     return added;
   }
 
-  ir::Source shared_integers(int v, DType type, const Quantization& quantization, bool narrow) {
+  ir::Source shared_integers(int v, DType type, const Quantization& quantization, bool narrow,
+                             const Rounding& rounding) {
     const ir::Value& floats = value(v);
     const void* contents = floats.source ? static_cast<const void*>(floats.source.get()) : floats.data.data();
     std::vector<SharedSources::Made>& all = shared_.constants[{contents, type, narrow}];
@@ -450,7 +458,8 @@ class Rewrite {
         return made.source;
       }
     }
-    all.push_back({quantization, quantized_source(float_constant(graph_, floats), {type, quantization, narrow})});
+    all.push_back({quantization, quantized_source(float_constant(graph_, floats),
+                                                  {type, quantization, narrow, Arithmetic::kDouble, rounding})});
     return all.back().source;
   }
 

@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "ops/op.h"
+#include "quantize/constants.h"
 #include "quantize/parameters.h"
 #include "quantize/treatment.h"
 
@@ -18,7 +19,14 @@ struct IntegerOptions {
   bool per_channel = true;          // a scale for each output channel of convolutions
   bool per_channel_dense = true;    // and of FULLY_CONNECTED
   std::string quantized_name = {};  // of what floats are quantized into; empty: the name of the floats and the type
+  WeightRounding rounding = WeightRounding::kNearest;
+  GramOf gram_of = {};   // for WeightRounding::kComq; may be empty
+  bool planned = false;  // sizes alone matter
 };
+
+/// How the constant weights of a node of the float graph are rounded.
+Rounding rounding_of(const IntegerOptions& options, const ops::OpDef& op, int subgraph, const NodeTreatment& treatment,
+                     const Shape& weights);
 
 /// The axis of an op's weights with a scale for each slice; -1: one scale for all.
 int channel_axis(const IntegerOptions& options, const ops::OpDef& op, const Shape& weights);

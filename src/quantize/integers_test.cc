@@ -44,8 +44,7 @@ int count(const ir::Graph& graph, const std::string& op) {
 }
 
 Treatments rewrite(ir::Graph& graph, const Ranges& ranges, QuantizationMode mode = QuantizationMode::kInt8,
-                   const IntegerOptions& options = {},
-                   std::function<std::optional<QuantizationMode>(int, int)> recipe = nullptr) {
+                   const IntegerOptions& options = {}, std::function<const RecipeRule*(int, int)> recipe = nullptr) {
   TreatmentOptions wanted;
   wanted.mode = mode;
   wanted.recipe = std::move(recipe);
@@ -216,8 +215,8 @@ TEST(Integers, ARecipeMayMixWidths) {
   const int x = b.input("x", DType::kFloat32, {1, 2});
   const int y = b.node("RELU", {x}, "y");
   const auto graph = b.finish({b.node("TANH", {y}, "z")});
-  rewrite(*graph, {*graph}, QuantizationMode::kInt8, {},
-          [](int, int node) { return node == 1 ? std::optional(QuantizationMode::kInt16x8) : std::nullopt; });
+  const RecipeRule wide{.mode = QuantizationMode::kInt16x8};
+  rewrite(*graph, {*graph}, QuantizationMode::kInt8, {}, [&](int, int node) { return node == 1 ? &wide : nullptr; });
   EXPECT_EQ(value(*graph, "y").dtype, DType::kInt8);
   EXPECT_EQ(value(*graph, "y_int16").dtype, DType::kInt16);
   EXPECT_EQ(value(*graph, "z_int16").quantization, per_tensor({1.0F / 32768, 0}));
@@ -229,8 +228,8 @@ TEST(Integers, SharedWeightsOfAFloatNodeStayFloatForIt) {
   const int w = b.constant("w", DType::kFloat32, {2, 2}, std::vector<float>{1.0F, 2.0F, 3.0F, 4.0F});
   const int y = b.node("FULLY_CONNECTED", {x, w}, "y");
   const auto graph = b.finish({b.node("FULLY_CONNECTED", {y, w}, "z")});
-  rewrite(*graph, {*graph}, QuantizationMode::kInt8, {},
-          [](int, int node) { return node == 1 ? std::optional(QuantizationMode::kFloat) : std::nullopt; });
+  const RecipeRule kept;
+  rewrite(*graph, {*graph}, QuantizationMode::kInt8, {}, [&](int, int node) { return node == 1 ? &kept : nullptr; });
   const auto& nodes = graph->subgraphs[0].nodes;
   const auto& values = graph->subgraphs[0].values;
   ASSERT_EQ(nodes.size(), 4U);

@@ -22,6 +22,7 @@ constexpr size_t kLargestRecipe = size_t{16} << 20;
 constexpr size_t kMostRules = 100'000;
 constexpr size_t kMostSteps = 200'000;  // of all patterns together: what a search takes, and their memory
 constexpr size_t kDeepestJson = 20;     // rules of ai-edge-quantizer have 4 levels
+constexpr int kBlockStep = 32;          // LiteRT's kernels for blocks take multiples of it
 
 /// One rule of a document, with words for messages.
 class Entry {
@@ -52,6 +53,7 @@ class Entry {
     }
   }
   const Json& json() const { return json_; }
+  size_t number() const { return number_; }
   QuantizationMode mode() const {
     return parse_quantization_mode(text(json_, "", "mode", ""), fmt::format("recipe: rule {}: 'mode'", number_));
   }
@@ -91,10 +93,55 @@ std::vector<Json> one_or_many(const Entry& entry, const char* key, const Json& a
   return value->items();
 }
 
+/// Weights of 4 bits or less, for kernels that multiply integers.
+bool has_few_bits(QuantizationMode mode) {
+  return mode == QuantizationMode::kDynamicInt4 || mode == QuantizationMode::kDynamicInt2;
+}
+
+/// That what a rule says of weights goes with its mode.
+void check_weights(const RecipeRule& rule, size_t number) {
+  const char* mode = quantization_mode_name(rule.mode);
+  const bool multiplied = has_few_bits(rule.mode) || rule.mode == QuantizationMode::kDynamicRange;
+  const bool widened = rule.mode == QuantizationMode::kWeightOnlyInt8 || rule.mode == QuantizationMode::kWeightOnlyInt4;
+  require(rule.block_size == 0 || (multiplied && rule.block_size > 0 && rule.block_size % kBlockStep == 0),
+          ErrorCode::kInvalidArgument,
+          "recipe: rule {}: 'block_size' is {} with mode {}, expected a multiple of {} with mode dynamic_int4", number,
+          rule.block_size, mode, kBlockStep);
+  require(
+      rule.symmetric || widened, ErrorCode::kInvalidArgument,
+      "recipe: rule {}: weights with zero points ('symmetric' is false) with mode {}, expected mode weight_only_int8 "
+      "or weight_only_int4: kernels that multiply integers take symmetric weights only",
+      number, mode);
+  require(rule.rotation == WeightRotation::kNone || (multiplied && rule.block_size == 0), ErrorCode::kInvalidArgument,
+          "recipe: rule {}: 'rotation' is {} with mode {} and 'block_size' {}, expected mode dynamic or dynamic_int4 "
+          "without blocks",
+          number, weight_rotation_name(rule.rotation), mode, rule.block_size);
+  require(rule.min_weight_elements.value_or(0) >= 0, ErrorCode::kInvalidArgument,
+          "recipe: rule {}: 'min_weight_elements' is {}, expected 0 or more", number,
+          rule.min_weight_elements.value_or(0));
+}
+
 void add_plain(const Entry& entry, std::vector<RecipeRule>& rules) {
-  entry.allow_only(entry.json(), "", {"op", "name", "node", "mode", "optional", "comment"});
-  const bool optional = entry.flag(entry.json(), "", "optional", false);
-  const QuantizationMode mode = entry.mode();
+  const Json& json = entry.json();
+  entry.allow_only(json, "",
+                   {"op", "name", "node", "mode", "optional", "block_size", "symmetric", "min_weight_elements",
+                    "rounding", "rotation", "comment"});
+  RecipeRule rule;
+  rule.optional = entry.flag(json, "", "optional", false);
+  rule.mode = entry.mode();
+  rule.block_size = entry.integer(json, "", "block_size", 0);
+  rule.symmetric = entry.flag(json, "", "symmetric", true);
+  if (entry.find("min_weight_elements") != nullptr) {
+    rule.min_weight_elements = entry.integer(json, "", "min_weight_elements", 0);
+  }
+  const std::string where = fmt::format("recipe: rule {}: ", entry.number());
+  if (const std::string name = entry.text(json, "", "rounding", ""); !name.empty()) {
+    rule.rounding = parse_weight_rounding(name, where + "'rounding'");
+  }
+  if (const std::string name = entry.text(json, "", "rotation", ""); !name.empty()) {
+    rule.rotation = parse_weight_rotation(name, where + "'rotation'");
+  }
+  check_weights(rule, entry.number());
   for (const Json& op : one_or_many(entry, "op", "")) {
     if (!op.is_text()) entry.bad_key("op", op, "the name of an op");
     for (const Json& name : one_or_many(entry, "name", "")) {
@@ -104,7 +151,10 @@ void add_plain(const Entry& entry, std::vector<RecipeRule>& rules) {
           entry.bad_key("node", node, "the number of a node");
         }
         require(rules.size() < kMostRules, ErrorCode::kInvalidArgument, "recipe: more than {} rules", kMostRules);
-        rules.push_back({op.text(), name.text(), static_cast<int>(node.integer()), mode, optional});
+        rule.op = op.text();
+        rule.name = name.text();
+        rule.node = static_cast<int>(node.integer());
+        rules.push_back(rule);
       }
     }
   }
@@ -120,32 +170,37 @@ class OpConfig {
                       "skip_checks", "min_weight_elements", "execution_mode"});
   }
 
-  QuantizationMode mode() const {
+  /// Sets the mode of a rule, and how its weights are quantized.
+  void apply(RecipeRule& rule) const {
     const Json& weights = tensor("weight_tensor_config");
+    rule.min_weight_elements = entry_.integer(config_, "op_config.", "min_weight_elements", 0);
+    rule.symmetric = entry_.flag(weights, "op_config.weight_tensor_config.", "symmetric", true);
+    rule.block_size = block_size(weights);
+    rule.mode = mode(weights);
+  }
+
+ private:
+  QuantizationMode mode(const Json& weights) const {
     const int weight_bits = bits(weights, "op_config.weight_tensor_config.", 8);
     const Json& activations = tensor("activation_tensor_config");
     if (entry_.text(weights, "op_config.weight_tensor_config.", "dtype", "INT") == "FLOAT") {
       if (weight_bits != 16) unsupported("float weights of other than 16 bits");
       return QuantizationMode::kFloat16;
     }
-    if (!entry_.flag(weights, "op_config.weight_tensor_config.", "symmetric", true)) {
-      unsupported("weights that are not symmetric");
-    }
-    check_granularity(weights);
     if (!activations.empty()) return with_activations(activations, weight_bits);
     const std::string mode = entry_.text(config_, "op_config.", "execution_mode", "");
     const std::string precision =
         entry_.text(config_, "op_config.", "compute_precision", mode == "DRQ" ? "INTEGER" : "");
     const bool widened = entry_.flag(config_, "op_config.", "explicit_dequantize", precision != "INTEGER");
+    const bool multiplied = precision == "INTEGER" && !widened;
+    if (weight_bits == 2 && multiplied) return QuantizationMode::kDynamicInt2;
     if (weight_bits != 8 && weight_bits != 4) unsupported(fmt::format("weights of {} bits", weight_bits));
-    if (precision == "INTEGER" && !widened) {
-      if (weight_bits != 8) unsupported("4-bit weights of ops that compute with integers");
-      return QuantizationMode::kDynamicRange;
+    if (multiplied) {
+      return weight_bits == 8 ? QuantizationMode::kDynamicRange : QuantizationMode::kDynamicInt4;
     }
     return weight_bits == 8 ? QuantizationMode::kWeightOnlyInt8 : QuantizationMode::kWeightOnlyInt4;
   }
 
- private:
   [[noreturn]] void unsupported(std::string_view what) const {
     entry_.bad(fmt::format("asks for {}, which Leadline does not make", what));
   }
@@ -157,7 +212,8 @@ class OpConfig {
     const std::string where = fmt::format("op_config.{}", key);
     if (!found->is_object()) entry_.bad_key(where, *found, "an object");
     entry_.allow_only(*found, where + ".",
-                      {"num_bits", "symmetric", "granularity", "dtype", "channel_wise", "block_size", "algorithm_key"});
+                      {"num_bits", "symmetric", "granularity", "dtype", "channel_wise", "block_size", "algorithm_key",
+                       "algorithm_params"});
     return *found;
   }
 
@@ -165,14 +221,17 @@ class OpConfig {
     return entry_.integer(tensor, where, "num_bits", absent);
   }
 
-  void check_granularity(const Json& weights) const {
+  int block_size(const Json& weights) const {
     const std::string where = "op_config.weight_tensor_config.";
     const std::string granularity = entry_.text(weights, where, "granularity", "CHANNELWISE");
-    if (granularity == "CHANNELWISE") return;
+    if (granularity == "CHANNELWISE") return 0;
+    for (const int size : {32, 64, 128, 256}) {
+      if (granularity == fmt::format("BLOCKWISE_{}", size)) return size;
+    }
     if (granularity == "TENSORWISE") {
       unsupported("one scale for all channels of some nodes only (quantize the whole model with per_channel off)");
     }
-    entry_.bad_key(where + "granularity", granularity, "CHANNELWISE");
+    entry_.bad_key(where + "granularity", granularity, "CHANNELWISE or BLOCKWISE_32, _64, _128 or _256");
   }
 
   QuantizationMode with_activations(const Json& activations, int weight_bits) const {
@@ -194,6 +253,25 @@ class OpConfig {
   const Json& config_;
 };
 
+/// What "algorithm_key" of ai-edge-quantizer says of weights, beside its op_config.
+void apply_algorithm(const Entry& entry, const std::string& algorithm, RecipeRule& rule) {
+  if (algorithm == "min_max_uniform_quantize") {
+    rule.rounding = WeightRounding::kNearest;
+  } else if (algorithm == "MSE" || algorithm == "OCTAV") {
+    rule.rounding = WeightRounding::kMse;
+  } else if (algorithm == "GPTQ") {
+    rule.rounding = WeightRounding::kComq;
+  } else if (algorithm == "HADAMARD_ROTATION" || algorithm == "DECOMPOSED_HADAMARD_ROTATION") {
+    rule.rounding = WeightRounding::kMse;
+    rule.rotation = algorithm == "HADAMARD_ROTATION" ? WeightRotation::kHadamard : WeightRotation::kDecomposedHadamard;
+  } else {
+    entry.bad(
+        fmt::format("has the algorithm_key '{}', expected min_max_uniform_quantize, MSE, OCTAV, GPTQ, "
+                    "HADAMARD_ROTATION, DECOMPOSED_HADAMARD_ROTATION, float_casting or no_quantize",
+                    algorithm.substr(0, 80)));
+  }
+}
+
 void add_foreign(const Entry& entry, std::vector<RecipeRule>& rules) {
   entry.allow_only(entry.json(), "", {"regex", "operation", "algorithm_key", "op_config"});
   RecipeRule rule;
@@ -209,12 +287,27 @@ void add_foreign(const Entry& entry, std::vector<RecipeRule>& rules) {
     rule.mode = QuantizationMode::kFloat;
   } else if (algorithm == "float_casting") {
     rule.mode = QuantizationMode::kFloat16;
-  } else if (algorithm == "min_max_uniform_quantize") {
-    rule.mode = OpConfig(entry, config == nullptr ? none : *config).mode();
   } else {
-    entry.bad(fmt::format("has the algorithm_key '{}', expected min_max_uniform_quantize, float_casting or no_quantize",
-                          algorithm.substr(0, 80)));
+    OpConfig(entry, config == nullptr ? none : *config).apply(rule);
+    apply_algorithm(entry, algorithm, rule);
+    check_weights(rule, entry.number());
   }
+  // There a rule for all ops replaces those before it that have its pattern, whatever their ops.
+  if (rule.op == "*") {
+    std::erase_if(rules, [&](const RecipeRule& before) { return !before.op.empty() && before.name == rule.name; });
+  }
+  const bool dense_alone = algorithm == "GPTQ" || rule.rotation != WeightRotation::kNone;  // of what is supported here
+  if (rule.op == "*" && dense_alone) rule.op = op::kFullyConnected.name();
+  // And it is one for those that are supported: with 4 bits not for these, whose channels have few weights.
+  const bool few_bits = rule.mode == QuantizationMode::kWeightOnlyInt4 || has_few_bits(rule.mode);
+  const bool spares_depthwise = few_bits && rule.op == "*";
+  rules.push_back(rule);
+  if (!spares_depthwise) return;
+  rule.op = op::kDepthwiseConv2D.name();
+  rule.mode = QuantizationMode::kFloat;
+  rule.block_size = 0;
+  rule.symmetric = true;
+  rule.rotation = WeightRotation::kNone;
   rules.push_back(std::move(rule));
 }
 
@@ -226,8 +319,9 @@ RecipeSettings read_settings(const Json& document) {
     const auto bad = [&, &name = key, &got = value](std::string_view expected) {
       fail(ErrorCode::kInvalidArgument, "recipe: '{}' is {}, expected {}", name, got.dump().substr(0, 80), expected);
     };
-    if (key == "mode" || key == "method") {
+    if (key == "mode" || key == "method" || key == "rounding") {
       if (!value.is_text()) bad("a name");
+      if (key == "rounding") settings.rounding = parse_weight_rounding(value.text(), "recipe: 'rounding'");
       if (key == "mode") settings.mode = parse_quantization_mode(value.text(), "recipe: 'mode'");
       if (key == "method") settings.method = parse_calibration_method(value.text(), "recipe: 'method'");
     } else if (key == "percentile") {
@@ -241,7 +335,7 @@ RecipeSettings read_settings(const Json& document) {
     } else {
       fail(ErrorCode::kInvalidArgument,
            "recipe: unknown key '{}' beside 'rules'; expected one of: mode, method, percentile, per_channel, equalize, "
-           "bias_correction, comment",
+           "bias_correction, rounding, comment",
            key.substr(0, 80));
     }
   }
@@ -294,6 +388,7 @@ Recipe::Recipe(const std::vector<RecipeRule>& rules) {
       compiled.op = row->id;
     }
     require(rules[i].node >= -1, ErrorCode::kInvalidArgument, "recipe: rule {}: there is no node {}", i, rules[i].node);
+    check_weights(rules[i], i);
     try {
       if (!rules[i].name.empty()) {
         std::shared_ptr<const Pattern>& pattern = known[rules[i].name];
@@ -321,10 +416,10 @@ bool Recipe::Compiled::matches(const ir::Graph& graph, int subgraph, int node) c
                                         [&](int v) { return v != ir::kAbsent && name->search(inside.value(v).name); });
 }
 
-std::optional<QuantizationMode> Recipe::mode(const ir::Graph& graph, int subgraph, int node) const {
+const RecipeRule* Recipe::rule(const ir::Graph& graph, int subgraph, int node) const {
   const auto found = std::find_if(rules_.rbegin(), rules_.rend(),
                                   [&](const Compiled& rule) { return rule.matches(graph, subgraph, node); });
-  return found == rules_.rend() ? std::nullopt : std::optional(found->rule.mode);
+  return found == rules_.rend() ? nullptr : &found->rule;
 }
 
 std::vector<RecipeRule> Recipe::unmatched(const ir::Graph& graph) const {

@@ -18,11 +18,11 @@ namespace leadline::quantize {
 class Recipe {
  public:
   /// Throws Error(kInvalidArgument), naming the rule, for bad patterns, patterns that take too much together, unknown
-  /// ops and node numbers below -1.
+  /// ops, node numbers below -1, and weights in a form that the mode does not have.
   explicit Recipe(const std::vector<RecipeRule>& rules);
 
-  /// Nothing when no rule matches.
-  std::optional<QuantizationMode> mode(const ir::Graph& graph, int subgraph, int node) const;
+  /// The rule that decides; null when none matches.
+  const RecipeRule* rule(const ir::Graph& graph, int subgraph, int node) const;
   /// Rules that match no node of the graph, in their order.
   std::vector<RecipeRule> unmatched(const ir::Graph& graph) const;
   /// Throws Error(kInvalidArgument) for the first rule that matches no node and is not optional, with what it may have

@@ -36,9 +36,9 @@ TEST(Recipe, LastMatchingRuleDecides) {
     {"name": "^block1/", "node": 0, "mode": "float"},
     {"node": 1, "name": "nothing like it", "mode": "float16"}])")
                           .rules);
-  EXPECT_EQ(recipe.mode(*graph, 0, 0), QuantizationMode::kFloat);
-  EXPECT_EQ(recipe.mode(*graph, 0, 1), QuantizationMode::kInt16x8);
-  EXPECT_EQ(Recipe({}).mode(*graph, 0, 0), std::nullopt);
+  EXPECT_EQ(recipe.rule(*graph, 0, 0)->mode, QuantizationMode::kFloat);
+  EXPECT_EQ(recipe.rule(*graph, 0, 1)->mode, QuantizationMode::kInt16x8);
+  EXPECT_EQ(Recipe({}).rule(*graph, 0, 0), nullptr);
 }
 
 TEST(Recipe, ReadsAllModes) {
@@ -136,6 +136,52 @@ TEST(Recipe, ReadsWhatAiEdgeQuantizerWrites) {
   EXPECT_EQ(rules[6].mode, QuantizationMode::kInt16x8);
 }
 
+TEST(Recipe, RulesSayHowWeightsAreQuantized) {
+  const auto rules = read_recipe(R"([
+    {"op": "FULLY_CONNECTED", "mode": "dynamic_int4", "block_size": 64},
+    {"op": "CONV_2D", "mode": "weight_only_int4", "symmetric": false, "min_weight_elements": 0}])")
+                         .rules;
+  ASSERT_EQ(rules.size(), 2U);
+  EXPECT_EQ(rules[0].mode, QuantizationMode::kDynamicInt4);
+  EXPECT_EQ(rules[0].block_size, 64);
+  EXPECT_EQ(rules[0].min_weight_elements, std::nullopt);
+  EXPECT_FALSE(rules[1].symmetric);
+  EXPECT_EQ(rules[1].min_weight_elements, 0);
+  const std::string text = recipe_to_json(rules);
+  const auto again = read_recipe(text).rules;
+  EXPECT_EQ(recipe_to_json(again), text);
+  EXPECT_EQ(again[0].block_size, 64);
+
+  EXPECT_NE(complaint(R"([{"mode": "dynamic_int4", "block_size": 33}])").find("rule 0: 'block_size' is 33"),
+            std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "int8", "block_size": 32}])").find("with mode int8"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"mode": "dynamic", "symmetric": false}])").find("zero points"), std::string::npos);
+}
+
+TEST(Recipe, WeightsOfAiEdgeQuantizerKeepTheirForm) {
+  const auto rule = [](const std::string& weights, const std::string& compute) {
+    return read_recipe(R"([{"regex": ".*", "operation": "*", "op_config": {"weight_tensor_config": {)" + weights +
+                       "}, " + compute + "}}]")
+        .rules;
+  };
+  const std::string integer = R"("compute_precision": "INTEGER", "explicit_dequantize": false)";
+  const std::string real = R"("compute_precision": "FLOAT", "explicit_dequantize": true)";
+  const auto blocks = rule(R"("num_bits": 4, "granularity": "BLOCKWISE_32")", integer);
+  ASSERT_EQ(blocks.size(), 3U);
+  EXPECT_EQ(blocks[1].mode, QuantizationMode::kDynamicInt4);
+  EXPECT_EQ(blocks[1].block_size, 32);
+  EXPECT_EQ(blocks[1].min_weight_elements, 0);
+  EXPECT_EQ(blocks[2].op, "DEPTHWISE_CONV_2D");
+  EXPECT_EQ(blocks[2].mode, QuantizationMode::kFloat);
+  const auto zeros = rule(R"("num_bits": 8, "symmetric": false)", real);
+  ASSERT_EQ(zeros.size(), 2U);
+  EXPECT_EQ(zeros[1].mode, QuantizationMode::kWeightOnlyInt8);
+  EXPECT_FALSE(zeros[1].symmetric);
+  EXPECT_NE(complaint(R"([{"regex": "", "op_config": {"weight_tensor_config": {"granularity": "BLOCKWISE_7"}}}])")
+                .find("BLOCKWISE_32, _64"),
+            std::string::npos);
+}
+
 TEST(Recipe, ErrorsNameLineRuleAndKey) {
   EXPECT_NE(complaint("[\n {\"mode\": \"int8\",}\n]").find("line 2"), std::string::npos);
   EXPECT_NE(complaint("").find("line 1"), std::string::npos);
@@ -154,7 +200,7 @@ TEST(Recipe, ErrorsNameLineRuleAndKey) {
   EXPECT_NE(complaint(R"([{"regex": "", "operation": "*", "op_config": {"weight_tensor_config": {"num_bits": "8"}}}])")
                 .find("op_config.weight_tensor_config.num_bits"),
             std::string::npos);
-  EXPECT_NE(complaint(R"([{"regex": "", "algorithm_key": "GPTQ"}])").find("'GPTQ'"), std::string::npos);
+  EXPECT_NE(complaint(R"([{"regex": "", "algorithm_key": "OSCAR"}])").find("'OSCAR'"), std::string::npos);
 }
 
 /// A message shows what it found, and walks through it by recursion.

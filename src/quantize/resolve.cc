@@ -58,4 +58,15 @@ void resolve_treatments(const ir::Graph& graph, Treatments& treatments, const Ra
   }
 }
 
+Rounding rounding_of(const IntegerOptions& options, const ops::OpDef& op, int subgraph, const NodeTreatment& treatment,
+                     const Shape& weights) {
+  Rounding result;
+  result.method = treatment.weights.rounding.value_or(options.rounding);
+  result.planned = options.planned;
+  if (!op.contraction.has_weights() || op.contraction.output_axis >= weights.rank()) return result;
+  result.output_axis = op.contraction.output_axis;
+  if (options.gram_of && treatment.node >= 0) result.gram = options.gram_of(subgraph, treatment.node);
+  return result;
+}
+
 }  // namespace leadline::quantize

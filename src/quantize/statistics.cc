@@ -157,6 +157,13 @@ const WatchedTensor* ModelStatistics::find(int subgraph, int tensor) const {
   return it != tensors.end() && it->subgraph == subgraph && it->tensor == tensor ? &*it : nullptr;
 }
 
+const GramMatrix* ModelStatistics::find_gram(int subgraph, int node) const {
+  const auto it = std::lower_bound(
+      grams.begin(), grams.end(), std::pair(subgraph, node),
+      [](const GramMatrix& a, const std::pair<int, int>& key) { return std::pair(a.subgraph, a.node) < key; });
+  return it != grams.end() && it->subgraph == subgraph && it->node == node ? &*it : nullptr;
+}
+
 void ModelStatistics::merge(const ModelStatistics& later) {
   if (&later == this) return merge(ModelStatistics(later));
   const auto same = [](const WatchedTensor& a, const WatchedTensor& b) {
@@ -167,6 +174,12 @@ void ModelStatistics::merge(const ModelStatistics& later) {
           ErrorCode::kInvalidArgument, "calibrations of different models cannot be merged");
   require(histograms == later.histograms, ErrorCode::kInvalidArgument,
           "a calibration with histograms and one without cannot be merged");
+  const auto same_matrix = [](const GramMatrix& a, const GramMatrix& b) {
+    return a.subgraph == b.subgraph && a.node == b.node && a.groups == b.groups && a.columns == b.columns;
+  };
+  require(keeps_grams == later.keeps_grams &&
+              std::equal(grams.begin(), grams.end(), later.grams.begin(), later.grams.end(), same_matrix),
+          ErrorCode::kInvalidArgument, "a calibration with Gram matrices and one without cannot be merged");
   const int64_t sum = checked_sum(samples, later.samples);
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Observation& mine = tensors[i].statistics.all;
@@ -179,7 +192,11 @@ void ModelStatistics::merge(const ModelStatistics& later) {
     const TensorStatistics& more = later.tensors[i].statistics;
     tensors[i].statistics.make_room(more.all, more.recent.size());
   }
+  for (size_t i = 0; i < grams.size(); ++i) {
+    if (grams[i].sums.empty()) grams[i].sums.assign(later.grams[i].sums.size(), 0);
+  }
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i].statistics.merge(later.tensors[i].statistics);
+  for (size_t i = 0; i < grams.size(); ++i) grams[i].merge(later.grams[i]);
   samples = sum;
 }
 
@@ -189,6 +206,7 @@ void ModelStatistics::clear() {
     tensor.statistics.all.clear();
     tensor.statistics.recent.clear();
   }
+  for (GramMatrix& gram : grams) std::fill(gram.sums.begin(), gram.sums.end(), 0);
 }
 
 int64_t ModelStatistics::bytes() const {
@@ -196,6 +214,7 @@ int64_t ModelStatistics::bytes() const {
   int64_t total = count * static_cast<int64_t>(sizeof(WatchedTensor) + TensorStatistics::kRecent * sizeof(Range));
   if (histograms) total += count * Histogram::kBytes;
   for (const WatchedTensor& tensor : tensors) total += static_cast<int64_t>(tensor.name.size());
+  for (const GramMatrix& gram : grams) total += static_cast<int64_t>(sizeof gram) + gram.bytes();
   return total;
 }
 

@@ -15,6 +15,7 @@
 
 #include "kernels/statistics/values.h"
 #include "leadline/types.h"
+#include "quantize/gram.h"
 
 namespace leadline::quantize {
 
@@ -101,14 +102,18 @@ struct ModelStatistics {
   bool histograms = true;
   int64_t samples = 0;
   std::vector<WatchedTensor> tensors;  // by subgraph and tensor; also those that no sample reached
+  bool keeps_grams = false;
+  std::vector<GramMatrix> grams;  // by subgraph and node; also those that no sample reached
 
+  /// Null when there is none.
+  const GramMatrix* find_gram(int subgraph, int node) const;
   /// Null when the tensor is not watched.
   const WatchedTensor* find(int subgraph, int tensor) const;
   /// Adds samples that come after these. Throws Error(kInvalidArgument) when they are of another model; then nothing is
   /// changed.
   void merge(const ModelStatistics& later);
   void clear();
-  /// Heap memory of `tensors`, as if every tensor had been reached.
+  /// Heap memory of `tensors` and `grams`, as if every one had been reached.
   int64_t bytes() const;
 };
 

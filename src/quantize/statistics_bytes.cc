@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layout, all numbers little-endian or varints (7 bits a byte, lowest first):
-//   "LLCALIB1", fingerprint (8 bytes), histograms (1 byte), samples, tensors,
+//   "LLCALIB2", fingerprint (8 bytes), histograms (1 byte), Gram matrices (1 byte), samples, tensors,
 //   per tensor: subgraph, tensor, length of the name, name, finite values, others, and if there are finite values:
 //     minimum, maximum (float32), recent ranges, their minima and maxima (float32),
 //     with histograms: first bin, bins, their counts, as bins are stored; the width follows from the range
+//   with Gram matrices their number, and per matrix: subgraph, node, groups, columns, whether a sample reached it (1
+//   byte),
+//     and if so its sums (16 bytes each)
 //   FNV-1a of all before (8 bytes)
 #include "quantize/statistics_bytes.h"
 
@@ -19,7 +22,7 @@
 namespace leadline::quantize {
 namespace {
 
-constexpr std::string_view kMagic = "LLCALIB1";
+constexpr std::string_view kMagic = "LLCALIB2";
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 class Fnv {
@@ -63,6 +66,19 @@ class Writer {
     number(begin - counts.begin());
     number(end - begin);
     std::for_each(begin, end, [this](int64_t count) { number(count); });
+  }
+  void gram(const GramMatrix& gram) {
+    number(gram.subgraph);
+    number(gram.node);
+    number(gram.groups);
+    number(gram.columns);
+    const bool reached = std::any_of(gram.sums.begin(), gram.sums.end(), [](GramMatrix::Sum sum) { return sum != 0; });
+    fixed(reached ? 1 : 0, 1);
+    if (!reached) return;
+    for (const GramMatrix::Sum sum : gram.sums) {
+      fixed(static_cast<uint64_t>(sum), 8);
+      fixed(static_cast<uint64_t>(sum >> 64), 8);
+    }
   }
   std::vector<std::byte> finish() {
     Fnv sum;
@@ -163,6 +179,32 @@ void read_statistics(Reader& in, bool histograms, TensorStatistics& statistics) 
   if (histograms) read_histogram(in, seen);
 }
 
+/// Sizes are checked against the bytes that are left before memory is taken.
+void read_gram(Reader& in, GramMatrix& gram, Charge& charge) {
+  constexpr int64_t kMostIndex = std::numeric_limits<int32_t>::max();
+  gram.subgraph = static_cast<int>(in.number(kMostIndex));
+  gram.node = static_cast<int>(in.number(kMostIndex));
+  gram.groups = in.number(kMostIndex);
+  gram.columns = in.number(kMostIndex);
+  Reader::check(gram.groups > 0 && gram.columns > 0);
+  // As if a sample had reached it, like every memory of statistics.
+  Reader::check(gram.group_sums() <= std::numeric_limits<int64_t>::max() / 32 / gram.groups);
+  charge.resize(charge.bytes() + gram.bytes());
+  const uint64_t reached = in.fixed(1);
+  Reader::check(reached <= 1);
+  if (reached == 0) return;
+  Reader::check(gram.bytes() <= in.left());
+  gram.sums.resize(static_cast<size_t>(gram.groups * gram.group_sums()));
+  bool any = false;
+  for (GramMatrix::Sum& sum : gram.sums) {
+    const uint64_t low = in.fixed(8);
+    const uint64_t high = in.fixed(8);
+    sum = static_cast<GramMatrix::Sum>(static_cast<unsigned __int128>(high) << 64 | low);
+    any = any || sum != 0;
+  }
+  Reader::check(any);
+}
+
 }  // namespace
 
 std::vector<std::byte> to_bytes(const ModelStatistics& statistics) {
@@ -170,6 +212,7 @@ std::vector<std::byte> to_bytes(const ModelStatistics& statistics) {
   out.text(kMagic);
   out.fixed(statistics.model, 8);
   out.fixed(statistics.histograms ? 1 : 0, 1);
+  out.fixed(statistics.keeps_grams ? 1 : 0, 1);
   out.number(statistics.samples);
   out.number(static_cast<int64_t>(statistics.tensors.size()));
   PacedCheck check;
@@ -187,6 +230,11 @@ std::vector<std::byte> to_bytes(const ModelStatistics& statistics) {
     out.number(static_cast<int64_t>(tensor.statistics.recent.size()));
     for (const Range& range : tensor.statistics.recent) out.range(range);
     if (statistics.histograms) out.histogram(seen.histogram);
+  }
+  if (statistics.keeps_grams) out.number(static_cast<int64_t>(statistics.grams.size()));
+  for (const GramMatrix& gram : statistics.grams) {
+    check.count(static_cast<int64_t>(gram.sums.size()) * 8);
+    out.gram(gram);
   }
   return out.finish();
 }
@@ -206,6 +254,9 @@ ModelStatistics from_bytes(std::span<const std::byte> bytes, Charge& charge) {
   const uint64_t histograms = in.fixed(1);
   Reader::check(histograms <= 1);
   result.histograms = histograms == 1;
+  const uint64_t grams = in.fixed(1);
+  Reader::check(grams <= 1);
+  result.keeps_grams = grams == 1;
   result.samples = in.number(kMost);
   const int64_t count = in.number(in.left() / kLeastPerTensor);
   // The names are bytes of the input.
@@ -226,6 +277,16 @@ ModelStatistics from_bytes(std::span<const std::byte> bytes, Charge& charge) {
     tensor.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
     read_statistics(in, result.histograms, tensor.statistics);
     Reader::check(static_cast<int64_t>(tensor.statistics.recent.size()) <= result.samples);
+  }
+  constexpr int64_t kLeastPerGram = 5;
+  if (result.keeps_grams) result.grams.resize(static_cast<size_t>(in.number(in.left() / kLeastPerGram)));
+  last = {-1, -1};
+  charge.resize(charge.bytes() + static_cast<int64_t>(result.grams.size() * sizeof(GramMatrix)));
+  for (GramMatrix& gram : result.grams) {
+    read_gram(in, gram, charge);
+    check.count(static_cast<int64_t>(gram.sums.size()) * 8);
+    Reader::check(std::pair(gram.subgraph, gram.node) > last);
+    last = {gram.subgraph, gram.node};
   }
   Reader::check(in.left() == 0);
   charge.resize(result.bytes());
@@ -261,10 +322,12 @@ uint64_t fingerprint(const ir::Graph& graph) {
   return sum.value();
 }
 
-ModelStatistics empty_statistics(const ir::Graph& graph, bool histograms) {
+ModelStatistics empty_statistics(const ir::Graph& graph, bool histograms, bool grams) {
   ModelStatistics result;
   result.model = fingerprint(graph);
   result.histograms = histograms;
+  result.keeps_grams = grams;
+  if (grams) result.grams = empty_grams(graph);
   for (size_t s = 0; s < graph.subgraphs.size(); ++s) {
     const ir::Subgraph& subgraph = graph.subgraphs[s];
     std::vector<bool> watched(subgraph.values.size());

@@ -24,6 +24,7 @@ ModelStatistics from_bytes(std::span<const std::byte> bytes, Charge& charge);
 uint64_t fingerprint(const ir::Graph& graph);
 
 /// Of no samples, for the tensors that are watched: float inputs of subgraphs, float outputs of nodes, float variables.
-ModelStatistics empty_statistics(const ir::Graph& graph, bool histograms);
+/// `grams`: with a Gram matrix for each layer.
+ModelStatistics empty_statistics(const ir::Graph& graph, bool histograms, bool grams = false);
 
 }  // namespace leadline::quantize

@@ -69,13 +69,21 @@ std::string integer_obstacle(const ir::Subgraph& subgraph, const SubgraphFacts& 
   return operand_obstacle(subgraph, facts.is_state, node, *op);
 }
 
+/// What the options ask for a node, before it is known whether it can be had.
+NodeTreatment asked_of(const TreatmentOptions& options, int subgraph, int node) {
+  const RecipeRule* rule = options.recipe ? options.recipe(subgraph, node) : nullptr;
+  if (rule == nullptr) return {options.mode};
+  return {
+      rule->mode, {}, {rule->block_size, rule->symmetric, rule->min_weight_elements, rule->rounding, rule->rotation}};
+}
+
 NodeTreatment treat(const ir::Graph& graph, int subgraph_index, const SubgraphFacts& facts, int node_index,
                     const TreatmentOptions& options) {
   const ir::Subgraph& subgraph = graph.subgraphs[static_cast<size_t>(subgraph_index)];
   const ir::Node& node = subgraph.nodes[static_cast<size_t>(node_index)];
   if (!has_floats(subgraph, node)) return {};
-  QuantizationMode wanted = options.mode;
-  if (options.recipe) wanted = options.recipe(subgraph_index, node_index).value_or(wanted);
+  const NodeTreatment asked = asked_of(options, subgraph_index, node_index);
+  QuantizationMode wanted = asked.mode;
   const ops::OpDef* op = ops::row_of(node);
   if (is_integer(wanted) && is_call(node)) return {};  // until it is known what becomes of what it calls
   // It does not matter in which form shapes are asked for.
@@ -84,11 +92,11 @@ NodeTreatment treat(const ir::Graph& graph, int subgraph_index, const SubgraphFa
   if (is_integer(wanted)) {
     reason = integer_obstacle(subgraph, facts, node, op, wanted);
   } else if (options.weights_obstacle) {
-    reason = options.weights_obstacle(subgraph, node, wanted);
+    reason = options.weights_obstacle(subgraph, node, asked);
   }
   if (!reason.empty()) return {QuantizationMode::kFloat, std::move(reason)};
   if (is_integer(wanted) && !state_inputs(node).empty()) wanted = QuantizationMode::kInt8;  // all that its kernels have
-  return {wanted, {}};
+  return {wanted, {}, asked.weights, node_index};
 }
 
 /// Whether a node of the subgraphs that `node` calls computes with integers.
@@ -109,10 +117,7 @@ void treat_calls(const ir::Graph& graph, const Crossings& crossings, const Treat
       for (size_t n = 0; n < graph.subgraphs[s].nodes.size(); ++n) {
         const ir::Node& node = graph.subgraphs[s].nodes[n];
         if (!is_call(node) || is_integer(treatments[s][n].mode)) continue;
-        QuantizationMode wanted = options.mode;
-        if (options.recipe) {
-          wanted = options.recipe(static_cast<int>(s), static_cast<int>(n)).value_or(wanted);
-        }
+        const QuantizationMode wanted = asked_of(options, static_cast<int>(s), static_cast<int>(n)).mode;
         const bool passes = is_integer(wanted) && has_floats(graph.subgraphs[s], node) &&
                             crossings.calls_its_own(node) && calls_integers(node, treatments);
         if (!passes) continue;

@@ -3,30 +3,46 @@
 // rewrites (integers.h, weights.h) do what it says.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/graph.h"
-#include "leadline/names.h"
+#include "leadline/recipe.h"
+#include "quantize/gram.h"
 
 namespace leadline::quantize {
 
+/// What a recipe says of a node's weights.
+struct WeightRule {
+  int block_size = 0;                          // see RecipeRule
+  bool symmetric = true;                       // see RecipeRule
+  std::optional<int64_t> min_weight_elements;  // instead of that of WeightOptions
+  std::optional<WeightRounding> rounding;      // instead of the options'
+  WeightRotation rotation = WeightRotation::kNone;
+};
+
 struct NodeTreatment {
   QuantizationMode mode = QuantizationMode::kFloat;
-  std::string reason;  // why a node that was to be quantized stays float
+  std::string reason = {};  // why a node that was to be quantized stays float
+  WeightRule weights = {};
+  int node = -1;  // in the float graph; -1: it was added
 };
+
+/// The matrix of what a node of the float graph multiplies its weights with; null: there is none.
+using GramOf = std::function<const GramMatrix*(int subgraph, int node)>;
 
 /// By subgraph, then by node.
 using Treatments = std::vector<std::vector<NodeTreatment>>;
 
 struct TreatmentOptions {
   QuantizationMode mode = QuantizationMode::kInt8;  // of nodes that the recipe does not name
-  /// The recipe: what it asks for a node; nothing when it does not say. May be empty.
-  std::function<std::optional<QuantizationMode>(int subgraph, int node)> recipe;
-  /// Why a node's weights cannot have a mode that keeps float activations; an empty text when they can.
-  std::function<std::string(const ir::Subgraph&, const ir::Node&, QuantizationMode)> weights_obstacle;
+  /// The recipe: the rule for a node; null when it has none. May be empty.
+  std::function<const RecipeRule*(int subgraph, int node)> recipe;
+  /// Why a node's weights cannot have a treatment that keeps float activations; an empty text when they can.
+  std::function<std::string(const ir::Subgraph&, const ir::Node&, const NodeTreatment&)> weights_obstacle;
 };
 
 /// Which subgraphs are run by themselves, and so may have inputs and outputs of other types: the main one and those of

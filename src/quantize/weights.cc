@@ -16,6 +16,7 @@
 #include "ops/registry.h"
 #include "quantize/constants.h"
 #include "quantize/parameters.h"
+#include "quantize/rotation.h"
 
 namespace leadline::quantize {
 namespace {
@@ -25,8 +26,13 @@ struct WeightForm {
   DType dtype = DType::kFloat16;
   int axis = -1;         // with a scale for each slice
   bool widened = false;  // the node reads it through DEQUANTIZE
+  bool symmetric = true;
+  int block_size = 0;  // with a scale for each block of a row, instead of `axis`
+  Rounding rounding = {};
+  WeightRotation rotation = WeightRotation::kNone;  // of rounding.rotation
 
-  auto constant() const { return std::pair(dtype, axis); }
+  /// Of what the constant is; a weight that several nodes read is rounded for the first of them.
+  auto constant() const { return std::tuple(dtype, axis, symmetric, block_size, rounding.method, rounding.rotation); }
 };
 
 /// The version of a node that reads int8 weights with float activations, and has asymmetric inputs where it can.
@@ -52,10 +58,18 @@ class FlagSetter final : public ir::FieldFinder {
   std::string_view name_;
 };
 
-bool rewrites_weights(QuantizationMode mode) {
-  return mode == QuantizationMode::kFloat16 || mode == QuantizationMode::kDynamicRange ||
-         mode == QuantizationMode::kWeightOnlyInt8 || mode == QuantizationMode::kWeightOnlyInt4;
+bool is_hybrid(QuantizationMode mode) {
+  return mode == QuantizationMode::kDynamicRange || mode == QuantizationMode::kDynamicInt4 ||
+         mode == QuantizationMode::kDynamicInt2;
 }
+
+DType weight_type(QuantizationMode mode) {
+  if (mode == QuantizationMode::kDynamicInt2) return DType::kInt2;
+  const bool four = mode == QuantizationMode::kWeightOnlyInt4 || mode == QuantizationMode::kDynamicInt4;
+  return four ? DType::kInt4 : DType::kInt8;
+}
+
+bool rewrites_weights(QuantizationMode mode) { return mode != QuantizationMode::kFloat && !is_integer(mode); }
 
 bool is_float_constant(const ir::Value& value) {
   return value.constant && value.dtype == DType::kFloat32 && value.sparsity == nullptr;
@@ -87,13 +101,16 @@ struct Decision {
 
 class Decider {
  public:
-  Decider(const ir::Subgraph& subgraph, const WeightOptions& options) : subgraph_(subgraph), options_(options) {}
+  /// `index`: of the subgraph.
+  Decider(const ir::Subgraph& subgraph, int index, const WeightOptions& options)
+      : subgraph_(subgraph), index_(index), options_(options) {}
 
-  Decision decide(const ir::Node& node, QuantizationMode mode) const {
+  Decision decide(const ir::Node& node, const NodeTreatment& treatment) const {
+    const QuantizationMode mode = treatment.mode;
     if (mode == QuantizationMode::kFloat16) return halves(node);
     const ops::OpDef* op = ops::row_of(node);
     if (op == nullptr) return {{}, "an op without a rule for its weights"};
-    const bool hybrid = mode == QuantizationMode::kDynamicRange;
+    const bool hybrid = is_hybrid(mode);
     const auto needed = hybrid ? ops::QuantizationRule::kHybrid : ops::QuantizationRule::kWeightOnly;
     const uint64_t mask = weight_operands(*op);
     if (mask == 0) return {{}, "has no weights"};
@@ -102,7 +119,23 @@ class Decider {
               hybrid ? "its kernel does not take int8 weights with float activations"
                      : "its weights cannot come from DEQUANTIZE"};
     }
-    return integers(node, mode, *op, mask);
+    const ops::ContractionKind kind = op->contraction.kind;
+    // Leadline's kernels take them too, but LiteRT's of depthwise convolutions do not, and with 2 bits its kernel of
+    // other convolutions computes something else in every run.
+    const bool convolves = kind == ops::ContractionKind::kConvolution && mode != QuantizationMode::kDynamicInt2;
+    if (hybrid && weight_type(mode) != DType::kInt8 && !convolves && kind != ops::ContractionKind::kDense) {
+      return {{},
+              fmt::format("its kernel does not take weights of {} bits with float activations",
+                          dtype_bits(weight_type(mode)))};
+    }
+    if (treatment.weights.block_size > 0) {
+      if (kind != ops::ContractionKind::kDense) return {{}, "only weights of dense layers have scales for blocks"};
+      if (weight_type(mode) != DType::kInt4) return {{}, "only weights of 4 bits have scales for blocks"};
+    }
+    if (treatment.weights.rotation != WeightRotation::kNone && kind != ops::ContractionKind::kDense) {
+      return {{}, "only weights of dense layers are rotated"};
+    }
+    return integers(node, treatment, *op, mask);
   }
 
  private:
@@ -118,23 +151,31 @@ class Decider {
     return decision;
   }
 
-  Decision integers(const ir::Node& node, QuantizationMode mode, const ops::OpDef& op, uint64_t mask) const {
+  Decision integers(const ir::Node& node, const NodeTreatment& treatment, const ops::OpDef& op, uint64_t mask) const {
     Decision decision;
-    const bool hybrid = mode == QuantizationMode::kDynamicRange;
+    const int64_t fewest = treatment.weights.min_weight_elements.value_or(options_.min_weight_elements);
     // Of several weights, hybrid kernels take all as int8, or none.
-    const bool all_or_none = hybrid && std::popcount(mask) > 1;
+    const bool all_or_none = is_hybrid(treatment.mode) && std::popcount(mask) > 1;
     for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 64); ++i) {
       if ((mask >> i & 1) == 0 || node.inputs[i] == ir::kAbsent) continue;
       const ir::Value& weights = value(node.inputs[i]);
       std::string obstacle;
       if (!is_float_constant(weights)) {
         obstacle = "its weights are not a dense float constant";
-      } else if (weights.shape.elements() < std::max<int64_t>(options_.min_weight_elements, 1)) {
-        obstacle = fmt::format("weights '{}' have {} elements, fewer than {}", weights.name, weights.shape.elements(),
-                               options_.min_weight_elements);
+      } else if (weights.shape.elements() < std::max<int64_t>(fewest, 1)) {
+        obstacle =
+            fmt::format("weights '{}' have {} elements, fewer than {}", weights.name, weights.shape.elements(), fewest);
+      } else if (const int64_t block = treatment.weights.block_size;
+                 block > 0 && weights.shape[weights.shape.rank() - 1] % block != 0) {
+        obstacle = fmt::format("weights '{}' of shape {} do not divide into blocks of {}", weights.name,
+                               weights.shape.to_string(), block);
+      } else if (treatment.weights.rotation != WeightRotation::kNone && rotation(node, treatment, op, weights) < 2) {
+        const ir::Value& read = value(node.inputs[static_cast<size_t>(op.contraction.activations)]);
+        obstacle = fmt::format("weights '{}' of shape {} cannot be rotated together with '{}' of shape {}",
+                               weights.name, weights.shape.to_string(), read.name, read.shape.to_string());
       }
       if (obstacle.empty()) {
-        decision.operands.push_back({static_cast<int>(i), form(node, mode, op, weights)});
+        decision.operands.push_back({static_cast<int>(i), form(node, treatment, op, weights)});
         continue;
       }
       if (decision.obstacle.empty()) decision.obstacle = std::move(obstacle);
@@ -151,10 +192,26 @@ class Decider {
     return decision;
   }
 
-  WeightForm form(const ir::Node& node, QuantizationMode mode, const ops::OpDef& op, const ir::Value& weights) const {
+  int64_t rotation(const ir::Node& node, const NodeTreatment& treatment, const ops::OpDef& op,
+                   const ir::Value& weights) const {
+    return rotation_size(treatment.weights.rotation, weights.shape,
+                         value(node.inputs[static_cast<size_t>(op.contraction.activations)]));
+  }
+
+  WeightForm form(const ir::Node& node, const NodeTreatment& treatment, const ops::OpDef& op,
+                  const ir::Value& weights) const {
+    const QuantizationMode mode = treatment.mode;
     WeightForm form;
-    form.dtype = mode == QuantizationMode::kWeightOnlyInt4 ? DType::kInt4 : DType::kInt8;
-    form.widened = mode != QuantizationMode::kDynamicRange && !gathers_integers(op, mode);
+    form.dtype = weight_type(mode);
+    form.widened = !is_hybrid(mode) && !gathers_integers(op, mode);
+    form.symmetric = treatment.weights.symmetric || !form.widened;
+    form.rounding = rounding(node, treatment, op, weights);
+    if (treatment.weights.rotation != WeightRotation::kNone) {
+      form.rotation = treatment.weights.rotation;
+      form.rounding.rotation = rotation(node, treatment, op, weights);
+    }
+    form.block_size = treatment.weights.block_size;
+    if (form.block_size > 0) return form;
     form.axis = op.symmetric_axis();
     const int rank = weights.shape.rank();
     if (form.widened && form.axis < 0) {
@@ -173,15 +230,31 @@ class Decider {
     return form;
   }
 
+  Rounding rounding(const ir::Node& node, const NodeTreatment& treatment, const ops::OpDef& op,
+                    const ir::Value& weights) const {
+    Rounding rounding;
+    rounding.method = treatment.weights.rounding.value_or(options_.rounding);
+    rounding.planned = options_.planned;
+    if (!op.contraction.has_weights()) return rounding;
+    const auto find = op.contraction.find_output_axis;
+    const int axis = find != nullptr ? find(*node.attributes, weights.shape.rank()) : op.contraction.output_axis;
+    if (axis >= 0 && axis < weights.shape.rank()) rounding.output_axis = axis;
+    if (options_.gram_of && treatment.node >= 0) rounding.gram = options_.gram_of(index_, treatment.node);
+    return rounding;
+  }
+
   const ir::Subgraph& subgraph_;
+  int index_;
   const WeightOptions& options_;
 };
 
 /// Sources of constants that several values share, so that the file holds them once.
-using SourceKey = std::tuple<const void*, DType, int, std::vector<int64_t>>;
+using FormKey = decltype(WeightForm().constant());
+using SourceKey = std::tuple<const void*, FormKey, std::vector<int64_t>>;
 struct QuantizedConstant {
   ir::Source source;
-  std::vector<float> scales;
+  Quantization quantization;
+  ir::Source block_scales;  // of blocks
 };
 using SourceCache = std::map<SourceKey, QuantizedConstant>;
 
@@ -191,6 +264,8 @@ class SubgraphRewriter {
                    SourceCache& cache)
       : graph_(graph),
         subgraph_(graph.subgraphs[index]),
+        index_(static_cast<int>(index)),
+        rotator_(graph, subgraph_),
         treatments_(treatments),
         options_(options),
         cache_(cache),
@@ -213,12 +288,12 @@ class SubgraphRewriter {
 
   /// Decides all nodes, and finds the constants that keep a float reader.
   std::vector<Decision> decide() {
-    const Decider decider(subgraph_, options_);
+    const Decider decider(subgraph_, index_, options_);
     std::vector<Decision> decisions(subgraph_.nodes.size());
     keeps_float_.insert(subgraph_.outputs.begin(), subgraph_.outputs.end());
     for (size_t n = 0; n < decisions.size(); ++n) {
       const ir::Node& node = subgraph_.nodes[n];
-      if (rewrites_weights(treatments_[n].mode)) decisions[n] = decider.decide(node, treatments_[n].mode);
+      if (rewrites_weights(treatments_[n].mode)) decisions[n] = decider.decide(node, treatments_[n]);
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         const auto& operands = decisions[n].operands;
         if (std::none_of(operands.begin(), operands.end(), [&](const Operand& o) { return o.input == int(i); })) {
@@ -234,6 +309,9 @@ class SubgraphRewriter {
     int& input = node.inputs[static_cast<size_t>(operand.input)];
     const int constant = constant_in(input, operand.form);
     input = operand.form.widened ? widened(n, constant, original_.at(constant)) : constant;
+    if (operand.form.rotation == WeightRotation::kNone) return;
+    int& read = node.inputs[static_cast<size_t>(ops::row_of(node)->contraction.activations)];
+    read = rotator_.rotated(read, operand.form.rotation, operand.form.rounding.rotation, before_[n]);
   }
 
   /// The value that holds the contents of float constant `v` in another form.
@@ -246,15 +324,13 @@ class SubgraphRewriter {
     made.dtype = form.dtype;
     made.data = {};
     made.source = contents.source;
-    made.quantization = {};
-    made.quantization.scale = contents.scales;
-    made.quantization.zero_point.assign(contents.scales.size(), 0);
-    made.quantization.axis = std::max(form.axis, 0);
+    made.quantization = contents.quantization;
+    if (contents.block_scales) add_block_scales(made, contents.block_scales);
     int result = v;
     if (keeps_float_.insert(v).second) {
       value(v) = std::move(made);
     } else {
-      made.name += form.dtype == DType::kFloat16 ? "_float16" : form.dtype == DType::kInt4 ? "_int4" : "_int8";
+      made.name += form.dtype == DType::kFloat16 ? "_float16" : fmt::format("_int{}", dtype_bits(form.dtype));
       result = static_cast<int>(subgraph_.values.size());
       subgraph_.values.push_back(std::move(made));
     }
@@ -263,24 +339,56 @@ class SubgraphRewriter {
     return result;
   }
 
+  /// A tensor of scales beside one of weights in blocks.
+  void add_block_scales(ir::Value& weights, ir::Source scales) {
+    const int64_t columns = weights.shape[weights.shape.rank() - 1] / weights.quantization.block_size;
+    ir::Value made = weights;
+    made.name += "_scales";
+    made.dtype = DType::kFloat16;
+    made.shape = Shape{weights.shape.elements() / (columns * weights.quantization.block_size), columns};
+    made.source = std::move(scales);
+    made.quantization = {};
+    weights.quantization.block_scales = static_cast<int>(subgraph_.values.size());
+    subgraph_.values.push_back(std::move(made));
+  }
+
   const QuantizedConstant& quantized(const ir::Value& floats, const WeightForm& form) {
     const void* contents = floats.source ? static_cast<const void*>(floats.source.get()) : floats.data.data();
-    const SourceKey key{contents, form.dtype, form.axis, {floats.shape.begin(), floats.shape.end()}};
+    const SourceKey key{contents, form.constant(), {floats.shape.begin(), floats.shape.end()}};
     if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
-    const FloatConstant constant = float_constant(graph_, floats);
+    FloatConstant constant = float_constant(graph_, floats);
+    if (form.rounding.rotation > 1) constant = rotated(std::move(constant), form.rounding.rotation);
     QuantizedConstant made;
     if (form.dtype == DType::kFloat16) {
       made.source = half_source(constant);
     } else {
       try {
-        made.scales = weight_scales(constant, form.axis, dtype_bits(form.dtype), Arithmetic::kSingle);
+        quantize_constant(constant, form, made);
       } catch (const Error& error) {
         fail(error.code(), "weights '{}' cannot be quantized: {}", floats.name, error.what());
       }
-      made.source = quantized_source(
-          constant, {form.dtype, symmetric(made.scales, std::max(form.axis, 0)), true, Arithmetic::kSingle});
     }
     return cache_.emplace(key, std::move(made)).first->second;
+  }
+
+  static void quantize_constant(const FloatConstant& constant, const WeightForm& form, QuantizedConstant& made) {
+    const int bits = dtype_bits(form.dtype);
+    if (!form.symmetric) {
+      made.quantization = asymmetric_weights(constant, form.axis, bits, form.rounding);
+      made.source =
+          quantized_source(constant, {form.dtype, made.quantization, false, Arithmetic::kSingle, form.rounding});
+      return;
+    }
+    if (form.block_size > 0) {
+      weight_scales(constant, -1, bits, Arithmetic::kSingle);  // throws unless all is finite
+      made.quantization.block_size = form.block_size;
+      made.source = block_source(constant, form.block_size, form.rounding);
+      made.block_scales = block_scales_source(constant, form.block_size, form.rounding);
+      return;
+    }
+    std::vector<float> scales = weight_scales(constant, form.axis, bits, Arithmetic::kSingle, form.rounding);
+    made.quantization = symmetric(std::move(scales), std::max(form.axis, 0));
+    made.source = quantized_source(constant, {form.dtype, made.quantization, true, Arithmetic::kSingle, form.rounding});
   }
 
   /// The float value behind DEQUANTIZE of `constant`; the node is put in front of the first that reads it.
@@ -347,23 +455,26 @@ class SubgraphRewriter {
 
   ir::Graph& graph_;
   ir::Subgraph& subgraph_;
+  int index_;
+  Rotator rotator_;
   std::vector<NodeTreatment>& treatments_;
   const WeightOptions& options_;
   SourceCache& cache_;
-  std::set<int> keeps_float_;                                       // values whose place is taken
-  std::map<int, ir::Value> floats_;                                 // constants as they were
-  std::map<std::pair<int, std::pair<DType, int>>, int> constants_;  // by float constant and form
-  std::map<int, int> original_;                                     // the float constant of each new one
-  std::map<int, int> widened_;                                      // by new constant
+  std::set<int> keeps_float_;                         // values whose place is taken
+  std::map<int, ir::Value> floats_;                   // constants as they were
+  std::map<std::pair<int, FormKey>, int> constants_;  // by float constant and form
+  std::map<int, int> original_;                       // the float constant of each new one
+  std::map<int, int> widened_;                        // by new constant
   std::vector<std::vector<ir::Node>> before_;
   std::vector<std::vector<ir::Node>> after_;
 };
 
 }  // namespace
 
-std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, QuantizationMode mode,
+std::string weights_obstacle(const ir::Subgraph& subgraph, const ir::Node& node, const NodeTreatment& treatment,
                              const WeightOptions& options) {
-  return rewrites_weights(mode) ? Decider(subgraph, options).decide(node, mode).obstacle : std::string();
+  if (!rewrites_weights(treatment.mode)) return {};
+  return Decider(subgraph, 0, options).decide(node, treatment).obstacle;  // for which matrices do not matter
 }
 
 Treatments quantize_weights(ir::Graph& graph, const Treatments& treatments, const WeightOptions& options) {

@@ -91,7 +91,7 @@ TEST(QuantizeWeights, SmallWeightsStayFloat) {
   WeightOptions options;
   options.min_weight_elements = 2049;
   const ir::Subgraph& subgraph = graph->subgraphs[0];
-  EXPECT_EQ(weights_obstacle(subgraph, subgraph.nodes[0], QuantizationMode::kDynamicRange, options),
+  EXPECT_EQ(weights_obstacle(subgraph, subgraph.nodes[0], {QuantizationMode::kDynamicRange}, options),
             "weights 'w' have 2048 elements, fewer than 2049");
   quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), options);
   EXPECT_EQ(input_of(*graph, 0, 1).dtype, DType::kFloat32);
@@ -123,6 +123,80 @@ TEST(QuantizeWeights, WidenedInt4HalvesTheFileOfInt8) {
   const std::vector<std::byte> file = model::write(*four);
   const auto read = model::read(ModelBytes::copy(file));
   EXPECT_EQ(input_of(*read, 0, 0).dtype, DType::kInt4);
+}
+
+TEST(QuantizeWeights, Int4ForKernelsThatMultiplyIntegers) {
+  const auto graph = dense();
+  quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicInt4), {});
+  ir::verify(*graph);
+  const ir::Value& weights = input_of(*graph, 0, 1);
+  EXPECT_EQ(weights.dtype, DType::kInt4);
+  EXPECT_EQ(weights.quantization.scale.size(), 32U);
+  EXPECT_EQ(ir::constant_bytes(weights), 1024);
+
+  ops::GraphBuilder b;
+  const int rows = b.input("rows", DType::kInt32, {3});
+  const auto gather =
+      b.finish({b.node("GATHER", {b.constant("table", DType::kFloat32, {100, 16}, ramp(1600)), rows}, "taken")});
+  EXPECT_EQ(weights_obstacle(gather->subgraphs[0], gather->subgraphs[0].nodes[0], {QuantizationMode::kDynamicInt4}, {}),
+            "its kernel does not take weights of 4 bits with float activations");
+}
+
+TEST(QuantizeWeights, BlocksHaveScalesOfTheirOwn) {
+  std::vector<float> floats = ramp(2048);
+  for (size_t i = 0; i < 32; ++i) floats[i] *= 100.0F;        // one block of large weights
+  std::fill(floats.begin() + 32, floats.begin() + 64, 0.0F);  // and one of none
+  const auto graph = dense(floats);
+  Treatments treatments = all(*graph, QuantizationMode::kDynamicInt4);
+  treatments[0][0].weights.block_size = 32;
+  quantize_weights(*graph, treatments, {});
+  ir::verify(*graph);
+  const auto read = model::read(ModelBytes::copy(model::write(*graph)));
+  const ir::Value& weights = input_of(*read, 0, 1);
+  EXPECT_EQ(weights.quantization.block_size, 32);
+  EXPECT_TRUE(weights.quantization.scale.empty());
+  const ir::Value& scales = read->subgraphs[0].value(weights.quantization.block_scales);
+  EXPECT_EQ(scales.shape, (Shape{32, 2}));
+  for (size_t i = 0; i < floats.size(); ++i) {
+    const float scale = half_to_float(reinterpret_cast<const uint16_t*>(scales.data.data())[i / 32]);
+    ASSERT_GT(scale, 0.0F);
+    const int nibble = static_cast<int>(weights.data[i / 2]) >> (i % 2 == 0 ? 0 : 4) & 0xF;
+    const int level = nibble < 8 ? nibble : nibble - 16;
+    EXPECT_NEAR(static_cast<float>(level) * scale, floats[i], scale * 0.505F) << i;
+  }
+
+  const ir::Subgraph& subgraph = graph->subgraphs[0];
+  const auto plain = dense();
+  NodeTreatment odd{QuantizationMode::kDynamicInt4};
+  odd.weights.block_size = 96;
+  EXPECT_EQ(weights_obstacle(plain->subgraphs[0], plain->subgraphs[0].nodes[0], odd, {}),
+            "weights 'w' of shape [32, 64] do not divide into blocks of 96");
+  odd = {QuantizationMode::kDynamicRange};
+  odd.weights.block_size = 32;
+  EXPECT_EQ(weights_obstacle(subgraph, plain->subgraphs[0].nodes[0], odd, {}),
+            "only weights of 4 bits have scales for blocks");
+}
+
+TEST(QuantizeWeights, WidenedWeightsMayHaveZeroPoints) {
+  std::vector<float> floats = ramp(2048);
+  for (float& value : floats) value = 3.0F + value;  // all above 0
+  const auto graph = dense(floats);
+  Treatments treatments = all(*graph, QuantizationMode::kWeightOnlyInt8);
+  treatments[0][0].weights.symmetric = false;
+  quantize_weights(*graph, treatments, {});
+  ir::verify(*graph);
+  const ir::Value& weights = input_of(*graph, 0, 0);
+  ASSERT_EQ(weights.quantization.zero_point.size(), 32U);
+  EXPECT_EQ(weights.quantization.zero_point[0], -128);
+  const auto bytes = ir::read_all(*weights.source);
+  for (size_t i = 0; i < floats.size(); ++i) {
+    const float scale = weights.quantization.scale[i / 64];
+    const auto level = static_cast<int64_t>(static_cast<int8_t>(bytes[i])) - weights.quantization.zero_point[i / 64];
+    EXPECT_NEAR(static_cast<float>(level) * scale, floats[i], scale * 0.501F);
+  }
+  floats[3] = std::numeric_limits<float>::infinity();
+  const auto endless = dense(floats);
+  EXPECT_THROW(quantize_weights(*endless, treatments, {}), Error);
 }
 
 TEST(QuantizeWeights, SharedConstantsAreStoredOnceAndFloatReadersKeepTheirs) {

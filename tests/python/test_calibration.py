@@ -312,7 +312,7 @@ def test_calibrations_travel_as_bytes_and_pickles():
     for copy in (leadline.Calibration.from_bytes(content), pickle.loads(pickle.dumps(calibration))):
         assert copy.to_bytes() == content
         assert copy.is_of(leadline.Model.from_bytes(DENSE))
-    for damaged in (b"", b"LLCALIB1", content[:-1], content + b"\0", content[:50] + b"\1" + content[51:]):
+    for damaged in (b"", b"LLCALIB2", content[:-1], content + b"\0", content[:50] + b"\1" + content[51:]):
         with pytest.raises(leadline.InvalidArgumentError, match="not a calibration"):
             leadline.Calibration.from_bytes(damaged)
     with pytest.raises(leadline.BudgetError):

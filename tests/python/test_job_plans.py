@@ -21,6 +21,10 @@ OPTIONS = {
         ({"mode": "dynamic"}, ["--mode", "dynamic"]),
         ({"mode": "float16"}, ["--mode", "float16"]),
         ({"mode": "weight-only-int4"}, ["--mode", "weight_only_int4"]),
+        (
+            {"mode": "dynamic_int4", "rounding": "comq"},
+            ["--mode", "dynamic_int4", "--rounding", "comq", "--threads", "1"],
+        ),
         ({"method": "mse"}, ["--method", "mse", "--threads", "1"]),
         ({"bias_correction": True}, ["--bias-correction", "--threads", "1"]),
         ({"equalize": True}, ["--equalize", "--threads", "1"]),

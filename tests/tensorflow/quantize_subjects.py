@@ -171,6 +171,39 @@ def fashion(folder) -> Subject | None:
     return _subject("fashion", model, images[:100], test, _read_idx("t10k-labels-idx1-ubyte")[:5000], folder)
 
 
+def transformer_model():
+    """Reads a picture as 28 words, in two blocks of attention; and the pictures it has seen, once."""
+    import keras
+
+    keras.utils.set_random_seed(12)
+    layers = keras.layers
+    width = 48
+    x = given = keras.Input((28, 28))
+    x = layers.Dense(width)(x)
+    x = layers.Add()([x, layers.Embedding(28, width)(np.arange(28))[None]])
+    for _ in range(2):
+        h = layers.LayerNormalization()(x)
+        x = layers.Add()([x, layers.MultiHeadAttention(4, width // 4)(h, h)])
+        h = layers.Dense(2 * width, activation="gelu")(layers.LayerNormalization()(x))
+        x = layers.Add()([x, layers.Dense(width)(h)])
+    x = layers.GlobalAveragePooling1D()(layers.LayerNormalization()(x))
+    model = keras.Model(given, layers.Dense(10)(x))
+    images = _read_idx("train-images-idx3-ubyte").astype(np.float32) / 255
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(2e-3), loss)
+    model.fit(images, _read_idx("train-labels-idx1-ubyte"), batch_size=64, epochs=1, verbose=0)
+    return model, images
+
+
+def transformer(folder) -> Subject | None:
+    """None: Debian's package dataset-fashion-mnist is not installed."""
+    if not FASHION.is_dir():
+        return None
+    model, images = transformer_model()
+    test = _read_idx("t10k-images-idx3-ubyte").astype(np.float32) / 255
+    return _subject("transformer", model, images[:100], test, _read_idx("t10k-labels-idx1-ubyte"), folder)
+
+
 # MobileNetV2 ------------------------------------------------------------------------------------
 
 

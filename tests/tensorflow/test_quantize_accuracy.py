@@ -67,6 +67,29 @@ def test_fashion_mnist_through_the_converter(fashion):
 
 
 @pytest.fixture(scope="module")
+def transformer(folder):
+    return quantize_subjects.transformer(folder) or pytest.skip("the package dataset-fashion-mnist is not installed")
+
+
+@pytest.mark.parametrize("mode", ["weight_only_int4", "dynamic_int4"])
+@pytest.mark.parametrize("net", ["fashion", "transformer"])
+def test_weights_of_4_bits_that_are_fitted_lose_half_a_point(net, mode, request):
+    """And come nearer to the float model's answers than weights that are rounded to the nearest."""
+    subject = request.getfixturevalue(net)
+    wanted = outputs(subject.content, subject.inputs)
+
+    def made(**settings):
+        return outputs(
+            leadline.quantize(subject.content, mode, dataset(subject.samples), min_weight_elements=0, **settings),
+            subject.inputs,
+        )
+
+    fitted = made(rounding="comq")
+    assert accuracy(fitted, subject.labels) >= accuracy(wanted, subject.labels) - 0.5
+    assert noise(wanted, fitted) < 0.75 * noise(wanted, made())
+
+
+@pytest.fixture(scope="module")
 def mobilenet(folder):
     subject = quantize_subjects.mobilenet(folder, alpha=0.5)
     return subject, outputs(subject.content, subject.inputs)

@@ -37,6 +37,7 @@ def calibrate(
     budget: Budget | int | str | None = None,
     num_threads: int | None = 1,
     keep_state: bool = False,
+    gram_matrices: bool = False,
     progress: bool | Callable[[int, int | None], object] | None = None,
     timeout: float | None = None,
     **pictures: Any,
@@ -62,6 +63,8 @@ def calibrate(
       num_threads: threads of one run.
       keep_state: variables keep their values from sample to sample; for models that take a stream in pieces. Otherwise
         every sample begins with the initial state. Cannot be split, so not with an executor.
+      gram_matrices: keep what leadline.quantize(rounding="comq") needs, 16 bytes for each pair of weights of an output
+        channel.
       progress: called with the number of samples done, and of all samples or None; stops the work when it returns
         False. None shows a bar when it takes more than a second and a person can see it, True always, False never.
       timeout: seconds after which the work ends with TimeLimitError. Work of an executor that has begun is waited for.
@@ -81,6 +84,7 @@ def calibrate(
         "histograms": method is None or _leadline.needs_histograms(as_method(method)),
         "keep_state": bool(keep_state),
         "num_threads": as_threads(num_threads),
+        "gram_matrices": bool(gram_matrices),
     }
     if executor is not None and keep_state:
         raise InvalidArgumentError("keep_state needs the samples in one piece: leave out executor=")

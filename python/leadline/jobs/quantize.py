@@ -44,6 +44,7 @@ def quantize(
     sparsify: bool = False,
     quantized_name: str = "",
     min_weight_elements: int = 1024,
+    rounding: str = "nearest",
     executor=None,
     budget: Budget | str | int | None = None,
     progress=None,
@@ -57,15 +58,16 @@ def quantize(
 
     model: path, bytes, or leadline.Model.
     mode: 'int8', 'int16x8' (these need representative_dataset or calibration), 'dynamic', 'float16',
-        'weight_only_int8', 'weight_only_int4'.
+        'weight_only_int8', 'weight_only_int4', 'dynamic_int4', 'dynamic_int2'.
     representative_dataset: samples, or their path, as leadline.calibrate takes them.
     input_type, output_type: of the model's float inputs and outputs with full integers: 'float32' (the default),
         'int8', 'uint8' or 'int16', or the same as a dtype of numpy, TensorFlow or Leadline.
     recipe: which nodes are quantized how: a list of rules, {'rules': [...]}, such JSON, or the path of such a file; a
-        rule is {'op': ..., 'name': regular expression, 'node': number, 'mode': 'float' or a mode}. Recipes of
+        rule is {'op': ..., 'name': regular expression, 'node': number, 'mode': 'float' or a mode}, and may say of
+        weights 'rounding', 'block_size', 'symmetric', 'rotation' and 'min_weight_elements'. Recipes of
         ai-edge-quantizer are taken as they are. The last rule that matches a node decides; without one: mode. A rule
         that matches no node is an error, unless it is 'optional'. Settings that stand beside 'rules' (mode, method,
-        percentile, per_channel, equalize, bias_correction) replace the arguments of the same names.
+        percentile, per_channel, equalize, bias_correction, rounding) replace the arguments of the same names.
     denylisted_nodes, denylisted_ops: names of tensors whose nodes stay float, and of ops that do.
     method: how ranges are chosen from the samples: 'min_max', 'moving_average', 'percentile', 'mse' or
         'kl'; percentile: the share of values inside the range, 99.99 if not given.
@@ -76,6 +78,8 @@ def quantize(
     sparsify: weights of dense layers are stored without their zeros, where that is smaller; with mode 'float' that is
         all that is done.
     quantized_name: of tensors that floats are quantized into; otherwise the float tensor's with '_int8' or '_int16'.
+    rounding: how weights become integers: 'nearest'; 'mse', with scales that cut off the rarest weights where that
+        loses less; or 'comq', which changes the results of each layer least and takes samples in every mode.
     keep_state, executor, budget, progress, timeout, pictures: as in leadline.calibrate.
     """
     del timeout  # kept by Job
@@ -99,6 +103,7 @@ def quantize(
         sparsify=sparsify,
         quantized_name=quantized_name,
         min_weight_elements=min_weight_elements,
+        rounding=rounding,
         budget=as_budget(budget),
     )
     return (
@@ -137,6 +142,8 @@ def _quantize(
         raise InvalidArgumentError(
             f"mode '{options.mode.name.lower()}' needs representative_dataset: samples of what the model will see"
             if _leadline.is_integer(options.mode)
+            else "rounding 'comq' needs representative_dataset: samples of what the model will see"
+            if job.needs_gram_matrices
             else "the recipe quantizes activations and needs representative_dataset"
         )
     if options.bias_correction and hasattr(dataset, "__next__"):
@@ -148,7 +155,11 @@ def _quantize(
         if options.equalize:
             given = model = _leadline.equalized_model(model, options.budget)
             options.equalize = False
-        needs = {"histograms": _leadline.needs_histograms(options.calibration_rule.method), "keep_state": False}
+        needs = {
+            "histograms": _leadline.needs_histograms(options.calibration_rule.method),
+            "keep_state": False,
+            "gram_matrices": job.needs_gram_matrices,
+        }
         found, findings = calibrate_on(
             executor, given, model, source, options.budget, needs | {"num_threads": 1}, progress
         )
@@ -173,6 +184,7 @@ def make_options(
     denylisted_ops: Iterable[str] = (),
     method: str = "min_max",
     percentile: float | None = None,
+    rounding: str = "nearest",
     **settings,
 ) -> _leadline.QuantizerOptions:
     """Checks and gathers the arguments of quantize()."""
@@ -185,6 +197,7 @@ def make_options(
     if percentile is not None:
         rule.percentile = float(percentile)
     options.calibration_rule = rule
+    options.rounding = _leadline.parse_weight_rounding(str(rounding).lower())
     for name, value in settings.items():
         if not hasattr(options, name):
             raise TypeError(f"unexpected keyword argument {name!r}")
