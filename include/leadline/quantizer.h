@@ -44,8 +44,8 @@ struct QuantizeOptions {
   /// quantizer that takes them from the file. What tf.lite calls calibrate_only; `mode` and others have no effect.
   bool ranges_only = false;
   bool equalize = false;  ///< cross-layer equalization before quantizing: see Quantizer::model()
-  /// Weights of fewer elements stay float in modes that quantize only weights.
-  int64_t min_weight_elements = 1024;
+  /// Weights of fewer elements stay float in modes that quantize only weights; TensorFlow's converter takes 1,024.
+  int64_t min_weight_elements = 256;
   /// How weights become integers; kComq needs samples in every mode.
   WeightRounding rounding = WeightRounding::kNearest;
   bool sparsify = false;  ///< weights of dense layers without their zeros, where that is smaller

@@ -33,7 +33,7 @@ struct QuantizationOptions {
   bool sparsify = false;
   bool equalize = false;
   std::string rounding = "nearest";
-  int64_t min_weight_elements = 1024;
+  int64_t min_weight_elements = 256;
   int threads = -1;
 
   /// All but the mode.

@@ -18,12 +18,13 @@ using debug::at;
 
 /// What the quantized nodes and their weights look like.
 struct Traits {
-  bool int16 = false;    // activations
-  bool int8 = false;     // activations
-  bool float16 = false;  // weights
-  bool int4 = false;     // weights
-  bool int2 = false;     // weights
-  bool widened = false;  // integer weights through DEQUANTIZE
+  bool int16 = false;             // activations
+  bool int8 = false;              // activations
+  bool float16 = false;           // weights
+  bool int4 = false;              // weights
+  bool int2 = false;              // weights
+  int64_t least_elements = 1024;  // of quantized weights; TensorFlow's converter leaves smaller ones float
+  bool widened = false;           // integer weights through DEQUANTIZE
   int64_t channel_scales = 0;
   int64_t single_scales = 0;
   int64_t dense_channel_scales = 0;
@@ -36,6 +37,7 @@ void look_at_weights(const ir::Value& value, bool dense, bool widened, Traits& t
   traits.int4 |= value.dtype == DType::kInt4;
   traits.int2 |= value.dtype == DType::kInt2;
   traits.widened |= widened;
+  traits.least_elements = std::min(traits.least_elements, value.shape.elements());
   const bool channels = value.quantization.scale.size() > 1;
   if (dense) {
     (channels ? traits.dense_channel_scales : traits.dense_single_scales) += 1;
@@ -131,7 +133,7 @@ QuantizeOptions options_of(const Model& reference, const Model& quantized) {
     options.input_type = border_type(graph, true);
     options.output_type = border_type(graph, false);
   } else {
-    options.min_weight_elements = 1024;
+    options.min_weight_elements = traits.least_elements;
   }
   options.recipe = kept_rules(reference, quantized, options);
   return options;

@@ -51,7 +51,7 @@ def plain_model() -> bytes:
     ("mode", "settings", "options"),
     [
         (None, {}, {"optimizations": []}),
-        ("dynamic", {}, {}),
+        ("dynamic", {"min_weight_elements": 1024}, {}),
         ("dynamic", {}, {"optimizations": {lite.Optimize.OPTIMIZE_FOR_SIZE}}),
         ("int8", {"allow_float": True}, {"dataset": samples}),
         ("int8", {"allow_float": True}, {"dataset": lite.RepresentativeDataset(samples)}),

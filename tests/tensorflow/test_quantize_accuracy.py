@@ -20,7 +20,7 @@ def outputs(content: bytes, inputs: np.ndarray) -> np.ndarray:
 
 def quantized(subject, mode: str) -> bytes:
     calibrated = dataset(subject.samples) if mode in CALIBRATED else None
-    return leadline.quantize(subject.content, mode, calibrated)
+    return leadline.quantize(subject.content, mode, calibrated, min_weight_elements=1024)  # as TensorFlow
 
 
 def assert_as_good(subject, mode: str, least: float) -> None:

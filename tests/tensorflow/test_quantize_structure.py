@@ -88,6 +88,7 @@ def case():
 
 
 def quantize(content, data, mode, **options):
+    options = {"min_weight_elements": 1024} | options  # as TensorFlow
     return leadline.quantize(content, mode=mode, representative_dataset=[[sample] for sample in data], **options)
 
 

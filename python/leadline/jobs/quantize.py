@@ -43,7 +43,7 @@ def quantize(
     keep_state: bool = False,
     sparsify: bool = False,
     quantized_name: str = "",
-    min_weight_elements: int = 1024,
+    min_weight_elements: int = 256,
     rounding: str = "nearest",
     executor=None,
     budget: Budget | str | int | None = None,
@@ -78,6 +78,8 @@ def quantize(
     sparsify: weights of dense layers are stored without their zeros, where that is smaller; with mode 'float' that is
         all that is done.
     quantized_name: of tensors that floats are quantized into; otherwise the float tensor's with '_int8' or '_int16'.
+    min_weight_elements: weights of fewer elements stay float in modes that quantize only weights. TFLiteConverter takes
+        1024, as TensorFlow does.
     rounding: how weights become integers: 'nearest'; 'mse', with scales that cut off the rarest weights where that
         loses less; or 'comq', which changes the results of each layer least and takes samples in every mode.
     keep_state, executor, budget, progress, timeout, pictures: as in leadline.calibrate.

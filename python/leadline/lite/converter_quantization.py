@@ -27,6 +27,8 @@ _BITS = {"int8": 8, "uint8": 8, "float16": 16, "bfloat16": 16, "int16": 16, "flo
 # What TensorFlow's quantizer of today calls the integers that it makes of float inputs; the one before it, which still
 # makes int16, calls them like the float tensor with the type, and so does Leadline.
 QUANTIZED_NAME = "tfl.quantize"
+# Weights of fewer elements stay float where TensorFlow quantizes nothing but weights.
+TENSORFLOWS_LEAST_ELEMENTS = 1024
 _QDQ_MODES = ("NONE", "STATIC", "DYNAMIC")
 
 
@@ -99,7 +101,7 @@ def _request(converter: Any, target: _Target, quantizes: bool) -> Request | None
         if _attribute(converter, "_experimental_calibrate_only") and not quantizes:
             settings = {"ranges_only": True, "budget": settings["budget"]}
         return Request(mode, target.dataset, settings)
-    return Request(mode, None, settings)
+    return Request(mode, None, settings | {"min_weight_elements": TENSORFLOWS_LEAST_ELEMENTS})
 
 
 def _check_switches(converter: Any, mode: str | None) -> None:
