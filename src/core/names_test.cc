@@ -19,7 +19,7 @@ std::string message_of(auto&& body) {
 }
 
 TEST(Names, EveryValueIsFoundByItsName) {
-  for (int i = 0; i <= static_cast<int>(QuantizationMode::kWeightOnlyInt4); ++i) {
+  for (int i = 0; i <= static_cast<int>(QuantizationMode::kDynamicInt2); ++i) {
     const auto mode = static_cast<QuantizationMode>(i);
     EXPECT_EQ(parse_quantization_mode(quantization_mode_name(mode)), mode);
   }
@@ -47,7 +47,9 @@ TEST(Names, OtherTextsAreRefusedWithTheNames) {
             "input_type is 'int64', expected one of: float32, int8, uint8, int16");
   EXPECT_EQ(message_of([] { require_io_type(DType::kInt64, "input_type"); }),
             "input_type is int64, expected one of: float32, int8, uint8, int16");
-  EXPECT_EQ(quantization_mode_names(), "int8, int16x8, dynamic, float16, weight_only_int8 or weight_only_int4");
+  EXPECT_EQ(quantization_mode_names(),
+            "int8, int16x8, dynamic, float16, weight_only_int8, weight_only_int4, dynamic_int4 or dynamic_int2");
+  EXPECT_EQ(weight_rounding_names(), "nearest, mse or comq");
 }
 
 }  // namespace

@@ -120,8 +120,8 @@ class Decider {
                      : "its weights cannot come from DEQUANTIZE"};
     }
     const ops::ContractionKind kind = op->contraction.kind;
-    // Leadline's kernels take them too, but LiteRT's of depthwise convolutions do not, and with 2 bits its kernel of
-    // other convolutions computes something else in every run.
+    // Leadline's kernels take them too, but LiteRT's of depthwise convolutions do not, and with 2 bits LiteRT's
+    // results for other convolutions are not those of the weights.
     const bool convolves = kind == ops::ContractionKind::kConvolution && mode != QuantizationMode::kDynamicInt2;
     if (hybrid && weight_type(mode) != DType::kInt8 && !convolves && kind != ops::ContractionKind::kDense) {
       return {{},

@@ -14,8 +14,8 @@ from leadline import lite
 aeq = pytest.importorskip("ai_edge_quantizer", reason="ai-edge-quantizer is not installed (requirements-dev.txt)")
 
 SIZE = 0.02
-# What LiteRT does not run, or computes differently in every run (convolutions with weights of 2 bits), or what is no
-# recipe for a model.
+# What LiteRT does not run, or where its results are not those of the weights (convolutions with weights of 2 bits), or
+# what is no recipe for a model.
 UNUSABLE = ("dynamic_wi2b32_afp32", "dynamic_wi2b64_afp32", "dynamic_wi2c_afp32", "json/dynamic_wi8_afp32_litertlm")
 ERROR = 1.01
 # Errors of activations outweigh those of weights here: how those fall is chance.
