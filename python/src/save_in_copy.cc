@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "save_in_copy.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -17,13 +18,13 @@ constexpr unsigned kMostSeconds = 20;  // that a copy lives
 constexpr int kWaits = 800;            // of 10 ms, for a copy; it goes on without being waited for
 PyObject* function = nullptr;          // never freed: a copy may be made at any moment
 
+/// glibc's since 2.34, found when this library is loaded: older ones have none.
+pid_t (*const quiet_fork)() = reinterpret_cast<pid_t (*)()>(dlsym(RTLD_DEFAULT, "_Fork"));
+
 /// Without the handlers of fork(): they wait for locks, of malloc among others, which this very thread may hold.
 pid_t make_copy() {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-  return _Fork();
-#else
+  if (quiet_fork != nullptr) return quiet_fork();
   return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-#endif
 }
 
 /// A crash of the copy is not one of the process, and a copy that sticks ends.

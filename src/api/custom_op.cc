@@ -2,8 +2,6 @@
 // Between the public interface of user-defined ops and the engine's: views in, results out, exceptions named.
 #include "leadline/custom_op.h"
 
-#include <cxxabi.h>
-
 #include <exception>
 #include <new>
 
@@ -21,8 +19,6 @@ template <typename Body>
 void call_user(const std::string& node, const Body& body) {
   try {
     body();
-  } catch (const abi::__forced_unwind&) {  // the thread is being ended: not for us to stop
-    throw;
   } catch (const BudgetError& error) {
     throw BudgetError(fmt::format("{}: {}", node, error.what()), error.needed(), error.limit());
   } catch (const Error& error) {
@@ -32,6 +28,7 @@ void call_user(const std::string& node, const Body& body) {
   } catch (const std::exception& error) {
     std::throw_with_nested(Error(ErrorCode::kRuntime, fmt::format("{}: {}", node, error.what())));
   } catch (...) {
+    if (std::current_exception() == nullptr) throw;  // the thread is being ended: not for us to stop
     std::throw_with_nested(
         Error(ErrorCode::kRuntime, fmt::format("{}: the op threw something that is not a std::exception", node)));
   }

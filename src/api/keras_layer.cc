@@ -2,8 +2,6 @@
 // Between the public interface of user-defined Keras layers and the importer's.
 #include "leadline/keras_layer.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -131,13 +129,12 @@ std::vector<int> call_function(const KerasLayerFunction& function, keras::Call& 
   try {
     LayerCall layer(call);
     outputs = function(layer);
-  } catch (const abi::__forced_unwind&) {  // the thread is being ended: not for us to stop
-    throw;
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
     std::throw_with_nested(Error(ErrorCode::kRuntime, error.what()));
   } catch (...) {
+    if (std::current_exception() == nullptr) throw;  // the thread is being ended: not for us to stop
     std::throw_with_nested(Error(ErrorCode::kRuntime, "the function threw something that is not a std::exception"));
   }
   require(!outputs.empty(), kBadArgument, "the function that was registered for the layer returned no tensor");

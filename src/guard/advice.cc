@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "leadline/budget.h"
 
@@ -64,13 +65,24 @@ std::string memory_advice(const GuardReport& report, const Circumstances& circum
       format_bytes(report.limits.memory_bytes, report.limits.units));
 }
 
+/// glibc's sigabbrev_np has them since 2.32 only.
+constexpr std::pair<int, std::string_view> kSignalNames[] = {
+    {SIGABRT, "ABRT"}, {SIGALRM, "ALRM"}, {SIGBUS, "BUS"},       {SIGCHLD, "CHLD"},   {SIGCONT, "CONT"},
+    {SIGFPE, "FPE"},   {SIGHUP, "HUP"},   {SIGILL, "ILL"},       {SIGINT, "INT"},     {SIGIO, "POLL"},
+    {SIGKILL, "KILL"}, {SIGPIPE, "PIPE"}, {SIGPROF, "PROF"},     {SIGPWR, "PWR"},     {SIGQUIT, "QUIT"},
+    {SIGSEGV, "SEGV"}, {SIGSTOP, "STOP"}, {SIGSTKFLT, "STKFLT"}, {SIGSYS, "SYS"},     {SIGTERM, "TERM"},
+    {SIGTRAP, "TRAP"}, {SIGTSTP, "TSTP"}, {SIGTTIN, "TTIN"},     {SIGTTOU, "TTOU"},   {SIGURG, "URG"},
+    {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGVTALRM, "VTALRM"}, {SIGWINCH, "WINCH"}, {SIGXCPU, "XCPU"},
+    {SIGXFSZ, "XFSZ"},
+};
+
 }  // namespace
 
 std::string signal_text(int signal) {
-  const char* name = sigabbrev_np(signal);
-  const char* meaning = sigdescr_np(signal);
-  if (name == nullptr) return fmt::format("signal {}", signal);
-  return fmt::format("SIG{} ({})", name, meaning != nullptr ? meaning : "unknown");
+  for (const auto& [number, name] : kSignalNames) {
+    if (number == signal) return fmt::format("SIG{} ({})", name, strsignal(signal));
+  }
+  return fmt::format("signal {}", signal);
 }
 
 bool tells_of_refused_memory(std::string_view text) {

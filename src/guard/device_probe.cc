@@ -28,17 +28,10 @@ constexpr char kStarted = '!';                 // the child's first byte: no loc
 constexpr std::chrono::seconds kStartTime{2};  // a child that has not come that far is stuck
 constexpr int kMostStarts = 4;
 
-pid_t fork_without_handlers() {
-#if defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 34)
-  return _Fork();
-#else
-  return fork();
-#endif
-#else
-  return fork();
-#endif
-}
+/// glibc's since 2.34, found when this library is loaded: older ones have none.
+pid_t (*const quiet_fork)() = reinterpret_cast<pid_t (*)()>(dlsym(RTLD_DEFAULT, "_Fork"));
+
+pid_t fork_without_handlers() { return quiet_fork != nullptr ? quiet_fork() : fork(); }
 
 void close_others(int keep) {
 #ifdef SYS_close_range

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ std::vector<ThreadFaults> ThreadFaultProbe::since_last() {
   if (directory == nullptr) return now;
   while (const dirent* entry = readdir(directory.get())) {
     const int thread = std::atoi(entry->d_name);
-    if (thread > 0 && thread != gettid()) now.push_back({thread, faults_of(folder_ + "/" + entry->d_name + "/stat")});
+    if (thread > 0 && thread != syscall(SYS_gettid))
+      now.push_back({thread, faults_of(folder_ + "/" + entry->d_name + "/stat")});
   }
   std::vector<ThreadFaults> grown;
   if (!last_.empty()) {
