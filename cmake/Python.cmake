@@ -29,6 +29,5 @@ set_target_properties(_leadline PROPERTIES
 target_link_libraries(_leadline PRIVATE leadline leadline_guard fmt::fmt)
 leadline_precompile(_leadline <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>
   <nanobind/stl/shared_ptr.h> <nanobind/stl/optional.h> <nanobind/stl/pair.h>)
-# The module offers PyInit__leadline and nothing else.
-target_link_options(_leadline PRIVATE -Wl,--exclude-libs,ALL)
+target_link_options(_leadline PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/extension_symbols.txt)
 add_dependencies(product _leadline)

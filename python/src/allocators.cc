@@ -9,6 +9,7 @@
 
 #include "leadline/guard/allocation_gate.h"
 #include "module.h"
+#include "outside_stable_abi.h"
 
 namespace leadline::python {
 namespace {
@@ -30,14 +31,14 @@ bool is_mapped(const void* block) {
 // A domain of Python's. Calls in flight may see the old functions with the new context or the other way round, so the
 // context is the same for both, and ours ignores it.
 struct Domain {
-  PyMemAllocatorDomain domain;
-  PyMemAllocatorEx base{};
+  outside::Domain domain;
+  outside::Allocator base{};
   bool wrapped = false;
   bool sizes_known = false;  // blocks are malloc's own: it knows their sizes
 };
-Domain raw = {PYMEM_DOMAIN_RAW};
-Domain mem = {PYMEM_DOMAIN_MEM};
-Domain obj = {PYMEM_DOMAIN_OBJ};
+Domain raw = {outside::Domain::kRaw};
+Domain mem = {outside::Domain::kMem};
+Domain obj = {outside::Domain::kObj};
 std::atomic<int64_t> asked = 0;  // large requests that came by: how a hook is found to be in place
 
 /// What a block of `old` bytes (0: unknown) takes in addition while it becomes one of `bytes`. Shrinking is never
@@ -95,7 +96,7 @@ void hook_free(void*, void* block) {
 }
 
 /// A large block is not mapped, and shows nothing, when it fits into a hole of the heap; a larger one may not.
-bool gives_blocks_of_malloc(const PyMemAllocatorEx& allocator) {
+bool gives_blocks_of_malloc(const outside::Allocator& allocator) {
   for (size_t bytes = 2 * kAlwaysMapped; bytes <= 512 * kAlwaysMapped; bytes *= 16) {
     void* const block = allocator.malloc(allocator.ctx, bytes);  // never touched
     if (block == nullptr) return false;
@@ -109,12 +110,12 @@ bool gives_blocks_of_malloc(const PyMemAllocatorEx& allocator) {
 template <Domain& domain>
 void wrap() {
   if (domain.wrapped) return;
-  PyMem_GetAllocator(domain.domain, &domain.base);
+  outside::functions().get_allocator(domain.domain, &domain.base);
   // Under Python's debugging hooks, or an allocator of somebody else, blocks may have a header.
-  domain.sizes_known = domain.domain == PYMEM_DOMAIN_RAW && gives_blocks_of_malloc(domain.base);
-  PyMemAllocatorEx hooks = {domain.base.ctx, &hook_malloc<domain>, &hook_calloc<domain>, &hook_realloc<domain>,
-                            &hook_free<domain>};
-  PyMem_SetAllocator(domain.domain, &hooks);
+  domain.sizes_known = domain.domain == outside::Domain::kRaw && gives_blocks_of_malloc(domain.base);
+  outside::Allocator hooks = {domain.base.ctx, &hook_malloc<domain>, &hook_calloc<domain>, &hook_realloc<domain>,
+                              &hook_free<domain>};
+  outside::functions().set_allocator(domain.domain, &hooks);
   domain.wrapped = true;
 }
 
@@ -125,7 +126,7 @@ bool asks(void* (*allocate)(size_t), void (*release)(void*)) {
 }
 
 // Arenas of pymalloc, which holds small objects.
-PyObjectArenaAllocator arenas{};
+outside::ArenaAllocator arenas{};
 
 void* hook_arena(void*, size_t bytes) {
   if (!gate::admit_small(bytes)) return nullptr;
@@ -136,14 +137,19 @@ void hook_free_arena(void*, void* arena, size_t bytes) { arenas.free(arenas.ctx,
 
 /// Large blocks of all domains come from the raw one, unless Python was started or built another way.
 void install_python() {
-  if (raw.wrapped && !asks(&PyMem_RawMalloc, &PyMem_RawFree)) raw.wrapped = false;  // tracemalloc put back what was
+  const outside::Functions& python = outside::functions();
+  if (!python.has_allocators()) {
+    throw Error(ErrorCode::kUnsupported,
+                "this Python has no PyMem_SetAllocator: the watch cannot be asked before it takes memory");
+  }
+  if (raw.wrapped && !asks(python.raw_malloc, python.raw_free)) raw.wrapped = false;  // tracemalloc put back what was
   wrap<raw>();
   if (!asks(&PyMem_Malloc, &PyMem_Free)) wrap<mem>();
   if (!asks(&PyObject_Malloc, &PyObject_Free)) wrap<obj>();
   if (arenas.alloc == nullptr) {
-    PyObject_GetArenaAllocator(&arenas);
-    PyObjectArenaAllocator hooks = {arenas.ctx, &hook_arena, &hook_free_arena};
-    PyObject_SetArenaAllocator(&hooks);
+    python.get_arena_allocator(&arenas);
+    outside::ArenaAllocator hooks = {arenas.ctx, &hook_arena, &hook_free_arena};
+    python.set_arena_allocator(&hooks);
   }
 }
 

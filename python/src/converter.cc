@@ -91,7 +91,7 @@ nb::bytes convert(const Converter& self, const nb::object& callback) {
   PyObject* result = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes));
   if (result == nullptr) throw nb::python_error();
   nb::bytes owner = nb::steal<nb::bytes>(result);
-  auto* data = reinterpret_cast<std::byte*>(PyBytes_AS_STRING(result));
+  auto* data = reinterpret_cast<std::byte*>(PyBytes_AsString(result));
   const Progress progress = progress_of(callback);
   const EngineCall call;
   self.convert_into({data, static_cast<size_t>(bytes)}, progress);

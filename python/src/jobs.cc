@@ -34,7 +34,7 @@ class BytesFile {
       const nb::gil_scoped_acquire held;
       bytes_ = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
       if (!bytes_.is_valid()) throw nb::python_error();
-      return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(bytes_.ptr())), static_cast<size_t>(bytes)};
+      return {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes_.ptr())), static_cast<size_t>(bytes)};
     };
   }
   /// The last one. Needs the GIL.

@@ -51,7 +51,7 @@ KerasWeight::Reader reader_of(nb::object read) {
 nb::bytearray read(const KerasWeight& self) {
   nb::bytearray result(nullptr, 0);
   if (PyByteArray_Resize(result.ptr(), static_cast<Py_ssize_t>(self.bytes())) != 0) throw nb::python_error();
-  auto* data = reinterpret_cast<std::byte*>(PyByteArray_AS_STRING(result.ptr()));
+  auto* data = reinterpret_cast<std::byte*>(PyByteArray_AsString(result.ptr()));
   const EngineCall call;
   self.read({data, static_cast<size_t>(self.bytes())});
   return result;

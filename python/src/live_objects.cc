@@ -61,21 +61,22 @@ bool is_own(PyObject* file) {
 /// The innermost frame outside the package: its file (owned, or null) and line.
 std::pair<PyObject*, int> find_maker() {
   PyFrameObject* frame = PyEval_GetFrame();
-  Py_XINCREF(frame);
+  Py_XINCREF(reinterpret_cast<PyObject*>(frame));
   while (frame != nullptr) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     PyObject* file = PyObject_GetAttrString(reinterpret_cast<PyObject*>(code), "co_filename");
-    Py_DECREF(code);
+    Py_DECREF(reinterpret_cast<PyObject*>(code));
     if (file != nullptr && PyUnicode_Check(file) && !is_own(file)) {
       const int line = PyFrame_GetLineNumber(frame);
-      Py_DECREF(frame);
+      Py_DECREF(reinterpret_cast<PyObject*>(frame));
       return {file, line};
     }
     Py_XDECREF(file);
     PyErr_Clear();
-    PyFrameObject* back = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = back;
+    nb::object back = nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_back"));
+    Py_DECREF(reinterpret_cast<PyObject*>(frame));
+    if (!back.is_valid()) PyErr_Clear();
+    frame = !back.is_valid() || back.is_none() ? nullptr : reinterpret_cast<PyFrameObject*>(back.release().ptr());
   }
   return {nullptr, 0};
 }

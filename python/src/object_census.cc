@@ -54,7 +54,14 @@ class Pointers {
   size_t capacity_ = 0;
 };
 
-bool is_tracked(PyObject* object) { return PyObject_IS_GC(object) != 0 && PyObject_GC_IsTracked(object) != 0; }
+/// Whether the garbage collector knows objects of its type, and this one (a type may make exceptions).
+bool is_collected(PyObject* object) {
+  if ((PyType_GetFlags(Py_TYPE(object)) & Py_TPFLAGS_HAVE_GC) == 0) return false;
+  const auto ask = reinterpret_cast<inquiry>(PyType_GetSlot(Py_TYPE(object), Py_tp_is_gc));
+  return ask == nullptr || ask(object) != 0;
+}
+
+bool is_tracked(PyObject* object) { return is_collected(object) && PyObject_GC_IsTracked(object) != 0; }
 
 int visit(PyObject* object, void* found) {
   if (object == nullptr || is_tracked(object)) return 0;
@@ -62,8 +69,8 @@ int visit(PyObject* object, void* found) {
 }
 
 void visit_referents(PyObject* object, Pointers& found) {
-  if (PyObject_IS_GC(object) == 0) return;
-  const traverseproc traverse = Py_TYPE(object)->tp_traverse;
+  if (!is_collected(object)) return;
+  const auto traverse = reinterpret_cast<traverseproc>(PyType_GetSlot(Py_TYPE(object), Py_tp_traverse));
   if (traverse != nullptr) traverse(object, &visit, &found);
 }
 

@@ -25,6 +25,7 @@
 #include "leadline/budget.h"
 #include "leadline/guard/postmortem.h"
 #include "module.h"
+#include "outside_stable_abi.h"
 #include "save_in_copy.h"
 
 namespace leadline::python {
@@ -163,7 +164,12 @@ class PythonWatch {
     options.folder = std::move(folder);
     options.python_stack_signal = stack_signal;
     options.pause_signal = pause_signal;
-    options.may_stop = [] { return PyGILState_Check() == 0; };  // who holds Python's lock would stop the saver too
+    // Who holds Python's lock would stop the saver too.
+    (void)outside::functions();
+    options.may_stop = [] {
+      const auto check = outside::functions().gil_state_check;
+      return check != nullptr && check() == 0;
+    };
     options.save_in_copy = save_in_copy.is_none() ? nullptr : &leadline::python::save_in_copy;
     set_save_in_copy(save_in_copy);
     options.facts = std::move(facts);
