@@ -27,8 +27,8 @@ uint32_t extend_by_table(uint32_t state, std::span<const std::byte> bytes) noexc
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) uint32_t extend_by_instruction(uint32_t state,
-                                                                 std::span<const std::byte> bytes) noexcept {
+__attribute__((target("sse4.2,crc32"))) uint32_t extend_by_instruction(uint32_t state,
+                                                                       std::span<const std::byte> bytes) noexcept {
   const std::byte* at = bytes.data();
   size_t left = bytes.size();
   uint64_t wide = state;
