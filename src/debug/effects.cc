@@ -2,6 +2,7 @@
 #include "debug/effects.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -17,8 +18,9 @@ constexpr double kWorthOpening = 0.05;  // of the power of the error
 constexpr double kGuilty = 0.05;
 /// A region is not to blame where one of its parts makes up this share of its effect.
 constexpr double kMostOfIt = 0.7;
-constexpr double kEnough = 0.7;       // of one part: no need to look for a stretch
-constexpr double kHalf = 0.5;         // less is not to be had from nodes at all
+constexpr double kEnough = 0.9;  // of one part: no need to look for others
+constexpr double kHalf = 0.5;    // less is not to be had from nodes at all
+constexpr double kSameEffect = 0.05;
 constexpr double kSmallPart = 0.5;    // of the nodes
 constexpr int kMoreRuns = 48;         // when large parts alone are to blame
 constexpr size_t kMostUnited = 8;     // parts
@@ -56,8 +58,12 @@ std::vector<int> Effects::guilty() const {
     });
     if (!inside) found.push_back(static_cast<int>(i));
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [&](int a, int b) { return regions[at(a)].effect > regions[at(b)].effect; });
+  // Of parts that cost as much, within some percent, the smaller one is to blame.
+  const auto steps = [&](int i) { return std::floor(regions[at(i)].effect / kSameEffect); };
+  std::stable_sort(found.begin(), found.end(), [&](int a, int b) {
+    if (steps(a) != steps(b)) return steps(a) > steps(b);
+    return regions[at(a)].region.nodes.size() < regions[at(b)].region.nodes.size();
+  });
   std::vector<int> apart;
   for (const int i : found) {
     const bool covered = std::any_of(apart.begin(), apart.end(), [&](int other) {
@@ -140,14 +146,24 @@ class Search {
         if (exhausted()) return;
         if (part.scope.empty() || part.nodes.size() == effects_.nodes.size()) continue;
         part.alike = true;
-        effects_.regions.push_back(measured(std::move(part), -1));
-        const double effect = effects_.regions.back().effect;
-        if (best < 0 || effect > effects_.regions[at(best)].effect)
-          best = static_cast<int>(effects_.regions.size()) - 1;
+        int place = place_of(part);
+        if (place < 0) {
+          place = static_cast<int>(effects_.regions.size());
+          effects_.regions.push_back(measured(std::move(part), -1));
+        }
+        if (best < 0 || effects_.regions[at(place)].effect > effects_.regions[at(best)].effect) best = place;
       }
       if (best < 0 || effects_.regions[at(best)].effect < kEnough) return;
       parts = split(effects_.regions[at(best)].region, alike);
     }
+  }
+
+  /// Of a region with the same nodes that was measured; -1: none.
+  int place_of(const Region& region) const {
+    for (size_t i = 0; i < effects_.regions.size(); ++i) {
+      if (effects_.regions[i].region.nodes == region.nodes) return static_cast<int>(i);
+    }
+    return -1;
   }
 
   /// Parts that help together: the best one, with each next best that makes it better.

@@ -17,9 +17,9 @@ namespace leadline::jobs {
 namespace {
 
 /// Effects are differences of the same samples, for which few will do: of a large model, as many as take so many
-/// products over all runs, some ten seconds on one core. A count, not a time: results do not depend on how busy a
+/// products over all runs, some seconds on one core. A count, not a time: results do not depend on how busy a
 /// machine is.
-constexpr double kMostProducts = 1e11;
+constexpr double kMostProducts = 5e10;
 constexpr double kFewest = 3.0;
 
 std::string obstacle_of(const Model& reference, const DebugOptions& options) {

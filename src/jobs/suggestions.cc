@@ -89,11 +89,12 @@ class Search {
     for (Change& change : single_changes()) {
       if (attempt(change) && helps(change)) helpful.push_back(as_told(std::move(change)));
     }
-    // What gives up most of what quantization saves is no advice.
+    // What gives up most of what quantization saves is no advice, unless nothing else mends the model.
     const int64_t largest = (task_.quantized.file_bytes() + task_.source.file_bytes()) / 2;
+    std::vector<Change> too_large;
     for (Change& change : kept) {
-      if (!attempt(change) || !helps(change) || change.chosen_by.file_bytes > largest) continue;
-      helpful.push_back(as_told(std::move(change)));
+      if (!attempt(change) || !helps(change)) continue;
+      (change.chosen_by.file_bytes > largest ? too_large : helpful).push_back(as_told(std::move(change)));
     }
     // A search in the histogram of each tensor, which takes longer than all others together.
     const bool mended =
@@ -106,6 +107,13 @@ class Search {
       if (attempt(change) && helps(change)) helpful.push_back(as_told(std::move(change)));
     }
     combine(helpful);
+    if (std::none_of(helpful.begin(), helpful.end(),
+                     [this](const Change& c) { return closed(c.chosen_by) >= kCloses; })) {
+      for (Change& change : too_large) {
+        const bool saves = change.chosen_by.file_bytes < task_.source.file_bytes();
+        if (saves && closed(change.chosen_by) >= kCloses) helpful.push_back(std::move(change));
+      }
+    }
     return shown(helpful);
   }
   int64_t trials() const { return trials_; }
@@ -178,6 +186,9 @@ class Search {
       if (together.size() == kMostUnions) break;
     }
     if (guilty.empty()) return changes;
+    for (size_t i = 1; i < std::min(guilty.size(), kMostUnions); ++i) {
+      changes.push_back(keep({guilty[i]}, QuantizationMode::kFloat));
+    }
     const debug::MeasuredRegion& worst = effects.regions[debug::at(guilty[0])];
     for (int around = worst.parent; around >= 0; around = effects.regions[debug::at(around)].parent) {
       if (effects.regions[debug::at(around)].effect > worst.effect + kHelps / 2) {

@@ -44,13 +44,16 @@ FAULTS = {
     "huge dead weight": ({"spoiled": 2000}, {}, CALIBRATION),
     "dark calibration": ({}, {}, images(16, 0.05)),
     "clipped calibration": ({}, {"method": "percentile", "percentile": 60.0}, CALIBRATION),
+    "huge dead weight in most of the file": ({"large": 500}, {}, CALIBRATION),
     "one scale for all weights": ({"uneven": 300}, {"per_channel": False, "per_channel_dense": False}, CALIBRATION),
 }
 
 
 def planted(fault: str) -> tuple[bytes, bytes]:
     made, settings, calibration = FAULTS[fault]
-    float_model = uneven_dense(made["uneven"]) if "uneven" in made else convnet(**made)
+    special = {"uneven": uneven_dense, "large": large_dense}
+    kind = next((kind for kind in special if kind in made), None)
+    float_model = special[kind](made[kind]) if kind else convnet(**made)
     return float_model, leadline.quantize(float_model, "int8", calibration, **settings)
 
 
@@ -69,6 +72,32 @@ def uneven_dense(spread: float) -> bytes:
     b.node("FULLY_CONNECTED", [flat, b.constant("first", first), -1], [hidden])
     result = b.tensor("net/second/MatMul", np.float32, [1, 5])
     b.node("FULLY_CONNECTED", [hidden, b.constant("second", second), -1], [result])
+    b.output(result)
+    return b.to_tflite()
+
+
+def large_dense(spoiled: float) -> bytes:
+    """A convolution and two dense layers, of which the first is most of the file; what it reads from channel 2 is always 0,
+    and its weights for that set the scale of all others."""
+    rng = np.random.default_rng(4)
+    b = leadline.ModelBuilder()
+    x = b.input("image", np.float32, [1, 8, 8, 3])
+    bias = np.zeros(8, np.float32)
+    bias[2] = -100
+    kernel = b.constant("kernel", rng.normal(0, 0.3, (8, 3, 3, 3)).astype(np.float32))
+    conv = b.tensor("net/conv/Conv2D", np.float32, [1, 8, 8, 8])
+    options = {"padding": 0, "stride_w": 1, "stride_h": 1, "fused_activation_function": 1}
+    b.node("CONV_2D", [x, kernel, b.constant("bias", bias)], [conv], **options)
+    flat = b.tensor("net/flat/Reshape", np.float32, [1, 512])
+    b.node("RESHAPE", [conv, b.constant("shape", np.array([1, 512], np.int32))], [flat])
+    first = rng.normal(0, 0.05, (64, 512)).astype(np.float32)
+    first.reshape(64, 64, 8)[..., 2] = spoiled * np.abs(first).max()
+    hidden = b.tensor("net/first/MatMul", np.float32, [1, 64])
+    b.node("FULLY_CONNECTED", [flat, b.constant("first", first), -1], [hidden], fused_activation_function=1)
+    result = b.tensor("net/second/MatMul", np.float32, [1, 5])
+    b.node(
+        "FULLY_CONNECTED", [hidden, b.constant("second", rng.normal(0, 0.3, (5, 64)).astype(np.float32)), -1], [result]
+    )
     b.output(result)
     return b.to_tflite()
 
