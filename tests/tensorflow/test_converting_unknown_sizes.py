@@ -99,6 +99,16 @@ def test_pictures_are_tall_or_wide():
     check(letterbox, *((numbers(1, height, width, 3),) for height, width in ((16, 20), (33, 9), (8, 8), (9, 50))))
 
 
+def test_frames_may_be_small():
+    """In a frame of 8 only pictures of moderate proportions are left with a row and a column."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, 3], name="x")])
+    def framed(x):
+        return tf.image.resize_with_pad(x, 8, 8)
+
+    check(framed, *((numbers(1, height, width, 3),) for height, width in ((16, 4), (8, 32), (4, 4))))
+
+
 def test_rows_of_different_lengths_are_filled():
     @tf.function(input_signature=[tf.TensorSpec([None], name="a"), tf.TensorSpec([None], tf.int32, name="b")])
     def by_lengths(a, b):
