@@ -19,8 +19,8 @@ struct MeasuredRegion {
   bool opened = false;
   double effect = 0.0;
   double cosine = 0.0;
-  std::optional<double> weights_effect;  // with its weights alone as in the float model
-  std::optional<double> values_effect;   // with its values alone not rounded
+  std::optional<double> weights_effect = {};  // with its weights alone as in the float model
+  std::optional<double> values_effect = {};   // with its values alone not rounded
 };
 
 struct Effects {

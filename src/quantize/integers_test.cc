@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "ir/sources.h"
@@ -215,7 +216,8 @@ TEST(Integers, ARecipeMayMixWidths) {
   const int x = b.input("x", DType::kFloat32, {1, 2});
   const int y = b.node("RELU", {x}, "y");
   const auto graph = b.finish({b.node("TANH", {y}, "z")});
-  const RecipeRule wide{.mode = QuantizationMode::kInt16x8};
+  RecipeRule wide;
+  wide.mode = QuantizationMode::kInt16x8;
   rewrite(*graph, {*graph}, QuantizationMode::kInt8, {}, [&](int, int node) { return node == 1 ? &wide : nullptr; });
   EXPECT_EQ(value(*graph, "y").dtype, DType::kInt8);
   EXPECT_EQ(value(*graph, "y_int16").dtype, DType::kInt16);

@@ -78,7 +78,8 @@ TEST(QuantizeWeights, HybridPerChannelReplacesTheConstant) {
 }
 
 TEST(QuantizeWeights, PerTensorWhenAskedFor) {
-  for (const WeightOptions options : {WeightOptions{.per_channel = false}, WeightOptions{.per_channel_dense = false}}) {
+  for (const WeightOptions& options :
+       {WeightOptions{.per_channel = false}, WeightOptions{.per_channel_dense = false}}) {
     const auto graph = dense();
     quantize_weights(*graph, all(*graph, QuantizationMode::kDynamicRange), options);
     EXPECT_EQ(ops_of(*graph), "FULLY_CONNECTED:9 ");
