@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/cpu_features.h"
+
 namespace hwy {
 namespace {
 
@@ -30,32 +32,17 @@ int64_t limited_by_environment(int64_t targets) {
 
 /// The groups of instructions that Highway's targets assume.
 int64_t detect() {
-  __builtin_cpu_init();
+  const leadline::CpuFeatures cpu;
   int64_t targets = HWY_EMU128 | HWY_SCALAR;
-  if (!__builtin_cpu_supports("ssse3")) return targets;
+  if (!cpu.ssse3()) return targets;
   targets |= HWY_SSSE3;
-  if (!__builtin_cpu_supports("sse4.1") || !__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("aes") ||
-      !__builtin_cpu_supports("pclmul")) {
-    return targets;
-  }
+  if (!cpu.sse4_and_crypto()) return targets;
   targets |= HWY_SSE4;
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c") ||
-      !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("lzcnt")) {
-    return targets;
-  }
+  if (!cpu.avx2_and_bits()) return targets;
   targets |= HWY_AVX2;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512bw") ||
-      !__builtin_cpu_supports("avx512cd")) {
-    return targets;
-  }
+  if (!cpu.avx512()) return targets;
   targets |= HWY_AVX3;
-  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") &&
-      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bitalg") &&
-      __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("gfni") && __builtin_cpu_supports("vaes") &&
-      __builtin_cpu_supports("vpclmulqdq")) {
-    targets |= HWY_AVX3_DL;
-  }
+  if (cpu.avx512_vnni()) targets |= HWY_AVX3_DL;
   return targets;
 }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "core/cpu_features.h"
+
 namespace leadline::saved_model {
 namespace {
 
@@ -45,7 +47,7 @@ __attribute__((target("sse4.2,crc32"))) uint32_t extend_by_instruction(uint32_t 
 
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc) noexcept {
 #if defined(__x86_64__)
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  static const bool has_instruction = CpuFeatures().sse42();
   if (has_instruction) return ~extend_by_instruction(~crc, bytes);
 #endif
   return ~extend_by_table(~crc, bytes);
