@@ -28,7 +28,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test programs jupyterlab asan tsan bench bench-models soak soak-process soak-notebook \
-  instruction-counts survive survive-native survive-v2 peers fuzz fuzz-readers check coverage lint format clean
+  wheels sdist test-wheels instruction-counts survive survive-native survive-v2 peers fuzz fuzz-readers check coverage lint format clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -167,6 +167,17 @@ peers: ## the test suites of LiteRT, Keras and keras-hub on Leadline; SOURCES=fo
 	  $(PEERS_VENV)/bin/python -m pip install -q -r requirements-peers.txt; }
 	@tools/install_venv.sh build/release $(PEERS_VENV)
 	PEERS_ONLY="$(ONLY)" $(PEERS_VENV)/bin/python tests/peers/peers.py --sources "$(SOURCES)" $(SUITES)
+
+wheels: setup-wheels ## dist/: wheels for x86_64 (manylinux_2_28), checked by auditwheel and abi3audit
+	tools/wheels/build.sh $(MACHINES)
+
+sdist: setup-wheels ## dist/: the source distribution, with third-party headers; builds with a C++20 compiler and Python alone
+	@tools/wheels/environments.sh
+	tools/wheels/sdist.sh build/wheels/python-3.11/bin/python
+
+test-wheels: setup-check setup-wheels ## as root: installs the wheels of dist/ in fresh Debian 12 and 13, and does every job once
+	@$(MAKE) --no-print-directory build
+	tools/wheels/test.sh $(VENV_PYTHON) $(CASES)
 
 coverage: setup-coverage ## which lines of C++ and Python the tests run: build/coverage/report/index.html
 	@tools/coverage.sh

@@ -8,7 +8,6 @@ if(NOT cli_sources OR NOT EXISTS ${cli_main})
   return()
 endif()
 
-find_package(CLI11 REQUIRED)
 # The Python script that runs peers for `leadline bench` is part of the program.
 set(bench_engine ${PROJECT_SOURCE_DIR}/src/cli/bench_engine.py)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${bench_engine})

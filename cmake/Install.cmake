@@ -48,6 +48,16 @@ elseif(TARGET _leadline)
   install(DIRECTORY ${lab_extension} DESTINATION ${lab_extension_dir} COMPONENT jupyter EXCLUDE_FROM_ALL)
 endif()
 
+# The licences of what is inside, beside Leadline's own.
+set(LEADLINE_LICENSES "" CACHE PATH "Folder with licences that a wheel brings along; empty: those of LEADLINE_THIRD_PARTY")
+set(licenses "${LEADLINE_LICENSES}")
+if(NOT licenses AND LEADLINE_THIRD_PARTY)
+  set(licenses ${LEADLINE_THIRD_PARTY}/licenses)
+endif()
+if(DEFINED SKBUILD_METADATA_DIR AND licenses)
+  install(DIRECTORY ${licenses}/ DESTINATION ${SKBUILD_METADATA_DIR}/licenses COMPONENT python)
+endif()
+
 if(TARGET _leadline)
   install(TARGETS _leadline LIBRARY DESTINATION leadline COMPONENT python EXCLUDE_FROM_ALL)
   if(NOT SKBUILD)  # scikit-build-core collects the Python files itself

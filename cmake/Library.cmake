@@ -52,6 +52,9 @@ endfunction()
 
 leadline_library(leadline_core core ${core_sources})
 leadline_join_sources(leadline_core ${core_sources})
+if(leadline_bundled_zlib)
+  target_sources(leadline_core PRIVATE $<TARGET_OBJECTS:leadline_zlib>)
+endif()
 target_compile_features(leadline_core PUBLIC cxx_std_20)
 target_include_directories(leadline_core
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -72,9 +75,9 @@ leadline_compile_options(leadline_kernels)
 target_include_directories(leadline_kernels PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(leadline_kernels SYSTEM PRIVATE ${HWY_INCLUDE_DIR})
 target_link_libraries(leadline_kernels PRIVATE leadline_core)
-# x86's baseline is Highway's scalar target, as with g++ 12. clang would get its emulation of vectors, which x86's own
+# x86's baseline is Highway's scalar target, as with g++ 12. Others would get its emulation of vectors, which x86's own
 # instructions in kernels do not fit.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+if(LEADLINE_THIRD_PARTY OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_definitions(leadline_kernels PRIVATE HWY_BROKEN_EMU128=1)
 endif()
 leadline_hide_symbols(leadline_kernels)
@@ -132,19 +135,7 @@ set(compatibility_source ${PROJECT_BINARY_DIR}/generated/guard/compatibility_dat
 configure_file(${PROJECT_SOURCE_DIR}/src/guard/compatibility_data.cc.in ${compatibility_source} @ONLY)
 target_sources(leadline_guard PRIVATE ${compatibility_source})
 
-find_program(FLATC_PROGRAM flatc REQUIRED)
-find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
-set(generated_dir ${PROJECT_BINARY_DIR}/generated)
-set(schema_headers)
-foreach(schema tflite conversion_metadata)
-  set(schema_file ${PROJECT_SOURCE_DIR}/src/model/${schema}.fbs)
-  set(schema_header ${generated_dir}/model/${schema}_generated.h)
-  add_custom_command(OUTPUT ${schema_header}
-    COMMAND ${FLATC_PROGRAM} --cpp -o ${generated_dir}/model ${schema_file}
-    DEPENDS ${schema_file} VERBATIM)
-  list(APPEND schema_headers ${schema_header})
-endforeach()
-add_custom_target(leadline_schema DEPENDS ${schema_headers})
+leadline_schema_headers(generated_dir)
 add_dependencies(leadline leadline_schema)
 # SYSTEM: warnings in generated code are not ours to fix.
 target_include_directories(leadline SYSTEM PRIVATE ${generated_dir} ${generated_dir}/model ${FLATBUFFERS_INCLUDE_DIR})

@@ -9,7 +9,9 @@ endif()
 if(NOT DEFINED Python_EXECUTABLE AND EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
   set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 endif()
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+# scikit-build-core names the component of the stable ABI where pyproject.toml asks for it and Python has it (3.12);
+# without it nanobind would build for one version of Python and say nothing.
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
   OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_dir ERROR_QUIET RESULT_VARIABLE nanobind_missing)
 if(nanobind_missing)
@@ -17,10 +19,20 @@ if(nanobind_missing)
 endif()
 find_package(nanobind CONFIG REQUIRED PATHS ${nanobind_dir} NO_DEFAULT_PATH)
 
-nanobind_add_module(_leadline NB_STATIC NOMINSIZE NB_SUPPRESS_WARNINGS ${python_sources})
+set(stable_abi)
+set(nanobind_library nanobind-static)
+if(SKBUILD_SABI_COMPONENT)
+  set(stable_abi STABLE_ABI)
+  set(nanobind_library nanobind-static-abi3)
+endif()
+nanobind_add_module(_leadline NB_STATIC NOMINSIZE NB_SUPPRESS_WARNINGS ${stable_abi} ${python_sources})
 # nanobind's own sources are few and small: together they take a third of the time.
-set_target_properties(nanobind-static PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+set_target_properties(${nanobind_library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 leadline_compile_options(_leadline)
+if(stable_abi)
+  # nanobind's headers print to stderr, which Python's own include for every version but the stable ABI.
+  target_compile_options(${nanobind_library} PUBLIC -include cstdio)
+endif()
 leadline_compile_lightly(_leadline)
 leadline_join_sources(_leadline ${python_sources})
 set_target_properties(_leadline PROPERTIES

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a job needs, and no more: Debian packages and virtual environments. Does nothing, quickly, when all of
 # it is there.
-# usage: tools/setup.sh [--no-apt] [build | lint | check | tests | survive | bench | jupyterlab | vm | fuzz | coverage]
+# usage: tools/setup.sh [--no-apt] [build | lint | check | tests | survive | bench | jupyterlab | vm | wheels | fuzz | coverage]
 #   build     a compiler, the libraries Leadline uses, and .venv to build and run the package in (the default)
 #   lint      build, and the formatters and linters of C++ and JavaScript; those of Python in .venv-lint
 #   check     lint, and what the C++ tests and the Python tests need
@@ -12,6 +12,7 @@
 #   bench     build, and Google Benchmark, and the engines that benchmarks run beside Leadline, in .venv-bench
 #   jupyterlab  build, a browser, and JupyterLab in .venv-jupyterlab
 #   vm        check, and what runs tests in a virtual machine
+#   wheels    build, and what fetches and compiles the libraries inside wheels, and tests wheels in other systems
 #   fuzz      build, and clang with libFuzzer
 #   coverage  tests, and what counts the lines that tests run
 #   --no-apt  a missing Debian package is an error that says how to install it
@@ -62,13 +63,14 @@ add_job() {
       add_job check
       packages+=(qemu-system-x86 busybox-static cpio)
       ;;
+    wheels) packages+=(dpkg-dev nasm debootstrap qemu-user-static binfmt-support) ;;
     fuzz) packages+=(clang-19 libclang-rt-19-dev libgtest-dev nlohmann-json3-dev) ;;
     coverage)
       add_job tests
       environments[.venv]=requirements-coverage.txt
       ;;
     *)
-      echo "setup: '$1' is not a job: expected build, lint, check, tests, survive, bench, jupyterlab, vm, fuzz or coverage" >&2
+      echo "setup: '$1' is not a job: expected build, lint, check, tests, survive, bench, jupyterlab, vm, wheels, fuzz or coverage" >&2
       exit 2
       ;;
   esac
